@@ -1,4 +1,4 @@
-//! Who looks on while messages are matched: a trace, a script, or both; nearly always nobody.
+//! What looks on while messages are matched: a trace, a script, or both; nearly always neither.
 //!
 //! The witness is asked at four places, each of them one branch on a plain load while there is none: when a message leaves,
 //! when one meets its receive, before a receive is posted, and where a collective operation begins.
@@ -22,7 +22,7 @@ pub struct Witness {
     script: Option<Script>,
 }
 
-/// Why nobody can look on although somebody should.
+/// Why nothing can look on although something should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WitnessError {
     Param(ParamError),

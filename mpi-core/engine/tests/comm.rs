@@ -1,5 +1,5 @@
 //! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group, and groups that are no part of the parent:
-//! whoever would have been a member hears so, and nobody waits for it.
+//! every process that would have been a member hears so, and none waits for it.
 
 use mpi_core::comm::{Comm, CommError, LeaderError, SplitKey, U64Buf};
 use mpi_core::datatype::SendBuf;
@@ -222,7 +222,7 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
             outside(1, 4, whole, 2, made(engine.block_on(part.create(&group))));
             let created = engine.block_on(part.create_group(&group, 7));
             outside(1, 4, whole, 2, made(created));
-            // Nothing of it hangs in the air: the next call is everybody's next.
+            // Nothing of it hangs in the air: the next call is every member's next.
             let twin = engine.block_on(part.create(&Group::range(0, 2)));
             assert_eq!(made(twin), Ok(Some(2)));
         }

@@ -24,7 +24,7 @@ fn connect(
     engine.block_on(world.connect(0, port.map(Ok), patience, CODE))
 }
 
-/// Everybody's rank, at everybody.
+/// The ranks of all, at every process.
 fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
     let mine = u64::from(comm.rank());
     engine.block_on(comm.share(&[mine])).expect("shared")

@@ -15,7 +15,7 @@ pub struct Status {
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag, in a receive or a probe.
 pub const ANY_TAG: i32 = -2;
-/// Nobody: what is sent there is gone, and what is received from there is empty.
+/// No process: what is sent there is gone, and what is received from there is empty.
 pub const PROC_NULL: i32 = -3;
 
 impl Status {

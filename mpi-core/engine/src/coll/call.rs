@@ -14,7 +14,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub enum Call {
     Barrier,
-    /// The root's `buf` is read, everybody else's is written.
+    /// The root's `buf` is read, every other member's is written.
     Bcast {
         buf: RecvBuf,
         root: u32,

@@ -48,7 +48,7 @@ pub trait Proposal {
     /// Adds to `to` what rank 0 tells the others; at rank 0, and once.
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>);
 
-    /// Agrees with all members of `comm`, who have heard rank 0's invitation.
+    /// Agrees with all members of `comm`, which have heard rank 0's invitation.
     fn agree<'a>(
         self: Box<Self>,
         comm: &'a Comm,

@@ -7,7 +7,7 @@ use std::fmt;
 /// One member's call, as far as all members have to agree on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSignature {
-    /// Which one, with [`IN_PLACE`] where that has to be said by all or by nobody.
+    /// Which one, with [`IN_PLACE`] where that has to be said by all or by none.
     call: u64,
     /// One more than the root; zero if there is none.
     root: u64,
@@ -62,7 +62,7 @@ impl CallSignature {
             },
             _ => said,
         };
-        // Where each rank has a count of its own, who sends how much to whom is compared, and a sum would say less.
+        // Where each rank has a count of its own, which rank sends how much to which is compared, and a sum would say less.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
         said.bytes(call.agreed_bytes().filter(|_| !each))
     }

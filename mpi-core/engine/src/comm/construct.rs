@@ -1,4 +1,4 @@
-//! How a communicator begins: its members hear of it, and agree on who serves it.
+//! How a communicator begins: its members hear of it, and agree on which components serve it.
 //!
 //! What rank 0 has to tell is one message, the invitation ([`Proposal::invite`]);
 //! where the others do not know the communicator's number yet, that goes in front of it, or that there is none ([`context_id`]).
@@ -10,7 +10,7 @@ use crate::coll::{Collectives, Proposal};
 const NUMBER: usize = size_of::<u64>();
 
 impl ControlGroup<'_> {
-    /// Makes the communicator of the circle's members, the first of whom chooses its number.
+    /// Makes the communicator of the circle's members, the first of which chooses its number.
     pub(super) async fn found(&self, purpose: Purpose) -> Result<Comm, Error> {
         let engine = self.engine();
         let leader = self.group().proc(0).unwrap_or(engine.me());
@@ -74,7 +74,7 @@ impl Comm {
 
     /// Has these components serve from now on.
     fn adopt(&self, table: Box<dyn Collectives>) {
-        // The two that exist from the start are told of by the layer above, or by nobody.
+        // The two that exist from the start are told of by the layer above, or by none.
         let later = self.0.context.number() > 1;
         if later && self.rank() == 0 && self.engine().explains() {
             for line in table.explain(&self.label()) {

@@ -1,8 +1,8 @@
 //! The numbers by which processes tell apart the communicators that they lead.
 //!
 //! Where all members are of its own job, a leader counts, and tells the others in what it tells them anyway.
-//! One whose counter has come to its end tells that in place of a number: nobody waits for it in vain,
-//! and all whom it was to lead fail with the same sentence.
+//! One whose counter has come to its end tells that in place of a number: no member waits for it in vain,
+//! and all that it was to lead fail with the same sentence.
 //! Where members are of several jobs, whose ranks are equal, the number is drawn at random.
 
 use super::CommError;
@@ -12,7 +12,7 @@ use crate::group::Group;
 use crate::pml::Context;
 use mpi_base::fdpass::Key;
 
-/// What is told by who has no number left; no number is so high.
+/// What a leader tells that has no number left; no number is so high.
 const NONE_LEFT: u64 = u64::MAX;
 
 impl Engine {

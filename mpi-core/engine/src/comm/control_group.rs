@@ -2,7 +2,7 @@
 //!
 //! The group need not be a communicator yet: its members talk in a conversation of one to which they all belong.
 //! Words go down a tree, in one message if they are few, as they nearly always are; numbers go up the same tree and down again.
-//! The tree is flat, so that where ranks share cores nearly all have nobody below them and answer at once what they have heard:
+//! The tree is flat, so that where ranks share cores nearly all have no member below them and answer at once what they have heard:
 //! each must be switched in twice to hear, to answer and to hear the result, where pairs that exchange would take turns for every doubling.
 
 use super::Conversation;
@@ -30,7 +30,7 @@ pub struct ControlGroup<'a> {
 }
 
 impl<'a> ControlGroup<'a> {
-    /// The members of `group`, all of whom are in the conversation.
+    /// The members of `group`, all of which are in the conversation.
     pub fn of(cx: &'a Conversation, group: &'a Group, rank: u32) -> ControlGroup<'a> {
         ControlGroup { cx, group, rank }
     }
@@ -65,7 +65,7 @@ impl<'a> ControlGroup<'a> {
                 first.as_send().pack_at(0, &mut head);
             }
             None => {
-                // Nobody has so much to say that it could not be counted.
+                // No member has so much to say that it could not be counted.
                 head = (own.len() as u32).to_le_bytes();
                 first.unpack_at(0, &head);
                 first.unpack_at(HEAD as i64, &own[..own.len().min(FIRST)]);

@@ -33,7 +33,7 @@ impl Comm {
         if self.is_inter() {
             return self.inter_create(group).await;
         }
-        // Disjoint groups may be given, each with a first member of its own, and who is in none has nothing to hear.
+        // Disjoint groups may be given, each with a first member of its own, and a member that is in none has nothing to hear.
         let cx = self.hidden();
         self.check_has(group)?;
         self.found_in(&cx, group, Purpose::Program).await
@@ -41,7 +41,7 @@ impl Comm {
 
     /// That all members of a group are members here.
     ///
-    /// Each caller looks for itself: where a group is wrong, nobody is certain to be there who could be asked.
+    /// Each caller looks for itself: where a group is wrong, no process is certain to be there that could be asked.
     /// A collective that fails so has drawn its numbers before, like one at a member that was given a right group.
     fn check_has(&self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.group())
@@ -63,7 +63,7 @@ impl Comm {
         self.found_in(&cx, group, Purpose::Program).await
     }
 
-    /// A communicator of the members of `group`, who are members of this one; they alone take part.
+    /// A communicator of the members of `group`, which are members of this one; they alone take part.
     async fn found_in(
         &self,
         cx: &Conversation,
@@ -86,7 +86,7 @@ impl Comm {
             return self.inter_split(mine).await;
         }
         const NO_COLOR: u64 = u64::MAX;
-        // Whoever leads a part has told its number already.
+        // The leader of a part has told its number already.
         let number = self.engine().next_numbers(1, self.is_mixed());
         let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;

@@ -31,7 +31,7 @@ struct Side {
     words: Vec<u64>,
 }
 
-/// How many words say who leads, and which numbers it has set aside.
+/// How many words say which process leads, and which numbers it has set aside.
 const HEAD: usize = 2;
 
 /// More words come from no job that there is, which has at most 2^24 ranks.
@@ -166,7 +166,7 @@ async fn connect(
 }
 
 impl Comm {
-    /// A communicator between this process and one other, of a number that both know and nobody else has.
+    /// A communicator between this process and one other, of a number that both know and no other communicator has.
     pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
         let local = engine.myself().ok_or_else(|| CommError::Unreachable {
             why: "MPI is not running in this process".into(),
@@ -241,7 +241,7 @@ impl Comm {
             && let Some(bridge) = bridge
         {
             link = Some(bridge.map(|(bridge, peer)| {
-                // The numbers are random if anybody may be of another job, which the other leader may know alone.
+                // The numbers are random if any member may be of another job, which the other leader may know alone.
                 let mixed = self.is_mixed() || bridge.is_mixed();
                 mine = Side::told(self.engine(), 1, mixed, names(self.engine(), &group));
                 (bridge.group_conversation(tag), peer)
@@ -274,7 +274,7 @@ impl Comm {
 
     /// `MPI_Comm_create` of an intercommunicator: `group` is a part of our own; members of both new groups are connected.
     ///
-    /// Everybody looks at what both leaders say, so that a wrong group on one side fails on both.
+    /// Every member looks at what both leaders say, so that a wrong group on one side fails on both.
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
         let (mine, link) = self.lead(self.hidden(), 1, names(self.engine(), group));

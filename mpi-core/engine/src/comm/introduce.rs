@@ -20,7 +20,7 @@ const LONGEST: usize = 4096;
 const MOST_WORDS: u64 = 64 << 20;
 
 impl Engine {
-    /// What a process is called by everybody; a process that is not known any more has the name of nobody.
+    /// The name of a process at every process; one that is not known any more has a name that no process has.
     pub fn name_of(&self, proc: ProcId) -> u64 {
         self.universe()
             .name(proc)
@@ -69,7 +69,7 @@ pub(super) async fn show_cards(
     across: Option<&(Conversation, u32)>,
 ) -> Result<(), Error> {
     let engine = local.engine();
-    // One that cannot be reached shows an empty card, so that nobody waits for it; it fails when it is spoken to.
+    // One that cannot be reached shows an empty card, so that no process waits for it; it fails when it is spoken to.
     let reachable = engine.reach_other_jobs();
     let own = to_words(&engine.universe().own_card().encode());
     let lens = local.share(&[own.len() as u64]).await?;

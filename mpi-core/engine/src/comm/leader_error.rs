@@ -26,7 +26,7 @@ const LONGEST: usize = 1000;
 
 const WORD: usize = size_of::<u64>();
 
-/// What is told: who leads, the code, and the sentence behind its length.
+/// What is told: which process leads, the code, and the sentence behind its length.
 const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 

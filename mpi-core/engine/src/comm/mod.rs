@@ -1,4 +1,4 @@
-//! Communicators: a group, a context that nobody else has, and the collective components chosen for it.
+//! Communicators: a group, a context that no other has, and the collective components chosen for it.
 //!
 //! A communicator is a counted value.
 //! The last reference to go returns its context and takes its components down, so operations under way outlive `MPI_Comm_free` as the standard asks.
@@ -53,7 +53,7 @@ impl WeakComm {
     }
 }
 
-/// Who has a communicator made.
+/// What a communicator is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Program,
@@ -65,7 +65,7 @@ struct Inner {
     engine: Engine,
     context: Context,
     group: Group,
-    /// Whom the ranks of messages name: the group, or on an intercommunicator the other one.
+    /// The processes that the ranks of messages name: the group, or on an intercommunicator the other one.
     peers: Group,
     /// On an intercommunicator, its own group among itself.
     local: Option<Comm>,
@@ -119,7 +119,7 @@ impl Comm {
         Comm::between(engine, context, (group, rank), (peers, None), name)
     }
 
-    /// What both kinds of communicator are made of: our group and rank in it, and whom ranks name.
+    /// What both kinds of communicator are made of: our group and rank in it, and the processes that ranks name.
     fn between(
         engine: &Engine,
         context: Context,
@@ -230,7 +230,7 @@ impl Comm {
         *self.0.name.borrow_mut() = name.to_owned();
     }
 
-    /// Whom the ranks of messages name: the members, or on an intercommunicator those of the remote group.
+    /// The processes that the ranks of messages name: the members, or on an intercommunicator those of the remote group.
     pub fn peers(&self) -> &Group {
         &self.0.peers
     }
@@ -403,7 +403,7 @@ impl Comm {
     }
 }
 
-/// The members of other jobs, whom the new communicator holds from now on.
+/// The members of other jobs, which the new communicator holds from now on.
 fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Box<[ProcId]> {
     let universe = engine.universe();
     let both = group.iter().chain(remote.into_iter().flat_map(Group::iter));

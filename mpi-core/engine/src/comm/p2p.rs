@@ -301,7 +301,7 @@ impl Comm {
         pml.improbe(self.plane(Plane::User), Key::new(source, tag))
     }
 
-    /// The error of a probe that nobody is left to serve.
+    /// The error of a probe that no process is left to serve.
     fn in_vain(&self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.engine().pml();
         if let Some(error) = pml.nobody_sends(self.plane(Plane::User), Key::new(source, tag)) {
@@ -341,7 +341,7 @@ impl Comm {
         Ok(found)
     }
 
-    /// Looks until something is found, or nobody is left who could send it.
+    /// Looks until something is found, or no process is left that could send it.
     pub(super) fn wait_for<T>(
         &self,
         look: impl Fn() -> Option<T>,

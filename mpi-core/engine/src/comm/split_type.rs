@@ -78,7 +78,7 @@ impl Comm {
         let mut found = 0;
         for (rank, local) in engine.members_here(self.group()) {
             let page = engine.node().state(local).ok()?;
-            // Whoever is in a communicator is in MPI_Init at least, where this comes before the first message.
+            // A member of a communicator is in MPI_Init at least, where this comes before the first message.
             let here = loop {
                 match page.confinement() {
                     Some(here) => break here,

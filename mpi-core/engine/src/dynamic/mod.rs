@@ -8,13 +8,13 @@
 //! connecting root                         accepting root
 //!   KNOCK    port, call               ->
 //!                                     <-  ACCEPT  call        (or REFUSE, where no such port is open)
-//!   CONFIRM  call                     ->                      (or WITHDRAW, where nobody waits for it any more)
+//!   CONFIRM  call                     ->                      (or WITHDRAW, where no process waits for it any more)
 //! ```
 //!
 //! Promises:
 //! * a port that is not open is refused at once, by whatever call of MPI its process is in;
 //! * a call whose root fails fails at all members of its group with the same sentence;
-//! * nobody waits for a root that has given up: an accept goes on to the next caller.
+//! * no process waits for a root that has given up: an accept goes on to the next caller.
 
 mod port_name;
 mod ports;
@@ -103,7 +103,7 @@ impl Comm {
         }
     }
 
-    /// `MPI_Comm_connect`; a port where nobody accepts is waited for for `patience`, or without end.
+    /// `MPI_Comm_connect`; a port where no process accepts is waited for for `patience`, or without end.
     pub async fn connect(
         &self,
         root: u32,

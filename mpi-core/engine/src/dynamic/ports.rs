@@ -63,7 +63,7 @@ enum CallState {
     Failed(String),
 }
 
-/// A number that nobody can guess and that is no other communicator's; the bridge of the roots is numbered by it.
+/// A number that cannot be guessed and that is no other communicator's; the bridge of the roots is numbered by it.
 fn draw() -> Result<u64, CommError> {
     let random = Key::random().map_err(|error| CommError::Unreachable {
         why: error.to_string(),
@@ -121,7 +121,7 @@ impl Ports {
 
     /// Takes the next caller at a port: its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
     /// and the number of its call.
-    /// `broken` says why nobody waits any more, if a member of the accepting group has failed.
+    /// `broken` says why no process waits any more, if a member of the accepting group has failed.
     pub(super) async fn accept(
         &self,
         engine: &Engine,

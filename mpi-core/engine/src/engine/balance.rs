@@ -6,7 +6,7 @@
 //! if its core has two more than another core that it may use, it goes there, and its mask stays as it was.
 //! Ranks of one core look one after another, so the next one sees that it has gone.
 //!
-//! Who sleeps is on no core, and who computes on that on which it waited last.
+//! A rank that sleeps is on no core, and one that computes on that on which it waited last.
 //! Where the system has reasons to spread them otherwise, such as other programs, it takes them back, and they go more and more rarely ([`Moves`]).
 
 use mpi_base::cpu::processors;
@@ -23,7 +23,7 @@ use std::time::Instant;
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
 
-/// Who has slept is on no core until he looks, which he does before so many switches.
+/// A rank that has slept is on no core until it looks, which it does before so many switches.
 const AWAKE: u32 = 64;
 
 /// What a rank needs for it.
@@ -86,7 +86,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // Somebody has bound this process meanwhile.
+                // The user has bound this process meanwhile.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }
@@ -94,7 +94,7 @@ impl Balance {
 
     fn tell(&self, core: Option<usize>) {
         let core = core.and_then(|core| u32::try_from(core).ok());
-        // Nobody takes the line from its readers who has nothing new to tell.
+        // A rank that has nothing new to tell does not take the line from its readers.
         if let Some(mine) = self.pages.get(self.me)
             && mine.core() != core
         {
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(go(&[0, 0, 0, 1], 0, &[0, 1]), Some(1));
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1]), None);
         assert_eq!(go(&[0, 0, 0, 1], 1, &[0, 1]), None);
-        // A core that nobody is on is the best.
+        // A core that no rank is on is the best.
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1, 2]), Some(2));
-        // Who is bound stays.
+        // A rank that is bound stays.
         assert_eq!(go(&[0, 0, 0, 0], 0, &[0]), None);
         assert_eq!(go(&[0, 0, 0, 0], 0, &[]), None);
     }

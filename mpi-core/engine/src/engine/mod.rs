@@ -4,7 +4,7 @@
 //! A test makes four of them in four threads of one process; `mpi-abi` holds the only one of a real process.
 //!
 //! An engine belongs to one thread at a time.
-//! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
+//! Below `MPI_THREAD_MULTIPLE` this is not checked; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
 //! of several threads that wait, one looks for all ([`Threads`]).
 
 mod balance;
@@ -92,9 +92,9 @@ pub struct Parts {
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     /// If another thread looks already, waits until that one has news or has gone, and answers yes; else the caller is the one that looks.
-    /// It tells whether there may be news for those who follow: its look was `busy`, or it `slept` before.
+    /// It tells whether there may be news for those that follow: its look was `busy`, or it `slept` before.
     pub follow: fn(busy: bool, slept: bool) -> bool,
-    /// Whether a thread wants to begin a call, so that nobody may sleep.
+    /// Whether a thread wants to begin a call, so that no thread may sleep.
     pub wanted: fn() -> bool,
 }
 
@@ -127,7 +127,7 @@ struct Inner {
     running: RefCell<Vec<Req>>,
     /// The completion count when they were last polled.
     polled: Cell<u64>,
-    /// Who takes part in something beside the operations, and whether there is anybody.
+    /// What takes part in something beside the operations, and whether there is any.
     attendants: RefCell<Vec<Weak<dyn ProgressHook>>>,
     attended: Cell<bool>,
     /// How many [`progress::PollAlways`] live.
@@ -154,7 +154,7 @@ pub(crate) const MEETING_SERIAL: u32 = 2;
 const FIRST_SERIAL: u32 = 3;
 
 impl Engine {
-    /// An engine that has not talked to anybody yet.
+    /// An engine that has not talked to any process yet.
     pub fn new(parts: Parts) -> Result<Engine, NodeError> {
         let Parts {
             me,
@@ -265,7 +265,7 @@ impl Engine {
         self.leave_world();
         let (myself, meeting) = (self.0.myself.take(), self.0.meeting.take());
         drop((myself, meeting));
-        // Whoever called may not come back for long, or at all.
+        // The caller may not come back for long, or at all.
         self.0.pml.bml().settle();
         self.0.state.finalized();
     }

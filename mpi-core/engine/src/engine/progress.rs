@@ -256,7 +256,7 @@ impl Engine {
         self.0.pml.requests().finish(req)
     }
 
-    /// Ends an operation whose wait was interrupted, since nobody will wait for it again; the error of its call.
+    /// Ends an operation whose wait was interrupted, since no thread will wait for it again; the error of its call.
     #[cold]
     fn give_up_interrupted(&self, req: &Req) -> Error {
         let told = req.peek();
@@ -373,7 +373,7 @@ impl Drop for PollAlways {
     }
 }
 
-/// Polls without a waker: whoever progresses looks again by himself.
+/// Polls without a waker: a thread that progresses looks again by itself.
 fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,15 +1,15 @@
-//! Those who have to take part in something whenever this process makes progress, whatever it waits for.
+//! Components that have to take part in something whenever this process makes progress, whatever it waits for.
 //!
 //! Operations under way are polled as requests ([`Engine::spawn`]). What is here is no operation and has no end of its own:
 //! a component that other members may ask something of at any time.
 //!
-//! Promise: everybody here is asked when a request of this process has completed since he was asked last, and now and then while this process waits long;
-//! and goes with his own owner.
+//! Promise: every component here is asked when a request of this process has completed since it was asked last, and now and then while this process waits long;
+//! and goes with its own owner.
 
 use super::Engine;
 use std::rc::Weak;
 
-/// Why somebody is asked.
+/// Why a component is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// Some request of this process has completed, perhaps the one of a message of his.
@@ -18,7 +18,7 @@ pub enum Occasion {
     Time,
 }
 
-/// Somebody who may be asked something by a message.
+/// A component that may be asked something by a message.
 pub trait ProgressHook {
     /// Called as from inside progress, where nothing may wait.
     fn attend(&self, occasion: Occasion);
@@ -31,7 +31,7 @@ impl Engine {
         self.0.attended.set(true);
     }
 
-    /// Asks everybody.
+    /// Asks all.
     pub(super) fn ask_attendants(&self, occasion: Occasion) {
         if !self.0.attended.get() {
             return;
@@ -45,7 +45,7 @@ impl Engine {
             }
             who.is_some()
         });
-        // Those who were enlisted meanwhile stand behind those who were there.
+        // Those that were enlisted meanwhile stand behind those that were there.
         let mut list = self.0.attendants.borrow_mut();
         all.append(&mut list);
         self.0.attended.set(!all.is_empty());

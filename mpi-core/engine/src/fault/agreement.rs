@@ -1,7 +1,7 @@
 //! The agreements that this process takes part in: which algorithm state each message belongs to, and until when it is kept.
 //!
 //! A message of an agreement that this process has not come to yet waits for it.
-//! A decision is kept for those that have not heard it: of a communicator the last two, since nobody begins the next but one
+//! A decision is kept for those that have not heard it: of a communicator the last two, since no member begins the next but one
 //! before all have the first; of communicators that have gone, those of the last [`MOST_RETIRED`].
 
 use super::era::{Era, Out, Value};
@@ -29,14 +29,14 @@ pub struct Agreements {
 
 /// One agreement of this process.
 struct Agreement {
-    /// Who has which place.
+    /// Which process has which place.
     places: Vec<ProcId>,
     /// How many members values speak of.
     members: usize,
     era: Era,
 }
 
-/// Who takes part in an agreement: which process has which place, and which member of the communicator that is.
+/// The processes of an agreement: which has which place, and which member of the communicator that is.
 pub(super) struct Circle {
     pub(super) places: Vec<ProcId>,
     pub(super) members: Vec<u32>,

@@ -169,7 +169,7 @@ impl Comm {
         self.failed(|proc| new.contains(&proc))
     }
 
-    /// Tells the receives from any source of failures that have not been acknowledged, or that nobody is left to send to them.
+    /// Tells the receives from any source of failures that have not been acknowledged, or that no process is left to send to them.
     pub(crate) fn interrupt_receives(&self) {
         let pml = self.engine().pml();
         if let Some(error) = self.unacknowledged() {
@@ -235,7 +235,7 @@ impl Comm {
         Group::from_procs(failures.map(|(proc, _)| proc).collect())
     }
 
-    /// `MPIX_Comm_agree`: works on a revoked communicator and whoever has died; the outcome is the same at all living members,
+    /// `MPIX_Comm_agree`: works on a revoked communicator and whichever members have died; the outcome is the same at all living members,
     /// and afterwards each of them knows all members that have not contributed as dead.
     pub async fn agree(&self, flag: u32) -> Result<Agreed, Error> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
@@ -326,7 +326,7 @@ impl Comm {
         Ok(())
     }
 
-    /// Who takes part in the next agreement: all but those whom earlier ones have found dead.
+    /// The members that take part in the next agreement: all but those that earlier ones have found dead.
     fn circle(&self, everybody: &[ProcId]) -> Result<Circle, Error> {
         let left_out = self.trouble().left_out.borrow();
         let part = (0..).zip(everybody);

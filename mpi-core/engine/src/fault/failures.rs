@@ -357,7 +357,7 @@ mod tests {
     use super::circulant;
     use std::collections::BTreeSet;
 
-    /// Who hears of something that place 0 tells, if those in `dead` tell nobody.
+    /// The places that hear of something that place 0 tells, if those in `dead` tell none.
     fn reached(size: u32, dead: &[u32]) -> BTreeSet<u32> {
         let mut reached = BTreeSet::from([0]);
         let mut open = vec![0];

@@ -30,7 +30,7 @@ impl Comm {
             let (all, _) = self.agree_on(flag, 0).await?;
             match made {
                 Ok(comm) if all.flag & MADE != 0 => return Ok(comm),
-                // Nobody has died, so another attempt would end as this one.
+                // No member has died, so another attempt would end as this one.
                 Err(error) if all.error.is_none() && !is_about_deaths(&error) => return Err(error),
                 _ => {}
             }

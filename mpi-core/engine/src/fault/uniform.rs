@@ -1,6 +1,6 @@
 //! How both groups of a connection come to the same end, though members die while they connect.
 //!
-//! A member that fails does not have the new communicator, so nobody can hear of it there.
+//! A member that fails does not have the new communicator, so no member can hear of it there.
 //! Protocol, once a group has connected or failed to, where deaths are survived:
 //! 1. the members of each group agree on whether all that live have the communicator;
 //! 2. the roots tell each other what has come of that, over their bridge;

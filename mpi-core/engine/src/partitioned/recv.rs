@@ -303,7 +303,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // Nobody waits any more, and the buffer is the program's again.
+        // No caller waits any more, and the buffer is the program's again.
         let pml = self.comm.engine().pml();
         let parts = self.parts.take().into_iter().map(|part| part.req);
         for req in parts

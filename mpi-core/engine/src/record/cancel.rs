@@ -1,7 +1,7 @@
 //! `MPI_Cancel` of a run that is recorded or replayed: whether it came before the message.
 //!
 //! On replay one that came too late waits for its message. One that came in time is a receive that no message may meet before, so it is posted
-//! for nobody's message: with a wildcard its own decision says so, without one the decision of its cancellation, which names it by its number.
+//! for no message: with a wildcard its own decision says so, without one the decision of its cancellation, which names it by its number.
 
 use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;

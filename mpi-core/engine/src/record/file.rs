@@ -44,7 +44,7 @@ fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError
 impl Writer {
     pub(super) fn create(path: &Path, rank: u32, size: u32) -> Result<Writer, RecordError> {
         if let Some(folder) = path.parent() {
-            // On other hosts nobody else has made it.
+            // On other hosts no other process has made it.
             std::fs::create_dir_all(folder).map_err(trouble(path, "made"))?;
         }
         let file = OpenOptions::new()

@@ -1,4 +1,4 @@
-//! Recording and replaying what depends on who was faster, so that a run that failed can be repeated.
+//! Recording and replaying what depends on which process was faster, so that a run that failed can be repeated.
 //!
 //! An MPI program whose processes are deterministic by themselves meets chance at few places: which message a receive with a wildcard takes,
 //! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` comes in time,
@@ -6,7 +6,7 @@
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each of these is a *decision*; they are written to one file for each rank in the order in which the program asked ([`word`], [`file`](mod@file)).
 //! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake,
-//! and one that was cancelled in time for nobody's;
+//! and one that was cancelled in time for none;
 //! the other calls wait for what was recorded and answer that, or answer "nothing yet" at once where that was recorded.
 //!
 //! Promise: the decision stands in the file before the program sees it, and stays there however the rank ends.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A call whose outcome depends on who was faster.
+/// A call whose outcome depends on which process was faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Asker {

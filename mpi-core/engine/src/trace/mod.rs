@@ -7,8 +7,8 @@
 //! Looking at the clock is what costs most, so a message that a call sends before anything else has happened has the time of its call,
 //! and then the two share a cell of the tape.
 //!
-//! Who calls what: `Comm` and `ob1` tell of messages, `Comm` of collective operations, a hardware barrier of its wire, `mpi-abi` of calls.
-//! While nobody traces there is no `Trace`, and each of these places is one branch on a plain load.
+//! Which code calls what: `Comm` and `ob1` tell of messages, `Comm` of collective operations, a hardware barrier of its wire, `mpi-abi` of calls.
+//! Without tracing there is no `Trace`, and each of these places is one branch on a plain load.
 
 use crate::coll::CallSignature;
 use crate::engine::Engine;
@@ -158,7 +158,7 @@ impl Trace {
         });
     }
 
-    /// What [`Trace::rounds`] wrote, for whoever plays the tape.
+    /// What [`Trace::rounds`] wrote, for the code that plays the tape.
     pub fn said(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])

@@ -40,7 +40,7 @@ impl SendBuf {
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, all data of the `count` elements must be readable and
-    /// nobody may write it.
+    /// no code may write it.
     #[inline]
     pub unsafe fn new(ptr: *const u8, count: i64, datatype: Datatype) -> SendBuf {
         SendBuf {
@@ -68,7 +68,7 @@ impl SendBuf {
         if len <= 0 {
             return Some(&[]);
         }
-        // SAFETY: whoever made this buffer vouched that its data may be read and does not change;
+        // SAFETY: the maker of this buffer vouched that its data may be read and does not change;
         // the data of all elements is this one run.
         Some(unsafe {
             std::slice::from_raw_parts(self.ptr.wrapping_offset(offset as isize), len as usize)
@@ -94,7 +94,7 @@ impl SendBuf {
 
     #[inline(never)]
     fn pack_scattered(&self, at: i64, out: &mut [u8]) -> usize {
-        // SAFETY: whoever made this buffer vouched for the data of its elements.
+        // SAFETY: the maker of this buffer vouched for the data of its elements.
         unsafe { loops::pack(self.ptr, &self.datatype.shape(self.count), at, out) }
     }
 
@@ -105,7 +105,7 @@ impl SendBuf {
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize);
-            // SAFETY: whoever made this buffer vouched that its data may be read and does not change; runs are data.
+            // SAFETY: the maker of this buffer vouched that its data may be read and does not change; runs are data.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
@@ -130,7 +130,7 @@ impl RecvBuf {
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, all data of the `count` elements must be writable and
-    /// nobody else may use it.
+    /// no other code may use it.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, count: i64, datatype: Datatype) -> RecvBuf {
         RecvBuf {
@@ -173,7 +173,7 @@ impl RecvBuf {
         if len <= 0 {
             return Some(&mut []);
         }
-        // SAFETY: whoever made this buffer vouched that its data may be written and that nobody else uses it;
+        // SAFETY: the maker of this buffer vouched that its data may be written and that no other code uses it;
         // the data of all elements is this one run.
         Some(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.wrapping_offset(offset as isize), len as usize)
@@ -194,7 +194,7 @@ impl RecvBuf {
 
     #[inline(never)]
     fn unpack_scattered(&mut self, at: i64, input: &[u8]) -> usize {
-        // SAFETY: whoever made this buffer vouched for the data of its elements.
+        // SAFETY: the maker of this buffer vouched for the data of its elements.
         unsafe { loops::unpack(self.ptr, &self.datatype.shape(self.count), at, input) }
     }
 
@@ -208,7 +208,7 @@ impl RecvBuf {
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize).cast();
-            // SAFETY: whoever made this buffer vouched that its data may be written and that nobody else uses it;
+            // SAFETY: the maker of this buffer vouched that its data may be written and that no other code uses it;
             // runs are data, and cells may overlap.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
@@ -286,7 +286,7 @@ macro_rules! common {
             }
 
             /// Whether all of it is in few and long runs, so that packing it is no more than copying it:
-            /// for whoever pays for each run more than for the bytes of a short one.
+            /// for a caller that pays for each run more than for the bytes of a short one.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()
@@ -305,7 +305,7 @@ macro_rules! common {
 
             /// The same start and datatype with another count, for calls whose buffer holds more than its count says:
             /// `MPI_Gather`'s receive buffer has that many elements for each rank.
-            /// Whoever made the buffer for such a call vouched for all of them.
+            /// The maker of the buffer for such a call vouched for all of them.
             pub fn with_count(&self, count: i64) -> $buf {
                 $buf {
                     count,
@@ -349,7 +349,7 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
         }
         (None, Some(out)) => from.pack_at(0, out) as i64,
         (Some(run), None) => to.unpack_at(0, run) as i64,
-        // SAFETY: whoever made the buffers vouched for the data of their elements.
+        // SAFETY: the maker of the buffers vouched for the data of their elements.
         _ => unsafe {
             loops::copy(
                 from.ptr,

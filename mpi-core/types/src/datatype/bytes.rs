@@ -17,7 +17,7 @@ impl RecvBytes {
     /// `len` bytes at `ptr`.
     ///
     /// # Safety
-    /// Until the operation that uses them is complete, all of them must be writable and nobody else may use them.
+    /// Until the operation that uses them is complete, all of them must be writable and no other code may use them.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, len: usize) -> RecvBytes {
         RecvBytes { ptr, len }
@@ -59,7 +59,7 @@ impl RecvBytes {
         if self.len == 0 {
             return f(&mut []);
         }
-        // SAFETY: whoever made this vouched for its bytes until the operation is complete, and the operation is ours.
+        // SAFETY: the maker of this vouched for its bytes until the operation is complete, and the operation is ours.
         f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
     }
 
@@ -73,7 +73,7 @@ impl RecvBytes {
 
 impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
-        // SAFETY: the same bytes, vouched for by whoever made `bytes`.
+        // SAFETY: the same bytes, vouched for by the maker of `bytes`.
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
     }
 }
@@ -154,7 +154,7 @@ impl Room {
         match self {
             Room::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
             Room::Bytes(bytes) => {
-                // SAFETY: whoever made this vouched for its bytes until the operation is complete, and the operation is ours.
+                // SAFETY: the maker of this vouched for its bytes until the operation is complete, and the operation is ours.
                 Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
             }
             Room::Typed(buf) => buf.contiguous(),

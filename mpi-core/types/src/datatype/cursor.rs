@@ -1,4 +1,4 @@
-//! Positions in a buffer, for whoever packs or unpacks it bit by bit.
+//! Positions in a buffer, for code that packs or unpacks it bit by bit.
 
 use super::{RecvBuf, SendBuf};
 

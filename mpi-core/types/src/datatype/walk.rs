@@ -1,7 +1,7 @@
 //! Walking over the data of many elements in packed order, from any byte to any byte.
 //!
 //! The walk hands out *pieces*, each as large as it can be.
-//! The copy loops ([`super::copy`](mod@super::copy)) take a piece at a time; [`Runs`] takes them apart for whoever needs an iovec.
+//! The copy loops ([`super::copy`](mod@super::copy)) take a piece at a time; [`Runs`] takes them apart for code that needs an iovec.
 
 use std::ops::Range;
 

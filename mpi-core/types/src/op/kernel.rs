@@ -219,7 +219,7 @@ impl Kernel {
 
     /// Combines the first `count` elements; both buffers have at least so many of the type that the loop is for.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
-        // SAFETY: whoever made the buffers vouched for their elements, and `Op::apply` chose the loop by their type and
+        // SAFETY: the maker of the buffers vouched for their elements, and `Op::apply` chose the loop by their type and
         // by what the processor has.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }

@@ -2,7 +2,7 @@
 //!
 //! Predefined operators are compiled loops, one for each (operator, scalar) pair, found through one table ([`table`]).
 //! They are defined on predefined datatypes only, as the standard's table says and what [`table`] adds to it; [`Op::check`] refuses the rest with a
-//! sentence, before anybody communicates.
+//! sentence, before any process communicates.
 //! User operators are callbacks; they see whole elements of the datatype that the user passed.
 //!
 //! | file | subject |

@@ -64,7 +64,7 @@ impl Cart {
         Ok(coords)
     }
 
-    /// Who is at these coordinates; those of a ring may be any number.
+    /// The rank at these coordinates; those of a ring may be any number.
     pub fn rank(&self, coords: &[i64]) -> Result<u32, TopoError> {
         let mut rank = 0;
         for (at, (&extent, &periodic)) in self.dims.iter().zip(&self.periods).enumerate() {
@@ -82,7 +82,7 @@ impl Cart {
         Ok(rank)
     }
 
-    /// Whom a rank receives from and whom it sends to when all shift along a dimension; nobody beyond an open end.
+    /// The rank that a rank receives from and the one that it sends to when all shift along a dimension; none beyond an open end.
     pub fn shift(
         &self,
         rank: u32,

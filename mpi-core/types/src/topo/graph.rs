@@ -71,10 +71,10 @@ impl Graph {
     }
 }
 
-/// From whom, to whom, and how heavy.
+/// From which rank, to which, and how heavy.
 pub type Edge = (u32, u32, i32);
 
-/// One process's edges in a graph that nobody knows whole.
+/// One process's edges in a graph that no process knows whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DistGraph {
     pub sources: Vec<u32>,
@@ -100,7 +100,7 @@ impl DistGraph {
         DistGraph::of_ends(rank, edges, edges, weighted)
     }
 
-    /// The same where both ends of each edge have told it: who is led to, and who leads.
+    /// The same where both ends of each edge have told it: the one that is led to, and the one that leads.
     pub fn of_ends(rank: u32, into: &[Edge], out: &[Edge], weighted: bool) -> DistGraph {
         let into: Vec<_> = into.iter().filter(|e| e.1 == rank).collect();
         let out: Vec<_> = out.iter().filter(|e| e.0 == rank).collect();

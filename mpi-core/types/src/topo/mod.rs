@@ -1,6 +1,6 @@
 //! Virtual topologies (MPI 5.0, chapter 8): how the processes of a communicator are arranged, as plain values.
 //!
-//! A topology says who is next to whom; it sends nothing and knows no communicator.
+//! A topology says which process is next to which; it sends nothing and knows no communicator.
 //! Where a program lets ranks be reordered, [`reorder`] puts neighbours near each other.
 
 mod cart;

@@ -1,4 +1,4 @@
-//! Whom a process sends to and receives from in a neighbourhood collective, and which message fills which block (section 8.6).
+//! Which ranks a process sends to and receives from in a neighbourhood collective, and which message fills which block (section 8.6).
 //!
 //! Buffers have a block for each neighbour, in the order in which the topology's queries name them; beyond an open end of a grid a block is there and nothing happens to it.
 //! The same process may be a neighbour several times.
@@ -17,23 +17,23 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Who fills each block of a receive buffer.
+    /// Which rank fills each block of a receive buffer.
     pub fn sources(&self) -> &[Option<u32>] {
         &self.sources
     }
 
-    /// Who gets each block of a send buffer.
+    /// Which rank gets each block of a send buffer.
     pub fn destinations(&self) -> &[Option<u32>] {
         &self.destinations
     }
 
-    /// The blocks to send and to whom, in their order.
+    /// The blocks to send and to which rank, in their order.
     pub fn departures(&self) -> impl Iterator<Item = (usize, u32)> {
         let all = self.destinations.iter().enumerate();
         all.filter_map(|(block, to)| Some((block, (*to)?)))
     }
 
-    /// The blocks to receive and from whom, in the order in which the senders send them.
+    /// The blocks to receive and from which rank, in the order in which the senders send them.
     pub fn arrivals(&self) -> impl Iterator<Item = (usize, u32)> {
         (0..self.sources.len()).filter_map(|turn| {
             let block = self.opposite(turn);

@@ -73,7 +73,7 @@ impl Knomial {
         u64::from(left).min(self.step(self.digits)) as u32
     }
 
-    /// The children, the largest and farthest subtree first: who has the most to pass on starts first.
+    /// The children, the largest and farthest subtree first: the one that has the most to pass on starts first.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = Child> {
         let (me, all) = (*self, u64::from(self.subtree()));
         (0..self.digits).rev().flat_map(move |digit| {

@@ -8,18 +8,18 @@
 //!
 //! ```text
 //! UP    child to parent:   what the child and all below it contribute
-//! DOWN  parent to child:   what is decided; whoever knows it returns at once
+//! DOWN  parent to child:   what is decided; a place that knows it returns at once
 //! ASK   new root to all:   what do you know?   (answered by UP or DOWN)
 //! ```
 //!
 //! * As long as place 0 lives it is the root: it decides when it has heard from all places that live.
 //! * When all places before it are dead, a place is the root, asks all others that live, and decides when all have answered:
-//!   what an earlier root has decided, if anybody knows it, else what they contribute.
+//!   what an earlier root has decided, if any place knows it, else what they contribute.
 //! * A place whose parent dies before the decision came sends what it has to its next parent, or to the root; one that has decided answers.
 //!
 //! Promise: all members that live to the end decide the same, if those that are held for dead are dead, and every death is told to all in the end.
 //! Why: two roots never live at once, since a root holds all before it for dead, and they are.
-//! Whoever has answered a root takes no decision of an earlier one any more ([`Era::takes`]), be it still on its way.
+//! A place that has answered a root takes no decision of an earlier one any more ([`Era::takes`]), be it still on its way.
 //! So what a root hears is final: if no living place knows a decision then, no living place ever returns with another one.
 
 mod value;
@@ -59,13 +59,13 @@ pub struct Era {
     /// What is known so far; once decided, the decision.
     value: Value,
     phase: Phase,
-    /// Who has said UP.
+    /// Which places have said UP.
     heard: Vec<bool>,
     /// The last root that has asked this place.
     asked_by: Option<u32>,
-    /// Who has answered this place, since it is the root and has asked.
+    /// Which places have answered this one, since it is the root and has asked.
     answered: Option<Vec<bool>>,
-    /// Who has been told the decision from here.
+    /// Which places have been told the decision from here.
     told: Vec<u32>,
     /// The place that has decided.
     decided_by: Option<u32>,
@@ -262,7 +262,7 @@ impl Era {
         (0..self.places).filter(lives).collect()
     }
 
-    /// Whom this place tells: the nearest living place above; or the root, if there is none or a root has asked before,
+    /// Which place this one tells: the nearest living place above; or the root, if there is none or a root has asked before,
     /// since no other place's decision counts for certain then.
     fn parent(&self, dead: &[bool]) -> Option<u32> {
         let above = |place: u32| place.checked_sub(1).map(|before| before / 2);

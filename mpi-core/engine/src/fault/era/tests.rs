@@ -19,7 +19,7 @@ struct Place {
     era: Option<Era>,
     /// What came before it took part.
     early: Vec<(u32, Say)>,
-    /// Whom it holds for dead.
+    /// Which places it holds for dead.
     dead: Vec<bool>,
     lives: bool,
     /// How many messages it sends and takes before it dies.
@@ -219,7 +219,7 @@ impl Network {
     }
 }
 
-/// The most steps that any place makes when nobody dies.
+/// The most steps that any place makes when none dies.
 fn steps(size: usize, seed: u64) -> u32 {
     let mut network = Network::new(size, &[], seed);
     network.check("nobody dies");

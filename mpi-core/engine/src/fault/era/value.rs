@@ -7,9 +7,9 @@ pub struct Value {
     pub flag: u32,
     /// The highest counts.
     pub number: u64,
-    /// The members that anybody holds for dead.
+    /// The members that any member holds for dead.
     pub dead: Vec<bool>,
-    /// The members whose deaths everybody has acknowledged.
+    /// The members whose deaths every member has acknowledged.
     pub acknowledged: Vec<bool>,
 }
 

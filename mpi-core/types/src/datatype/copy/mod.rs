@@ -195,7 +195,7 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
 /// Copies packed bytes `from..from + out.len()` of the elements at `base` to `out`; less if there are no more.
 ///
 /// # Safety
-/// The data of `shape`, counted from `base`, must be readable, and nobody may write it meanwhile.
+/// The data of `shape`, counted from `base`, must be readable, and no code may write it meanwhile.
 #[inline(always)]
 pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]) -> usize {
     let range = range_at(shape, from, out.len());
@@ -208,7 +208,7 @@ pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]
 /// Copies `input` to packed bytes `from..` of the elements at `base`; less if there are no more.
 ///
 /// # Safety
-/// The data of `shape`, counted from `base`, must be writable, and nobody may use it meanwhile.
+/// The data of `shape`, counted from `base`, must be writable, and no other code may use it meanwhile.
 #[inline(always)]
 pub unsafe fn unpack(base: *mut u8, shape: &Shape<'_>, from: i64, input: &[u8]) -> usize {
     let range = range_at(shape, from, input.len());

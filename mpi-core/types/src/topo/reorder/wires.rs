@@ -3,7 +3,7 @@
 use super::{Place, distance};
 use crate::topo::{Cart, Graph};
 
-/// Who is next to whom and how heavily; directions do not matter.
+/// Which vertex is next to which and how heavily; directions do not matter.
 #[derive(Clone, Debug, Default)]
 pub struct Wires {
     /// Where each vertex's neighbours end.
@@ -51,7 +51,7 @@ impl Wires {
         Wires::new(cart.size() as u32, edges)
     }
 
-    /// The edges of a graph that everybody knows.
+    /// The edges of a graph that every process knows.
     pub fn of_graph(graph: &Graph) -> Wires {
         let vertices = graph.index().len() as u32;
         let edges = (0..vertices).flat_map(|from| {
@@ -88,7 +88,7 @@ impl Wires {
         let here = at(seat);
         let edges = self.of(vertex).iter();
         let costs = edges.map(|(to, weight)| {
-            // Who changes places with a neighbour finds him where he was himself.
+            // A vertex that changes places with a neighbour finds it where it was itself.
             let there = if *to == seat { vertex } else { *to };
             weight.saturating_mul(distance(here, at(there)))
         });
