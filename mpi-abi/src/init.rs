@@ -3,7 +3,7 @@
 //! The engine lives while the world or a session uses it, and rests in between: other processes know this one's memory, so a
 //! second engine could not take its place.
 //!
-//! This is where the library is put together: the launcher says who we are, the node's memory and the transports make an
+//! This is where the library is put together: the launcher says which process we are, the node's memory and the transports make an
 //! engine, the collective components join it, and the engine makes `MPI_COMM_WORLD`.
 //!
 //! The phase may be asked from any thread at any time, so it is atomic; it changes only inside a call.
@@ -94,7 +94,7 @@ fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static
         return (level, name);
     }
     if engine.me() == 0 {
-        // Nobody reads it when standard error is closed.
+        // No process reads it when standard error is closed.
         let _ = writeln!(
             std::io::stderr(),
             "rank 0: a run that is recorded or replayed follows one order of calls in each rank, so {} is provided instead of {name}",
@@ -211,7 +211,7 @@ extern "C" fn leave_launcher() {
         if let Ok(Some(engine)) = state().parked.try_borrow().as_deref() {
             engine.leave();
         }
-        // Nobody is left to hear of a failure.
+        // No caller is left to hear of a failure.
         let _ = launcher.finalize();
     }
 }
@@ -304,7 +304,7 @@ fn end_unwanted(failure: &Failure) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// Hears from the launcher who has died, and that it has gone itself.
+/// Hears from the launcher which processes have died, and that it has gone itself.
 pub fn look_after_launcher() {
     end_without_launcher();
     let Some(launcher) = launcher() else { return };
@@ -319,10 +319,10 @@ pub fn look_after_launcher() {
     }
 }
 
-/// Ends a rank whose launcher has gone: nobody would ever end it otherwise.
+/// Ends a rank whose launcher has gone: no process would ever end it otherwise.
 fn end_without_launcher() {
     if let Some(lost) = launcher().and_then(Rte::lost) {
-        // The launcher may have been who read it.
+        // The launcher may have been the reader.
         let _ = writeln!(
             std::io::stderr(),
             "process {}: {lost}, so this rank ends too",
@@ -333,7 +333,7 @@ fn end_without_launcher() {
     }
 }
 
-/// Finds the launcher and the neighbours, and puts an engine together; also what there is to explain, if somebody asked.
+/// Finds the launcher and the neighbours, and puts an engine together; also what there is to explain, if the user asked.
 fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(mpi_base::installation::prefix().as_deref());
     let opened =
@@ -429,7 +429,7 @@ pub fn finalize() -> Result<(), Failure> {
         // A fence of our own: the barriers that components serve and count are the program's.
         engine.block_on(world.fence_of_living())?;
     }
-    // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
+    // Also of what was freed and went wrong, since no call has asked before; alone, the fence has not looked at what we sent ourselves.
     engine.poll_once();
     crate::object::request::reap_orphans();
     mpi_core::io::report::finish(&engine);

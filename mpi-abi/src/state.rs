@@ -44,7 +44,7 @@ pub struct State {
     pub parked: RefCell<Option<Engine>>,
     /// The components from files, whose texts live as long as the process.
     pub plugins: RefCell<Option<Catalogue>>,
-    /// Whether somebody who uses the engine calls from several threads at once.
+    /// Whether some user of the engine calls from several threads at once.
     pub multiple: Cell<bool>,
     /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, from initialization to finalization.
     pub world: RefCell<Option<Rc<CommObject>>>,
@@ -166,7 +166,7 @@ pub(crate) fn is_unlocked() -> bool {
 /// The page on which this process tells what it does; null while there is none.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Where calls are traced; null while nobody traces.
+/// Where calls are traced; null without tracing.
 static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Whether this run is recorded or replayed.

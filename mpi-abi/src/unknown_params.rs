@@ -2,7 +2,7 @@
 //!
 //! Rank 0 of a world tells of them when everything that has parameters is there, and so does a process that runs alone.
 //!
-//! Not told of is what is set on purpose for somebody else: parameters of the launcher, which tells of its own ([`is_launchers`]),
+//! Not told of is what is set on purpose for another program: parameters of the launcher, which tells of its own ([`is_launchers`]),
 //! and those of components that are not here because a selection leaves them out by name or because their files were passed over.
 
 use crate::frameworks::{self, Framework};
@@ -33,12 +33,12 @@ pub fn tell(params: &Params, plugins: &Catalogue) {
     let known = frameworks::with(plugins);
     let others = |name: &str| is_launchers(name) || plugins.passed.reads(name);
     for sentence in sentences(params, &known, others) {
-        // Nobody reads it when standard error is closed.
+        // No process reads it when standard error is closed.
         let _ = writeln!(std::io::stderr(), "rank 0: {sentence}");
     }
 }
 
-/// What is to be said of settings that none of these frameworks has and that are not somebody else's.
+/// What is to be said of settings that none of these frameworks has and that are not another program's.
 pub fn sentences(
     params: &Params,
     known: &[Framework],

@@ -61,7 +61,7 @@ pub fn prefetch_for_write(address: *const u8) {
 
 /// Goes on when what was written before has reached the nearest cache.
 ///
-/// For its time only, on processors where that was measured: whoever needs an order uses an atomic.
+/// For its time only, on processors where that was measured: code that needs an order uses an atomic.
 #[inline(always)]
 pub fn settle_writes() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]

@@ -1,4 +1,4 @@
-//! A bitmap between many who mark and one who takes.
+//! A bitmap between many threads that mark and one that takes.
 //!
 //! SYNC POINT `bitmap.word`: a marker's `fetch_or` (Release) is read by the taker's `swap` (Acquire).
 //! A marker that finds its bit set already leaves it at that, without a write.

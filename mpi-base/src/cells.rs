@@ -4,36 +4,36 @@
 //! There may be several rings, deep ones of short cells and shallow ones of long cells;
 //! in which one an operation's data lie follows from what all members know alike, so they find the same [`Spot`].
 //! A cell is one run of words; the first holds the number of the operation whose data follow, and is written last.
-//! Beside the number there is room for how long they are, for who wants to say so ([`Cells::publish_of`], [`Cells::length`]).
+//! Beside the number there is room for how long they are, for a writer that wants to say so ([`Cells::publish_of`], [`Cells::length`]).
 //! So a message of seven words or less is one cache line, written once and read once by each reader.
 //!
 //! Protocol of operation k in a ring of depth d:
 //! 1. a member that has something to show writes its cell k mod d, then the number ([`Cells::show`]);
 //!    before that it makes sure that all members have finished operation k - d, and so whatever the cell held before ([`Cells::has_room`]);
-//! 2. whoever needs the data waits for the number and reads ([`Cells::seen`], [`Cells::read`]);
+//! 2. a member that needs the data waits for the number and reads ([`Cells::seen`], [`Cells::read`]);
 //! 3. when a member has finished it says so in a line of its own ([`Cells::finish`]): the last number up to which it has finished everything.
 //!
 //! There is one place more than there are members: the result of an operation that one of them works out for all.
-//! Who that is, a count of arrivals in front of each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before anybody goes on.
+//! Which one that is, a count of arrivals in front of each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before any member goes on.
 //! It may lie in another ring than what the members show, as it may be longer; the operation has room where both have.
 //!
 //! Where one needs what the one before has worked out, a member may fill its cell with its own part and offer that ([`Cells::offer`]) instead of waiting;
-//! whoever claims it ([`Cells::claim`]) works on it where it lies, and shows it in the other's name. Offers lie in the line of the member's word, behind what travels with that:
+//! the member that claims it ([`Cells::claim`]) works on it where it lies, and shows it in the other's name. Offers lie in the line of the member's word, behind what travels with that:
 //! they are looked at in every operation and written rarely.
 //!
 //! SYNC POINT `cells.shown`: the number (Release) after the data, read (Acquire) before them.
-//! SYNC POINT `cells.counted`: what is counted (Release) after what was done for it, looked at (Acquire) by who waits for that.
+//! SYNC POINT `cells.counted`: what is counted (Release) after what was done for it, looked at (Acquire) by a member that waits for that.
 //! SYNC POINT `cells.finished`: a member's word (Release) after all that it read, looked at (Acquire) before a cell is written again.
 //! SYNC POINT `cells.offered`: an offer (Release) after the cell is filled, claimed (Acquire) before it is worked on.
-//! Who offers has a fence before it looks once more whether it could have gone on itself, and who may be needed has one between what it shows and looking for offers:
+//! A member that offers has a fence before it looks once more whether it could have gone on itself, and one that may be needed has one between what it shows and looking for offers:
 //! so one of the two sees the other, and if both do, one of them gets the claim.
-//! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; who completes the count, or sees it complete, collects all.
+//! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; the member that completes the count, or sees it complete, collects all.
 //!
-//! The cells of one operation lie side by side, so that who looks at all of them looks at few pages: after a switch each first look at one costs.
+//! The cells of one operation lie side by side, so that a member that looks at all of them looks at few pages: after a switch each first look at one costs.
 //!
 //! A line that another core has read costs a round trip before it can be written.
-//! So who has shown something asks for the line of its next number at once ([`Cells::fetch_next`]), which nobody looks at yet.
-//! And who waits reads the line of the number again and again, so each of its writers' pauses costs a round trip too:
+//! So a member that has shown something asks for the line of its next number at once ([`Cells::fetch_next`]), which no member looks at yet.
+//! And a waiting member reads the line of the number again and again, so each of its writers' pauses costs a round trip too:
 //! of longer data that line is written last, with the number ([`lay`]).
 
 mod data;
@@ -62,7 +62,7 @@ const FIRST: usize = FETCHED - WORD;
 /// So many bits of the word of a number tell how long the data are; the others count operations for months without a pause.
 const LENGTH_BITS: u32 = 17;
 
-/// What is told is one more than the length, and none if nobody says; what is longer than this is told as this.
+/// What is told is one more than the length, and none if the writer says none; what is longer than this is told as this.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
 
 #[inline(always)]
@@ -111,7 +111,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.members
     }
 
-    /// How many members wait until others have finished; not part of the protocol above, and nobody here touches it.
+    /// How many members wait until others have finished; not part of the protocol above, and no code here touches it.
     pub fn hungry(&self) -> &AtomicU64 {
         &self.words[0]
     }
@@ -159,7 +159,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[start + 1..start + len]
     }
 
-    /// Whether nobody can still be reading what the cells of an operation held before.
+    /// Whether no member can still be reading what the cells of an operation held before.
     #[inline(always)]
     pub fn has_room(&self, spot: Spot<'_>) -> bool {
         let depth = spot.depth();
@@ -299,7 +299,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.watch(place, spot)()
     }
 
-    /// The same for one who looks again and again.
+    /// The same for a member that looks again and again.
     #[inline(always)]
     pub fn watch(&self, place: impl Into<Place>, spot: Spot<'_>) -> impl Fn() -> bool {
         let flag = self.flag(place, spot);
@@ -362,7 +362,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[(1 + member as usize) * STEP + behind]
     }
 
-    /// Offers what this member has filled its cell of an operation with to whoever claims it; what is looked at from here on is looked at after that.
+    /// Offers what this member has filled its cell of an operation with to the member that claims it; what is looked at from here on is looked at after that.
     pub fn offer(&self, spot: Spot<'_>) {
         // SYNC POINT cells.offered
         self.offer_of(self.me, spot.number)
@@ -370,7 +370,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         fence(Ordering::SeqCst);
     }
 
-    /// Claims what a member offers, if it does and nobody else has; who claims it writes the cell on and publishes it.
+    /// Claims what a member offers, if it does and no other has; the claimer writes the cell on and publishes it.
     #[inline(always)]
     pub fn claim(&self, member: u32, spot: Spot<'_>) -> bool {
         let offer = self.offer_of(member, spot.number);

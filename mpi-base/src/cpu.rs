@@ -17,12 +17,12 @@ pub struct Cores {
     pub usable: usize,
     /// Cores in the affinity mask, if it could be read.
     pub affinity: Option<usize>,
-    /// How many local ranks may run on them, if somebody said so.
+    /// How many local ranks may run on them, if the launcher said so.
     pub sharers: Option<usize>,
 }
 
 impl Cores {
-    /// Asks the kernel; the answer can change while a process lives, so whoever needs it asks once at start.
+    /// Asks the kernel; the answer can change while a process lives, so a caller that needs it asks once at start.
     pub fn of_this_process() -> Cores {
         let affinity = rustix::thread::sched_getaffinity(None)
             .ok()
@@ -65,7 +65,7 @@ pub fn processors() -> Option<Vec<usize>> {
     Some(all.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// How many of `all` may run where somebody who is bound to `cpus` does; those of whom nothing is known may run anywhere.
+/// How many of `all` may run where a process that is bound to `cpus` does; those of which nothing is known may run anywhere.
 pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usize]>>) -> usize {
     let meets = |other: &Option<&[usize]>| {
         other.is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))
@@ -115,7 +115,7 @@ mod tests {
     fn what_a_bound_process_could_use_is_found_and_leaves_it_bound() {
         let free = Cores::of_this_process().usable;
         let (found, first, after) = on_one_core(|first| (usable_unbound(), first, processors()));
-        // This process may itself have been bound by whoever started it.
+        // This process may itself have been bound by the process that started it.
         assert!(found.unwrap() >= free, "{found:?} {free}");
         assert_eq!(after, Some(vec![first]));
     }

@@ -3,7 +3,7 @@
 //! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
 //! Its socket has an abstract name made of a random number, which the bell holds in shared memory:
 //! nothing has to be handed from process to process, there is no file, and the name ends with the process.
-//! Whoever else guesses the name can wake the process, which then finds nothing and sleeps on.
+//! Any other process that guesses the name can wake the process, which then finds nothing and sleeps on.
 //!
 //! The protocol is the bell's ([`crate::doorbell`]); a ring that is lost, as by a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
 

@@ -1,6 +1,6 @@
 //! The doorbell: one word for each process, on which it sleeps and by which it is woken.
 //!
-//! Who touches what: the owner alone sets [`SLEEPING`] and [`MARK`], and [`GONE`] as its last word; anybody may clear `SLEEPING`, and who clears it calls `futex_wake`.
+//! Which side touches what: the owner alone sets [`SLEEPING`] and [`MARK`], and [`GONE`] as its last word; any thread may clear `SLEEPING`, and the one that clears it calls `futex_wake`.
 //! A sender that finds the word zero, as it does while the owner is awake, has nothing more to do.
 //!
 //! The protocol is Dekker's, one fence on each side (what kind of fence, says [`FENCE`]):
@@ -16,7 +16,7 @@
 //! SYNC POINT `bell.sleep`: of the two fences one comes first; either the sleeper's recheck sees the news or the sender sees the sleeper.
 //! The futex is a shared one, since the word lies in memory of several processes.
 //! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] beside `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
-//! SYNC POINT `bell.ear`: the owner stores where it listens before it sets `POLLING` (Release); who clears that (Acquire) sees where.
+//! SYNC POINT `bell.ear`: the owner stores where it listens before it sets `POLLING` (Release); the thread that clears that (Acquire) sees where.
 //! A sleep ends after [`NAP`] at the latest; nothing relies on that but services that have no bell.
 #![allow(unsafe_code)]
 
@@ -31,7 +31,7 @@ pub const POLLING: u32 = 2;
 /// The owner wants senders to mark its bitmap of news too (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
 
-/// The owner has left for good; nobody will read what is sent.
+/// The owner has left for good; no process will read what is sent.
 pub const GONE: u32 = 8;
 
 /// Senders must execute a fence of their own before they look at the word.
@@ -57,7 +57,7 @@ pub struct Doorbell {
 unsafe impl crate::mem::Shared for Doorbell {}
 
 impl Doorbell {
-    /// With nobody asleep; so is zeroed shared memory.
+    /// With no owner asleep; so is zeroed shared memory.
     pub fn new() -> Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
@@ -97,7 +97,7 @@ impl Doorbell {
         fence(Ordering::SeqCst);
     }
 
-    /// Says that the owner has left; called by the owner, or for it by whoever saw it die.
+    /// Says that the owner has left; called by the owner, or for it by the process that saw it die.
     pub fn leave(&self) {
         self.word.fetch_or(GONE, Ordering::Relaxed);
     }

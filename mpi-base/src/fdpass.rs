@@ -2,7 +2,7 @@
 //!
 //! For launchers that do not let our processes inherit descriptors: the first process of a node makes the segment,
 //! listens on an abstract socket (a name without a file, gone with the process) and gives the descriptor to each that comes.
-//! Who comes must run as the same user (`SO_PEERCRED`) and say a random key, which travelled through the launcher;
+//! A taker must run as the same user (`SO_PEERCRED`) and say a random key, which travelled through the launcher;
 //! the giver says another half of the key first, so that a stranger on the name is found out too.
 //! Everything has a deadline.
 
@@ -36,11 +36,11 @@ pub enum PassError {
         /// Those that were expected.
         takers: usize,
     },
-    /// Nobody gave a descriptor under this name in time; the last attempt ended like this.
+    /// No process gave a descriptor under this name in time; the last attempt ended like this.
     NobodyGave {
         /// The abstract socket's name, without the zero byte that the system has in front.
         name: String,
-        /// The sentence of the last attempt: nobody listened, or whoever did could not show the key.
+        /// The sentence of the last attempt: no process listened, or the one that did could not show the key.
         last: String,
     },
 }
@@ -88,7 +88,7 @@ impl Key {
         Key(bytes)
     }
 
-    /// The secret itself, for whoever computes with it.
+    /// The secret itself, for code that computes with it.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -121,7 +121,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// How long one partner may take to say its part; a stalled one must not use up everybody's time.
+/// How long one partner may take to say its part; a stalled one must not use up the time of all.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waits for takers.
@@ -153,11 +153,11 @@ impl Giver {
     ) -> Result<(), PassError> {
         let mut served = 0;
         while served < takers {
-            // The clock is looked at for each, so that strangers who come one after another do not keep us past the deadline.
+            // The clock is looked at for each, so that strangers that come one after another do not keep us past the deadline.
             if !readable(self.listener.as_fd(), deadline) || Instant::now() >= deadline {
                 return Err(PassError::TooFewCame { served, takers });
             }
-            // Strangers and those who leave early do not count, and cost nobody else the job.
+            // Strangers and those that leave early do not count, and cost no other process the job.
             if let Ok((mut stream, _)) = self.listener.accept()
                 && give_one(&mut stream, fd, key, deadline).is_ok()
             {

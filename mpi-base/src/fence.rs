@@ -1,4 +1,4 @@
-//! An asymmetric fence: the many who do something often pay nothing, the one who does something seldom pays for all.
+//! An asymmetric fence: the many threads that do something often pay nothing, the one that does something seldom pays for all.
 //!
 //! A sender publishes a message and then looks whether the receiver sleeps; a receiver says that it sleeps and then looks for messages.
 //! Each needs a fence between its two steps, or both may miss each other (Dekker).
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn one_of_the_two_sides_sees_the_other() {
         if !register() {
-            // The system lacks the call, and nobody uses it then.
+            // The system lacks the call, and no code uses it then.
             assert!(!register());
             return;
         }

@@ -76,7 +76,7 @@ impl Confinement {
         Confinement::of(&allowed, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// Of these processors; what the kernel does not tell confines nobody.
+    /// Of these processors; what the kernel does not tell confines no process.
     fn of(processors: &[usize], sys: &Path) -> Confinement {
         let each: Vec<_> = processors
             .iter()

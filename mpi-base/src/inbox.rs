@@ -1,4 +1,4 @@
-//! How senders get a process's attention: its doorbell, who has ever sent, who waits for room, who has news.
+//! How senders get a process's attention: its doorbell, which peers have ever sent, which wait for room, which have news.
 //!
 //! One inbox for each process of a node; the process itself is the *owner*, all others are *senders*, known by their rank on the node.
 //!
@@ -6,7 +6,7 @@
 //!   Its word shares no line with anything, because every sender reads it after every message and should find it in its own cache.
 //! * `calls` counts requests of the rare kind, so that the owner reads one word, not two bitmaps, in each round:
 //!   a sender marks `senders` (once in its life: "my ring to you exists now") or `starving` ("I found no room, ring me when there is") and then adds one.
-//! * `news`: who has sent; only used when the owner asked for marks ([`MARK`]), which it does when it has too many senders to scan.
+//! * `news`: which peers have sent; only used when the owner asked for marks ([`MARK`]), which it does when it has too many senders to scan.
 //!
 //! SYNC POINT `inbox.calls`: the sender's add (Release) after its mark is read by the owner (Acquire) before it takes the marks.
 #![allow(unsafe_code)]
@@ -113,12 +113,12 @@ impl Inbox {
         self.calls.0.load(Ordering::Acquire)
     }
 
-    /// Word `w` of the bitmap of all who have ever sent.
+    /// Word `w` of the bitmap of all that have ever sent.
     pub fn senders(&self, w: usize) -> u64 {
         self.senders.peek(w)
     }
 
-    /// Takes word `w` of the bitmap of those who wait for room.
+    /// Takes word `w` of the bitmap of those that wait for room.
     pub fn take_starving(&self, w: usize) -> u64 {
         self.starving.take(w)
     }
@@ -129,7 +129,7 @@ impl Inbox {
         self.news.take(w)
     }
 
-    /// Whether anybody among the first `words` words has marked news.
+    /// Whether any peer among the first `words` words has marked news.
     #[inline]
     pub fn any_news(&self, words: usize) -> bool {
         self.news.any(words)

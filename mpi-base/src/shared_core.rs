@@ -3,7 +3,7 @@
 //! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's turns.
 //! Binding every rank to a core, as some launchers do, mends that, but two jobs of one machine are then bound to the same cores, and a rank's threads to one.
 //! So a waiter that gives its core away and gets it back late several times in a row steps over to another core of its mask once, and leaves the mask as it was.
-//! A yield that comes back only after a time slice has met somebody who computes.
+//! A yield that comes back only after a time slice has met a process that computes.
 //! Where a core is idle the system moves one of the two by itself; where none is, moving would lead to another rank's core,
 //! and two ranks on one core need a change of context for each message, while one that shares its core with a stranger is quick in half of its time.
 //! Such a waiter stays, and keeps its core for a while instead of giving it away.
@@ -19,16 +19,16 @@ use crate::yield_now::yield_now;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A yield that takes longer has let somebody else run: two changes of context take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+/// A yield that takes longer has let another process run: two changes of context take 1.2 to 2 us, a yield without them 0.2 to 0.4.
 const SHARED: Duration = Duration::from_nanos(1500);
 
 /// So many late yields in a row are no chance; they take some 50 us.
 const IN_A_ROW: u32 = 8;
 
-/// A yield that takes longer has given the core to somebody who keeps it for all of its time slice, so it is nobody who waits.
+/// A yield that takes longer has given the core to a process that keeps it for all of its time slice, so that one does not wait.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// For so long a core is not given away again to somebody who does not give it back.
+/// For so long a core is not given away again to a process that does not give it back.
 const KEEP: Duration = Duration::from_millis(20);
 
 /// What a thread knows of its core.
@@ -46,7 +46,7 @@ impl Crowd {
         keep_until: None,
     };
 
-    /// Whether a yield at the time `now` would give the core to somebody who keeps it.
+    /// Whether a yield at the time `now` would give the core to a process that keeps it.
     fn keeps(&self, now: Instant) -> bool {
         self.keep_until.is_some_and(|time| now < time)
     }

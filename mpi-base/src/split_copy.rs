@@ -1,6 +1,6 @@
 //! Work cut into pieces that its owner takes from the front and one helper from the back, until they meet.
 //!
-//! Nobody waits for the other: a helper that never comes costs nothing, and one that comes late finds nothing left.
+//! Neither side waits for the other: a helper that never comes costs nothing, and one that comes late finds nothing left.
 //! Each side works on its own end, so that pieces of the same work, done again, stay in the same core's cache.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //!        [ number ][ front ][ back ]     pieces front..back have not been taken
 //! ```
 //!
-//! Who touches what: the owner alone offers, and only when everything offered before in the same place has been taken;
+//! Which side touches what: the owner alone offers, and only when everything offered before in the same place has been taken;
 //! each offer has a new number, so a helper that comes for an earlier one changes nothing.
 //!
 //! SYNC POINT `pieces.taken`: the helper's taking (Release) is read by the owner when it finds nothing left (Acquire),
@@ -112,7 +112,7 @@ impl Offers {
     }
 }
 
-/// Whom a process is helping just now, for the owner that wants its memory back.
+/// Which process a process is helping just now, for the owner that wants its memory back.
 ///
 /// The helper alone writes it, before it takes the first piece and after it is through with the last.
 #[derive(Debug)]

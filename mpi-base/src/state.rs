@@ -4,7 +4,7 @@
 //! Promise: keeping it costs a few plain stores for each MPI call, and no system call.
 //! From it `mpirun` says what a dead rank did last and explains a hang.
 //!
-//! Protocol: only the owning process stores, always relaxed; anybody may load, always relaxed.
+//! Protocol: only the owning process stores, always relaxed; any process may load, always relaxed.
 //! Nothing is ordered by it and nothing may depend on it but messages to people: a reader may see the peer of one call beside the tag of the next.
 //! Where the rank is confined to is the exception: others lay out topologies by it, so a flag of its own releases it when it is whole.
 //! [`StatePage::snapshot`] reads until the call counter stands still, which on real machines makes that rare.
@@ -24,7 +24,7 @@ pub enum Waits {
     /// Nothing for longer than a moment.
     #[default]
     Nothing = 0,
-    /// Somebody to take its message.
+    /// A receiver for its message.
     Send = 1,
     /// A message.
     Recv = 2,
@@ -78,7 +78,7 @@ pub struct AboutWindow {
     pub calls: u64,
 }
 
-/// Whom a waiting rank waits for and what about.
+/// Which rank a waiting rank waits for and what about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// What kind of waiting it is; while it is [`Waits::Nothing`], the other fields are left over from an earlier call.
@@ -132,7 +132,7 @@ pub enum Phase {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct StatePage {
-    // The first line is who the rank is; written at start only.
+    // The first line is which process the rank is; written at start only.
     pid: AtomicU32,
     rank: AtomicU32,
     phase: AtomicU32,
@@ -344,13 +344,13 @@ impl StatePage {
     #[inline]
     pub fn leave(&self, call: u16) {
         self.call.store(call, Relaxed);
-        // The next call may wait for nobody, and would seem to wait as this one did.
+        // The next call may wait for no rank, and would seem to wait as this one did.
         self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count_call();
     }
 
-    /// Whom the current call waits for and what about.
+    /// Which rank the current call waits for and what about.
     pub fn about(&self, about: &About) {
         self.comm.store(about.comm, Relaxed);
         self.peer.store(about.peer, Relaxed);
@@ -361,7 +361,7 @@ impl StatePage {
         self.waits.store(about.waits as u32, Relaxed);
     }
 
-    /// Whom the current call waits for at a window; the kind of waiting is [`Waits::Window`], whatever `about` says.
+    /// Which rank the current call waits for at a window; the kind of waiting is [`Waits::Window`], whatever `about` says.
     pub fn about_window(&self, about: &About, window: &AboutWindow) {
         for (word, value) in self.window_name.iter().zip(name_words(&window.name)) {
             word.store(value, Relaxed);
@@ -562,7 +562,7 @@ impl StatePage {
 /// What a [`StatePage`] said at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The process, as the system numbers it; 0 if nobody has come.
+    /// The process, as the system numbers it; 0 if none has come.
     pub pid: u32,
     /// The rank in the job.
     pub rank: u32,
@@ -574,7 +574,7 @@ pub struct State {
     pub last_call: u16,
     /// Calls entered plus calls left.
     pub calls: u64,
-    /// Whom the call waits for.
+    /// Which rank the call waits for.
     pub about: About,
     /// When the rank began to wait, 0 if it does not.
     pub since_ns: u64,

@@ -20,7 +20,7 @@ fn request_running() -> u64 {
     request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0])
 }
 
-/// A client request and its five arguments; 0 where nobody answers.
+/// A client request and its five arguments; 0 where no tool answers.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn request(request: [u64; 6]) -> u64 {
     let mut answer: u64 = 0;

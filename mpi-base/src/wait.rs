@@ -19,7 +19,7 @@ pub struct WaitPolicy {
     pub spins: u32,
     /// Polls with a pause between, for this long.
     pub pauses: Duration,
-    /// Polls after giving the core to somebody else.
+    /// Polls after giving the core to another process.
     pub yields: u32,
     /// The longest sleep at once.
     pub nap: Duration,
@@ -43,7 +43,7 @@ impl WaitPolicy {
         pauses: Duration::ZERO,
         yields: 12,
         nap: NAP,
-        // Who looks may have work of its own: with four, the random accesses of hpcc had a third of what they have with so many.
+        // A rank that looks may have work of its own: with four, the random accesses of hpcc had a third of what they have with so many.
         looks: 16,
     };
 

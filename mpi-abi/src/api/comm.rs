@@ -185,7 +185,7 @@ pub(crate) unsafe fn idup(
     let req = state::engine()?.spawn(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
-        // The other members make theirs, for which they need this one; here nobody gets it.
+        // The other members make theirs, for which they need this one; here the program does not get it.
         request::free(handle)?;
         return Err(refusal);
     }
@@ -286,7 +286,7 @@ pub unsafe fn MPI_Comm_split_type(
                     });
                     engine.block_on(comm.split(SplitKey { color: inside, key }))?
                 }
-                // A resource that we do not know is nobody's.
+                // A resource that we do not know is shared by no process.
                 _ => engine.block_on(comm.split(nobody))?,
             }
         }
@@ -349,7 +349,7 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     let object = freeable(unsafe { read(comm, "comm")? })?;
     // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
     wait_for_orphans(&object)?;
-    // And nobody leaves before all members have come, so that no message is still on its way.
+    // And no member leaves before all members have come, so that no message is still on its way.
     state::engine()?.block_on(object.comm.farewell())?;
     // SAFETY: passed on.
     unsafe { MPI_Comm_free(comm) }

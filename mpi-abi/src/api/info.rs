@@ -113,7 +113,7 @@ pub unsafe fn MPI_Info_get(
     // SAFETY: a string of the caller.
     let found = unsafe { value_of(info, key)? };
     let room = length(valuelen, "valuelen")? as c_int;
-    // SAFETY: output arguments of the caller, who promises room for `valuelen` characters and the zero.
+    // SAFETY: output arguments of the caller, which promises room for `valuelen` characters and the zero.
     unsafe {
         if let Some(text) = &found {
             let mut ignored = 0;

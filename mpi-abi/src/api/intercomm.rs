@@ -37,7 +37,7 @@ pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Ou
     unsafe { out(group, remote, "group") }
 }
 
-/// What a leader's mistake is to its group, who would wait for it in vain if the call just ended here.
+/// What a leader's mistake is to its group, which would wait for it in vain if the call just ended here.
 pub(super) fn astray(mistake: &Failure) -> LeaderError {
     LeaderError {
         code: mistake.code(),

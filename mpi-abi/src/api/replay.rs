@@ -8,7 +8,7 @@ use mpi_core::record::{Asker, Decision};
 
 /// The places of `requests` that `asker` finds complete, `None` if it finds nothing yet; `natural` finds out where nothing prescribes it.
 ///
-/// Only calls whose answer depends on who was faster come here: at least one request is active.
+/// Only calls whose answer depends on which process was faster come here: at least one request is active.
 #[cold]
 pub(super) fn places(
     asker: Asker,

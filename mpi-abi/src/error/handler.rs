@@ -198,13 +198,13 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
     code
 }
 
-/// Prints one line that says who failed where and why, and ends the job.
+/// Prints one line that says which process failed where and why, and ends the job.
 #[cold]
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);
     let (who, function) = (state::who_am_i(), call::name(id));
     let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
-    // In one piece, since others may say something at the same moment; nobody reads it when standard error is closed.
+    // In one piece, since others may say something at the same moment; no process reads it when standard error is closed.
     let line = format!(
         "{who}: {function}{place}: {} ({class})\n",
         failure.message()

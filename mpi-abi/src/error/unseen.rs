@@ -77,7 +77,7 @@ pub fn tell(wanted: bool) {
         count => format!(" (and {} more of files)", count - 1),
     };
     let who = state::who_am_i();
-    // In one piece; nobody reads it when standard error is closed.
+    // In one piece; no process reads it when standard error is closed.
     let line = format!(
         "{who}: an error was returned{more} whose class and text the program never asked for: {first}\n"
     );

@@ -3,7 +3,7 @@
 //! The leader tells its news when a burst of them is over, because a follower that comes back takes the lock.
 //! Followers look for news as other waiters look for messages, first awake and then asleep; only sleepers cost the leader a call of the system.
 //!
-//! Protocol: whoever has news counts `bulletins` up, or clears `leader`, and then looks at `asleep`; a follower counts `asleep` up under `inside`
+//! Protocol: a thread that has news counts `bulletins` up, or clears `leader`, and then looks at `asleep`; a follower counts `asleep` up under `inside`
 //! and then looks at both once more. Between the two steps of each stands [`Giant::order`] or its counterpart.
 
 use super::{Giant, me};
@@ -36,7 +36,7 @@ impl Giant {
     /// Only the owner calls it, and only where nothing is borrowed from the state.
     pub fn follow(&self, busy: bool, slept: bool) -> bool {
         if self.is_reserved() {
-            // There has never been anybody to follow, or to tell.
+            // There has never been a thread to follow, or to tell.
             return false;
         }
         let (me, leader) = (me(), self.leader.load(Relaxed));
@@ -117,7 +117,7 @@ impl Giant {
         self.asleep.fetch_add(1, Relaxed);
         self.order_for_all();
         let woken = self.news.wait_timeout_while(inside, OWN_LOOK, |()| waits());
-        // Whoever is called to lead and finds a leader may be called again.
+        // A thread that is called to lead and finds a leader may be called again.
         self.called.store(false, Relaxed);
         self.asleep.fetch_sub(1, Relaxed);
         drop(woken.unwrap_or_else(PoisonError::into_inner));

@@ -1,18 +1,18 @@
 //! The one lock of the library, for `MPI_THREAD_MULTIPLE`.
 //!
-//! Below that level nobody takes it: asking whether to is one relaxed load.
+//! Below that level no thread takes it: asking whether to is one relaxed load.
 //! It is re-entrant, because a program's callback may call MPI again, and a thread that waits in the engine lets the others in
 //! between two looks ([`Giant::relax`]).
 //! Until a second thread comes, the first one has it reserved and pays no atomic operation at all ([`reserved`]);
-//! from then on a lock that nobody else wants is taken by one atomic operation and given back by a store.
+//! from then on a lock that no other thread wants is taken by one atomic operation and given back by a store.
 //!
 //! Of several threads that wait in the engine one looks, the leader, and it alone may sleep while it holds the lock;
 //! the others follow it without the lock until it has news or has gone ([`following`]).
 //! A thread that comes and finds the lock taken says so and rings the process's bell, so that a sleeping leader makes way.
 //!
 //! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and given back by a store (Release).
-//! Whoever goes to sleep sets `sleeper` under `inside`, and only then looks whether the lock is still taken;
-//! whoever gives it back looks at `sleeper` after his store, and wakes one under `inside`.
+//! A thread that goes to sleep sets `sleeper` under `inside`, and only then looks whether the lock is still taken;
+//! the thread that gives it back looks at `sleeper` after its store, and wakes one under `inside`.
 //! Between the two steps of each stands a fence, so no waking is lost: the sleeper's [`fence::heavy`] executes it for both
 //! where the system can do that, and else both have their own ([`Giant::order`]).
 //! `depth`, `turns`, `unheeded`, `leader`, `stirred` and `bulletins` are the owner's to write, and so is `called` but for a follower that wakes.
@@ -38,7 +38,7 @@ use reserved::Reservation;
 /// How long a thread looks whether the lock is free before it gives its core away: about as long as a short call takes.
 const SPINS: u32 = 32;
 
-/// It looks once in so many spins: whoever holds the lock makes several calls meanwhile, instead of each one being another thread's with all
+/// It looks once in so many spins: the holder makes several calls meanwhile, instead of each one being another thread's with all
 /// that the engine touches on the wrong core.
 const LOOK: u32 = 16;
 
@@ -58,11 +58,11 @@ pub struct Giant {
     owner: AtomicUsize,
     /// How often the owner has taken it.
     depth: AtomicU32,
-    /// Whose the lock is as long as nobody else has come.
+    /// Which thread has the lock as long as no other has come.
     reservation: Reservation,
-    /// Whether every thread's fences are executed by whoever needs them ([`fence::heavy`]).
+    /// Whether every thread's fences are executed by the thread that needs them ([`fence::heavy`]).
     asymmetric: AtomicBool,
-    /// Whether somebody sleeps until the lock has been given back.
+    /// Whether a thread sleeps until the lock has been given back.
     sleeper: AtomicBool,
     /// Counts acquisitions, so that a thread that stepped aside knows that another had its turn.
     turns: AtomicU32,
@@ -81,7 +81,7 @@ pub struct Giant {
     asleep: AtomicU32,
     /// Whether a follower has been woken to lead.
     called: AtomicBool,
-    /// Held by whoever goes to sleep or wakes somebody.
+    /// Held by a thread that goes to sleep or wakes another.
     inside: Mutex<()>,
     /// Tells a sleeper that the lock is free.
     free: Condvar,
@@ -125,7 +125,7 @@ impl Giant {
         }
     }
 
-    /// From now on whoever finds the lock taken rings this bell.
+    /// From now on a thread that finds the lock taken rings this bell.
     pub fn ring_at(&self, inbox: &'static Inbox) {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
@@ -235,11 +235,11 @@ impl Giant {
             spins += 1;
         }
         if !had_turn() {
-            // Whoever wants it may need this core.
+            // The thread that wants it may need this core.
             std::thread::yield_now();
         }
         if !had_turn() && unheeded >= PATIENCE {
-            // Whoever wants it is asleep, or kept away by the scheduler.
+            // The thread that wants it is asleep, or kept away by the scheduler.
             std::thread::sleep(MAKING_WAY);
         }
         let heeded = had_turn();
@@ -249,7 +249,7 @@ impl Giant {
         true
     }
 
-    /// Whether the lock is this thread's, who has it in the ordinary way afterwards if it had it reserved.
+    /// Whether the lock is this thread's, which has it in the ordinary way afterwards if it had it reserved.
     fn holds(&self, me: usize) -> bool {
         self.end_own_reservation(me);
         self.owner.load(Relaxed) == me
@@ -290,7 +290,7 @@ impl Giant {
             self.end_reservation();
         }
         if slept {
-            // Whoever woke us has forgotten the other sleepers; they are to be woken after us.
+            // The thread that woke us has forgotten the other sleepers; they are to be woken after us.
             self.sleeper.store(true, Relaxed);
         }
         self.wanting.fetch_sub(1, Ordering::SeqCst);

@@ -3,12 +3,12 @@
 //! The reservation is made once, for the thread that initializes MPI, and is lost for good when another thread wants the lock.
 //! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002, here with the rare side's fence executed for both.)
 //!
-//! Protocol: while the lock is reserved, `owner` is [`RESERVED`], which nobody can take, and only the holder is ever inside.
-//! The holder raises or lowers `within` and then looks at `lost`; whoever ends the reservation sets `lost` and then looks at `within`.
+//! Protocol: while the lock is reserved, `owner` is [`RESERVED`], which no thread can take, and only the holder is ever inside.
+//! The holder raises or lowers `within` and then looks at `lost`; the thread that ends the reservation sets `lost` and then looks at `within`.
 //! The fence between the two steps of each is [`fence::light`] for the holder and [`fence::heavy`] for the other, so one of them sees the other:
 //! either the holder is known to be outside, and the lock is made free for it;
 //! or the holder finds its loss, on its way in or out, and makes the lock free itself.
-//! Both may; the step from [`RESERVED`] is made under `inside`, by whoever finds it still to be made.
+//! Both may; the step from [`RESERVED`] is made under `inside`, by the thread that finds it still to be made.
 
 use super::{Giant, me};
 use mpi_base::fence;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::
 /// In `owner`: the lock is the holder's; no thread has this number, since a thread's is the address of a word.
 const RESERVED: usize = 1;
 
-/// Whose the lock is as long as nobody else has come.
+/// Which thread has the lock as long as no other has come.
 #[derive(Debug)]
 pub(super) struct Reservation {
     /// The thread that has or had it, 0 for none.
@@ -56,13 +56,13 @@ impl Giant {
         }
     }
 
-    /// Whether nobody but the holder has ever come.
+    /// Whether no thread but the holder has ever come.
     #[inline]
     pub(super) fn is_reserved(&self) -> bool {
         self.owner.load(Relaxed) == RESERVED
     }
 
-    /// Whether the lock has been reserved and nobody has ended that yet.
+    /// Whether the lock has been reserved and no thread has ended that yet.
     pub(super) fn is_unattended(&self) -> bool {
         self.is_reserved() && !self.reservation.lost.load(Relaxed)
     }
@@ -112,7 +112,7 @@ impl Giant {
         true
     }
 
-    /// The holder, who is inside, has the lock in the ordinary way from here on.
+    /// The holder, which is inside, has the lock in the ordinary way from here on.
     pub(super) fn end_own_reservation(&self, me: usize) {
         let Reservation {
             holder,
@@ -137,7 +137,7 @@ impl Giant {
         let _inside = self.lock();
         if self.is_reserved() && !lost.load(Relaxed) {
             lost.store(true, Relaxed);
-            // Without its answer nothing is known of the holder, who then makes the lock free when it comes by.
+            // Without its answer nothing is known of the holder, which then makes the lock free when it comes by.
             if fence::heavy() && within.load(Ordering::Acquire) == 0 {
                 self.owner.store(0, Ordering::Release);
             }

@@ -41,7 +41,7 @@ impl Hints {
         known
     }
 
-    /// All that is in force on a communicator, with what nobody has set.
+    /// All that is in force on a communicator, with what the program has not set.
     pub fn in_force(&self) -> Hints {
         let mut all = self.clone();
         for key in ASSERTIONS {

@@ -37,7 +37,7 @@ pub enum RequestObject {
         req: Req,
         /// The send half of a send-receive, whose receive half is `req`.
         also: Option<Req>,
-        /// Whose it is; nobody's where a buffer of the process or of a session is flushed.
+        /// The communicator that it belongs to; none where a buffer of the process or of a session is flushed.
         comm: Option<Rc<CommObject>>,
     },
     Persistent(Rc<PersistentObject>),
@@ -86,7 +86,7 @@ fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     Ok(object.look())
 }
 
-/// Whether waiting for a handle is over; one that is wrong will be reported by whoever takes it.
+/// Whether waiting for a handle is over; one that is wrong will be reported by the call that takes it.
 #[inline]
 pub fn is_settled(handle: MPI_Request) -> bool {
     !matches!(look(handle), Ok(RequestState::Running))

@@ -108,7 +108,7 @@ pub fn tell_left() {
             "{who}: MPI_Finalize is called, but MPI_Win_free was not for {}\n",
             left.join("; ")
         );
-        // In one piece; nobody reads it when standard error is closed.
+        // In one piece; no process reads it when standard error is closed.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 }

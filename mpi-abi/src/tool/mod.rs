@@ -107,7 +107,7 @@ pub fn end() -> Result<(), Failure> {
         .map_err(|_| not_initialized())
 }
 
-/// What there is, while somebody uses the interface.
+/// What there is, while the interface is in use.
 pub fn known() -> Result<&'static Known, Failure> {
     match KNOWN.get() {
         Some(known) if USERS.load(Relaxed) > 0 => Ok(known),

@@ -1,10 +1,10 @@
 //! The bytes of a cell, copied and shown as plain memory.
 //!
-//! Between a member's [`super::Cells::has_room`] and its `publish` nobody else looks at a cell, and from there until all have finished nobody writes it.
+//! Between a member's [`super::Cells::has_room`] and its `publish` no other member looks at a cell, and from there until all have finished no member writes it.
 //! So its data need no atomics, which compilers move word by word, and a reader may work on them where they lie.
 //! The model checker knows only atomics, so under it words are words.
 //!
-//! Data that go beyond a cell are cut: whoever numbers the operations sees to it that there are none.
+//! Data that go beyond a cell are cut: the caller that numbers the operations sees to it that there are none.
 #![allow(unsafe_code)]
 
 use super::FIRST;
@@ -66,7 +66,7 @@ mod plain {
     #[inline]
     pub fn show<T>(words: &[AtomicU64], at: usize, len: usize, with: impl FnOnce(&[u8]) -> T) -> T {
         let (start, len) = part(words, at, len);
-        // SAFETY: inside of `words`; they have been seen and are not yet finished with, so by the protocol of cells nobody writes them.
+        // SAFETY: inside of `words`; they have been seen and are not yet finished with, so by the protocol of cells no member writes them.
         with(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
@@ -80,7 +80,7 @@ mod plain {
     ) -> T {
         let (start, len) = part(words, at, len);
         // SAFETY: inside of `words`, which may be written since they are atomics;
-        // there was room and nothing has been published, so by the protocol of cells nobody else looks at them.
+        // there was room and nothing has been published, so by the protocol of cells no other member looks at them.
         with(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 }

@@ -40,7 +40,7 @@ impl Ring {
 pub enum Place {
     /// The cell that only the member of this number writes; members are counted from 0.
     Of(u32),
-    /// The cell behind all members', with the arrivals in front; whoever has the result puts it there.
+    /// The cell behind all members', with the arrivals in front; the member that has the result puts it there.
     Result,
 }
 

@@ -76,7 +76,7 @@ impl Node {
         self.arena().longest_free()
     }
 
-    /// The address here of a block that its owner named by its place, if it is inside somebody's arena.
+    /// The address here of a block that its owner named by its place, if it is inside some rank's arena.
     pub fn resolve(&self, place: ShmOffset, len: usize) -> Option<*mut u8> {
         let (segment, at) = self.block_at(place, len)?;
         Some(segment.range(at, len)?.as_ptr())
@@ -94,9 +94,9 @@ impl Node {
         Some(ShmOffset(at as u64))
     }
 
-    /// `count` shared values in a block that its owner named by its place, if they are inside somebody's arena.
+    /// `count` shared values in a block that its owner named by its place, if they are inside some rank's arena.
     ///
-    /// Whoever uses a block this way must not use the same bytes through [`Node::resolve`] at the same time.
+    /// A caller that uses a block this way must not use the same bytes through [`Node::resolve`] at the same time.
     pub fn shared<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<&[T]> {
         let (segment, at) = self.block_at(place, size_of::<T>().checked_mul(count)?)?;
         segment.slice(at, count)
@@ -122,7 +122,7 @@ impl Node {
 
 /// A block of our arena; returned when dropped, its memory zeroed or given back to the system.
 ///
-/// The owner sees to it that nobody uses the block any more when it drops it.
+/// The owner sees to it that no process uses the block any more when it drops it.
 #[derive(Debug)]
 pub struct ShmBlock {
     node: Node,
@@ -131,7 +131,7 @@ pub struct ShmBlock {
     /// Whether it lies in the annex.
     large: bool,
     len: usize,
-    /// Nobody has written behind so many bytes.
+    /// No process has written behind so many bytes.
     used: usize,
     /// Others may use it for as long as the node's memory exists.
     kept: bool,
@@ -163,7 +163,7 @@ impl ShmBlock {
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
-    /// Says that nobody has written behind the first `used` bytes, so that only those are cleaned when the block is returned.
+    /// Says that no process has written behind the first `used` bytes, so that only those are cleaned when the block is returned.
     pub fn is_clean_behind(&mut self, used: usize) {
         self.used = used.min(self.len);
     }
@@ -202,7 +202,7 @@ impl Drop for ShmBlock {
         };
         for (from, to) in dirty {
             if let Some(p) = segment.range(from, to - from) {
-                // SAFETY: inside the block, which nobody uses any more.
+                // SAFETY: inside the block, which no process uses any more.
                 unsafe { p.as_ptr().write_bytes(0, to - from) };
             }
         }

@@ -22,14 +22,14 @@ pub(super) struct Control {
     pub tape: EventRingHead,
 }
 
-// SAFETY: atomics only, apart from padding that nobody writes.
+// SAFETY: atomics only, apart from padding that no code writes.
 unsafe impl Shared for Control {}
-// SAFETY: atomics only, apart from padding that nobody writes.
+// SAFETY: atomics only, apart from padding that no code writes.
 unsafe impl Shared for StatePage {}
 
 const _: () = assert!(size_of::<Control>() <= PAGE);
 
-/// Who a rank is, written by the rank when it attaches.
+/// Which process a rank is, written by the rank when it attaches.
 #[repr(C, align(128))]
 pub(super) struct Presence {
     /// Zero until a process has claimed the rank, then its number.

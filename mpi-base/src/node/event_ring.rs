@@ -1,7 +1,7 @@
 //! A rank's tape: what it did and when, in a ring of the node's memory that outlives it.
 //!
-//! Who touches what: the owner takes the ring from its own arena, tells its place, length and clock in its control page once,
-//! and writes one cell for each event, then the count; nobody else writes.
+//! Which side touches what: the owner takes the ring from its own arena, tells its place, length and clock in its control page once,
+//! and writes one cell for each event, then the count; no other process writes.
 //! A call that ends while the latest cell is a message of its own is written into that cell: most messages of most programs are alone in their call.
 //! The launcher plays the tape when the rank has ended, however it ended; the ring keeps the latest cells and the count tells how many were lost.
 //!

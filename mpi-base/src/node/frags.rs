@@ -1,8 +1,8 @@
 //! Pooled fragments: payloads too long for a ring's byte part, in the sender's private area.
 //!
-//! Who touches what: a fragment's state word says [`FREE`] or [`OUT`].
+//! Which side touches what: a fragment's state word says [`FREE`] or [`OUT`].
 //! The owner sets `OUT`, fills the fragment and names it in a ring cell; the receiver reads it and sets `FREE`; then it is the owner's again.
-//! The owner finds fragments that came back by looking at the oldest one out, so it needs no queue shared with anybody.
+//! The owner finds fragments that came back by looking at the oldest one out, so it needs no queue shared with any process.
 //!
 //! SYNC POINT `frags.back`: the receiver's store of `FREE` (Release) is read by the owner (Acquire) before it fills the fragment again.
 //! The way there is SYNC POINT `ring.cell`.
@@ -26,7 +26,7 @@ pub struct FragPool {
     rank: u32,
     /// Never used yet or known to be back; the last one in is the warmest.
     free: Vec<u32>,
-    /// Out, oldest first, and to whom.
+    /// Out, oldest first, and to which rank.
     out: VecDeque<(u32, u32)>,
 }
 
@@ -74,7 +74,7 @@ impl FragPool {
         }
     }
 
-    /// Who holds the fragment that has been out longest.
+    /// Which rank holds the fragment that has been out longest.
     pub fn slowest(&self) -> Option<u32> {
         self.out.front().map(|&(_, to)| to)
     }

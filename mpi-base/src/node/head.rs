@@ -1,6 +1,6 @@
-//! The header of a node's segment: the numbers from which everybody computes the same [`Layout`].
+//! The header of a node's segment: the numbers from which every process computes the same [`Layout`].
 //!
-//! Written once by whoever makes the segment, before anybody else has its descriptor; read by everybody who maps it.
+//! Written once by the maker of the segment, before any other process has its descriptor; read by each that maps it.
 #![allow(unsafe_code)]
 
 use std::os::fd::AsFd;
@@ -53,7 +53,7 @@ pub(super) fn map(fd: impl AsFd, bytes: usize) -> Result<Arc<Segment>, NodeError
         .map_err(|error| NodeError::Map { bytes, error })
 }
 
-/// The layout of a segment that somebody else made.
+/// The layout of a segment that another process made.
 pub(super) fn read_head(fd: impl AsFd) -> Result<Layout, NodeError> {
     let segment = Segment::map(fd, PAGE).map_err(|_| NodeError::NotANode)?;
     let head = segment.at::<Head>(0).ok_or(NodeError::NotANode)?;

@@ -10,7 +10,7 @@ use crate::atomic::Ordering;
 use crate::mem::{PAGE, Segment};
 use crate::state::StatePage;
 
-/// A node's public part as a tool outside the job sees it: who is there and what each is doing.
+/// A node's public part as a tool outside the job sees it: which ranks are there and what each is doing.
 #[derive(Debug)]
 pub struct Inspection {
     segment: Arc<Segment>,

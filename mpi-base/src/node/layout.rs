@@ -155,7 +155,7 @@ impl Layout {
         self.area_len - self.arena_at
     }
 
-    /// Whose arena holds all of the `len` bytes at `offset`, if anybody's.
+    /// The rank whose arena holds all of the `len` bytes at `offset`, if any does.
     pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
         let into = offset.checked_sub(self.areas_at)?;
         let rank = u32::try_from(into / self.area_len).ok()?;

@@ -5,7 +5,7 @@
 //! The launcher or the first process makes it with [`Node::create`]; each rank comes with [`Node::attach`],
 //! whether it is a process or one of several threads of a process.
 //!
-//! Who touches what: a rank claims its control page once and for all, in one compare-and-swap, and by that becomes
+//! Which rank touches what: a rank claims its control page once and for all, in one compare-and-swap, and by that becomes
 //! the only producer of the rings from it, the only consumer of the rings to it, and the only one that hands out its arena.
 //! Nothing in the segment is a pointer; every index read from it is checked against the layout before use.
 #![allow(unsafe_code)]
@@ -191,12 +191,12 @@ impl Node {
         self.held(rank, std::mem::offset_of!(Control, state))
     }
 
-    /// What a rank offers to whoever sends to it.
+    /// What a rank offers to a rank that sends to it.
     pub fn offers(&self, rank: u32) -> Result<Held<Offers>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, offers))
     }
 
-    /// Whom a rank is helping; ours to write, others' to read.
+    /// Which rank a rank is helping; ours to write, others' to read.
     pub fn helping(&self, rank: u32) -> Result<Held<Helping>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, helping))
     }
@@ -227,7 +227,7 @@ impl Node {
 
     /// Waits until a rank has attached, which it does without help from others; false if that is not so before the time.
     pub fn await_attached(&self, rank: u32, before: Instant) -> bool {
-        /// Nobody rings for it; a rank is on its way for some milliseconds.
+        /// No process rings for it; a rank is on its way for some milliseconds.
         const NAP: Duration = Duration::from_micros(50);
         while !self.is_attached(rank) {
             if Instant::now() >= before {

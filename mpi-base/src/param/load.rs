@@ -17,7 +17,7 @@ pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
 /// Where a value came from; the greater one wins.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// Nobody has set it; the value is the one in the declaration.
+    /// No source has set it; the value is the one in the declaration.
     Default,
     /// `<prefix>/etc/portcullis-mca-params.conf`.
     SystemFile(String),
@@ -45,7 +45,7 @@ impl fmt::Display for Source {
 pub struct Files {
     /// `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
-    /// `<prefix>/etc/portcullis-mca-params.conf`; weaker than the user's, `None` if nobody knows the installation.
+    /// `<prefix>/etc/portcullis-mca-params.conf`; weaker than the user's, `None` if the installation is unknown.
     pub system: Option<PathBuf>,
 }
 

@@ -33,11 +33,11 @@ use std::marker::PhantomData;
 pub struct Level(pub u8);
 
 impl Level {
-    /// For whoever runs programs.
+    /// For users who run programs.
     pub const USER: Level = Level(1);
-    /// For whoever makes them faster on a machine.
+    /// For users who make them faster on a machine.
     pub const TUNER: Level = Level(4);
-    /// For whoever works on this library.
+    /// For people who work on this library.
     pub const DEVELOPER: Level = Level(7);
     /// Everything.
     pub const ALL: Level = Level(9);
@@ -63,7 +63,7 @@ pub struct About {
     pub name: &'static str,
     /// The default, written as a user would write it.
     pub default: &'static str,
-    /// What it does, for whoever reads the list of `mpi-info`.
+    /// What it does, for readers of the list of `mpi-info`.
     pub help: &'static str,
     /// Listings of a lower level leave it out.
     pub level: Level,

@@ -38,7 +38,7 @@ pub enum Body<'a> {
 pub enum Polled<R> {
     /// The next cell is not written yet, or the ring is dead.
     Empty,
-    /// One message was shown; this is what the one who saw it returned.
+    /// One message was shown; this is what the one that saw it returned.
     Got(R),
     /// A cell that no producer of ours can have written; the ring is dead from here on.
     Broken,
@@ -123,7 +123,7 @@ impl Consumer {
     }
 
     /// Asks for a cell further on, for a consumer that finds one message after another;
-    /// in a dialogue it would take the cell away from the producer, who is about to fill it.
+    /// in a dialogue it would take the cell away from the producer, which is about to fill it.
     #[inline(always)]
     pub fn await_more(&self) {
         self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);

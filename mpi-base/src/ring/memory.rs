@@ -206,7 +206,7 @@ impl RingMemory {
         unsafe { self.cells.add(i).as_ref() }
     }
 
-    /// Fetches the lines of the block that will probably be written next, while nobody waits for them.
+    /// Fetches the lines of the block that will probably be written next, while no thread waits for them.
     ///
     /// They are in the consumer's cache from the lap before, so without this the next message begins with a round trip for each.
     /// Measured: a tenth off the time of a 3 KiB message and off a stream of such.

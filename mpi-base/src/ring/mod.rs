@@ -22,7 +22,7 @@
 //!
 //! So only a consumer that lags behind makes the bytes spread over all of that part; otherwise few pages are ever used, and stay in the caches.
 //!
-//! Who touches what: the producer alone writes cells and bytes; the consumer alone writes `consumed`,
+//! Which side touches what: the producer alone writes cells and bytes; the consumer alone writes `consumed`,
 //! a word on a line of its own that holds how many cells and how many 64-byte units it has given back.
 //! The consumer writes it every quarter ring, every 96 KiB or when it finds the ring empty; the producer reads it only when it seems to have no room.
 //! So in the common case the two share nothing but the message: no read-modify-write, no system call, no allocation.

@@ -181,7 +181,7 @@ impl Producer {
     }
 
     /// Fetches cells that will be written soon, for a sender that sends one message after another;
-    /// in a dialogue it would take them away from the consumer, who looks at the first of them, as it would those that the consumer has still to read.
+    /// in a dialogue it would take them away from the consumer, which looks at the first of them, as it would those that the consumer has still to read.
     #[inline(always)]
     pub fn expect_next(&mut self) {
         let each = 1 + self.more;

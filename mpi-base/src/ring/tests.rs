@@ -295,7 +295,7 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     });
 }
 
-/// Says that a thread has ended, also by a claim that fails: who waits for it then stops.
+/// Says that a thread has ended, also by a claim that fails: a thread that waits for it then stops.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

@@ -194,7 +194,7 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     found.then_some(shared)
 }
 
-/// Which block is this rank's own; between groups nobody has one, and the first is as good as any.
+/// Which block is this rank's own; between groups no rank has one, and the first is as good as any.
 fn own_index(comm: &Comm) -> usize {
     match comm.is_inter() {
         true => 0,

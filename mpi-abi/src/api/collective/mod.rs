@@ -107,7 +107,7 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
 }
 
 impl CommObject {
-    /// Whether this process is the root, whose arguments describe everybody's data.
+    /// Whether this process is the root, whose arguments describe every member's data.
     fn is_root(&self, root: u32) -> bool {
         match self.comm.is_inter() {
             false => self.comm.rank() == root,

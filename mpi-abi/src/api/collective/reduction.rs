@@ -94,7 +94,7 @@ pub unsafe fn plan_Reduce(
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
     if root == inter::NOBODY {
-        // Who has no part in it has no datatype to name.
+        // A process that has no part in it has no datatype to name.
         let (send, recv, op) = (None, None, state::op(op)?);
         let call = Call::Reduce {
             send,

@@ -2,7 +2,7 @@
 //!
 //! Amounts have to agree between each two processes (MPI 5.0, sections 6.5 to 6.8); of two different ones each knows one side,
 //! and `coll_base_check` compares them. A block that a process sends to itself and that is longer than the room it has for it
-//! is found here, before anybody communicates. The calls in brief have equal blocks.
+//! is found here, before any process communicates. The calls in brief have equal blocks.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -21,7 +21,7 @@ pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
 
 #[cold]
 fn too_long(comm: &Comm, sent: i64, room: i64) -> Outcome {
-    // Where everything is compared, all members hear of it, and of all other amounts; between groups nobody has a block of his own.
+    // Where everything is compared, all members hear of it, and of all other amounts; between groups no process has a block of its own.
     if comm.is_inter() || comm.engine().params().get(&CHECK) == Ok(true) {
         return Ok(());
     }

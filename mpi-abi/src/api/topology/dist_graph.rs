@@ -55,7 +55,7 @@ fn seat(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
         .map(|(from, to, weight)| (*from, *to, u64::try_from(*weight).unwrap_or(0)));
     let wires = Wires::new(parent.comm.size(), weighed);
     let seat = new_seat(parent, &wires, None)?;
-    // Everybody has one: there are as many vertices as members.
+    // Every member has one: there are as many vertices as members.
     Ok(seat.unwrap_or(parent.comm.rank()))
 }
 
@@ -154,7 +154,7 @@ pub unsafe fn MPI_Dist_graph_create(
     }
 }
 
-/// Everybody's edges at everybody, in the order of ranks.
+/// The edges of all members at each, in the order of ranks.
 ///
 /// Each member tells how many it has, then all tell as many as the one with the most.
 fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {

@@ -1,7 +1,7 @@
 //! Operations that the program wants no more: freed handles, and cancellation.
 //!
 //! A freed operation goes on to its end as an orphan of the process, which lets go of it there.
-//! Nobody can be told that it failed, so that ends the job (section 3.7.3).
+//! No call can tell that it failed, so that ends the job (section 3.7.3).
 //! A freed generalized request goes on as well: the program still has its handle and says when it is complete (section 13.2).
 
 use super::handles::{DONE, file_of, object, remove};
@@ -47,7 +47,7 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes operations under way that nobody else looks after.
+/// Takes operations under way that no other code looks after.
 fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
     let comm = comm.cloned();
     let orphans = reqs.into_iter().map(|req| Orphan {

@@ -1,6 +1,6 @@
 //! Generalized requests (section 13.2): operations of the program that have a handle like ours.
 //!
-//! Protocol: the program says that the operation is complete, whoever waits asks it for the status with its query function,
+//! Protocol: the program says that the operation is complete, the thread that waits asks it for the status with its query function,
 //! and its free function is called once, when the handle goes.
 #![allow(unsafe_code)]
 

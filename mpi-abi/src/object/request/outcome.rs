@@ -70,7 +70,7 @@ fn settle(
 }
 
 impl RequestObject {
-    /// What whoever waits is told of an operation that is still under way, if its wait was interrupted; the handle stays.
+    /// What the waiting thread is told of an operation that is still under way, if its wait was interrupted; the handle stays.
     fn interruption(&self) -> Option<Finished> {
         let (status, failure) = match self {
             RequestObject::Running { req, .. } if req.is_interrupted() => {

@@ -1,7 +1,7 @@
 //! PML, the point-to-point messaging layer: MPI's send and receive over the byte transfer layers.
 //!
 //! It decides which receive takes which message and which protocol carries the data; it leaves moving bytes to the BTLs.
-//! `ob1` is the only component, as in Open MPI the one that every other is measured against; [`select`] says so to whom asks for another.
+//! `ob1` is the only component, as in Open MPI the one that every other is measured against; [`select`] says so to a caller that asks for another.
 
 pub mod ob1;
 pub mod select;
@@ -99,7 +99,7 @@ impl Context {
         self.0 >> PLANE_BITS
     }
 
-    /// Who chose the number of a communicator, and that process's own number for it: what a report calls it by.
+    /// The process that chose the number of a communicator, and that process's own number for it: what a report calls it by.
     pub fn chosen(number: u64) -> (ProcId, u32) {
         let serial = number & ((1 << SERIAL_BITS) - 1);
         ((number >> SERIAL_BITS) as ProcId, serial as u32)
@@ -140,7 +140,7 @@ pub enum PmlError {
         /// The transport's sentence, if it had one to say.
         why: Option<Arc<str>>,
     },
-    /// A message is waited for, and everybody who could send it is lost; the transports' sentences.
+    /// A message is waited for, and every process that could send it is lost; the transports' sentences.
     NobodySends { tag: i32, lost: Vec<Arc<str>> },
 }
 

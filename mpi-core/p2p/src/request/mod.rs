@@ -4,8 +4,8 @@
 //! so a late or forged acknowledgement finds nothing instead of a stranger's memory.
 //!
 //! Protocol: [`Table::begin`] takes a cell from the pool and the operation's owner fills its body;
-//! whoever completes the operation calls [`Table::complete`] exactly once;
-//! whoever waits takes the [`Outcome`] and gives the cell back with [`Table::finish`].
+//! the code that completes the operation calls [`Table::complete`] exactly once;
+//! the waiting thread takes the [`Outcome`] and gives the cell back with [`Table::finish`].
 //! Handing a cell back advances its generation.
 //!
 //! The layer above may give a request a number of its own with [`Request::hold`] and find it again by [`Table::named`] and its relatives,
@@ -65,7 +65,7 @@ enum State {
     /// Well, and nothing of it has to go before its cell is used again: the end of a short receive, the commonest of all, or of a collective.
     Light,
     Failed,
-    /// Under way, and whoever waits is to be told of something before it goes on; see [`Table::interrupt`].
+    /// Under way, and the waiting thread is to be told of something before it goes on; see [`Table::interrupt`].
     Interrupted,
 }
 
@@ -88,12 +88,12 @@ pub struct Request {
 pub type Req = Rc<Request>;
 
 impl Request {
-    /// Its name in tables and on the wire, which nobody else gets when it is used again.
+    /// Its name in tables and on the wire, which no other operation gets when it is used again.
     pub fn id(&self) -> ReqId {
         ReqId::new(self.index, self.generation.get())
     }
 
-    /// Whether there is an outcome, good or bad; whoever takes it hands the request back.
+    /// Whether there is an outcome, good or bad; the thread that takes it hands the request back.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.get() != State::Running
@@ -300,7 +300,7 @@ impl Table {
         self.nudge();
     }
 
-    /// Whoever waits for the operation, which stays under way, is told of this error; a message that comes ends it as ever.
+    /// The thread that waits for the operation, which stays under way, is told of this error; a message that comes ends it as ever.
     pub fn interrupt(&self, req: &Request, error: Error) {
         if !req.has_ended() {
             *req.error.borrow_mut() = Some(error);

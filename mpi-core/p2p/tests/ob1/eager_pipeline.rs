@@ -11,7 +11,7 @@ use mpi_core::testing::Job;
 
 const SENDER: u64 = 77;
 
-/// What a peer says of messages that nobody sent, on rank 0 of two.
+/// What a peer says of messages that no rank sent, on rank 0 of two.
 fn hears(test: impl Fn(&Engine, &Told) + Sync) {
     Job::of(2).run(|engine| {
         if engine.me() == 0 {
@@ -188,7 +188,7 @@ fn messages_go_unasked_to_whom_that_is_faster_and_a_few_ask_all_the_same() {
         assert_eq!(unasked(engine, 3 * round), 3 * (round - u32::from(ASKING)));
         engine.pml().deliver(1, wire::EAGER_MODE, [order, 0], &[]);
         assert_eq!(unasked(engine, 100), 0);
-        // Whoever holds too much is asked whatever it has said before.
+        // A receiver that holds too much is asked whatever it has said before.
         engine.pml().deliver(1, wire::EAGER_MODE, [order, 1], &[]);
         engine.pml().deliver(1, wire::THROTTLE, [1, 0], &[]);
         assert_eq!(unasked(engine, 100), 0);

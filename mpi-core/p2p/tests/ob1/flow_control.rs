@@ -1,4 +1,4 @@
-//! Ranks that send far more than anybody has asked for.
+//! Ranks that send far more than receives have asked for.
 
 use mpi_core::btl::Sink;
 use mpi_core::comm::Comm;

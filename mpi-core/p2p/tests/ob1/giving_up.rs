@@ -98,7 +98,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         posted.store(true, Ordering::Release);
         let mut begun = false;
         while !begun {
-            // Not to the end: what only one side works on is taken up again by those who wait.
+            // Not to the end: what only one side works on is taken up again by those that wait.
             engine.progress();
             begun = engine.pml().incoming_from(&req).is_some();
             assert!(
@@ -113,7 +113,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
 
 /// Of two messages under one name the first is taken back, and the second is what is received.
 ///
-/// Nobody receives before the cancellation has its answer: a receive that is there would have met the first.
+/// No rank receives before the cancellation has its answer: a receive that is there would have met the first.
 #[test]
 fn a_send_that_nobody_has_asked_for_is_taken_back() {
     let cases = [
@@ -262,7 +262,7 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
         }
         let mut pending = Vec::new();
         let mut count = 0_u64;
-        // Nobody reads, so the way is full in the end.
+        // No rank reads, so the way is full in the end.
         while pending.is_empty() {
             count += 1;
             match world

@@ -52,7 +52,7 @@ proptest! {
                 };
                 let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
                 payload.truncate(payload.len().saturating_sub(*odd));
-                // Whom to help writes where it is told to, in the memory of who asks; here that is this process's own.
+                // A rank that is asked to help writes where it is told to, in the memory of the one that asks; here that is this process's own.
                 for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::ASSIST) {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }

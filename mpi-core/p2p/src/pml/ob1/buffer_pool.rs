@@ -1,6 +1,6 @@
 //! Memory for messages that are kept before their receives, used again and again.
 //!
-//! Whoever runs ahead by a window of messages makes its peer keep as many; the C library gives such memory back to the system whenever the last of it is freed,
+//! A sender that runs ahead by a window of messages makes its peer keep as many; the C library gives such memory back to the system whenever the last of it is freed,
 //! and every page of it is found anew for the next window: half of the time of both directions at once, measured with 16 KiB.
 
 use std::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! Taking back a message that nobody has asked for (`MPI_Cancel` of a send; MPI 5.0, section 3.8.4).
+//! Taking back a message that no receive has asked for (`MPI_Cancel` of a send; MPI 5.0, section 3.8.4).
 //!
 //! Promise: a send that is cancelled ends, whatever receives its peer posts: it is taken back, or a receive has met it already and it goes its way.
 //! The peer has to be in MPI for it, as for everything that arrives.
@@ -60,7 +60,7 @@ impl Ob1 {
         }
     }
 
-    /// A peer has dropped a message of ours that nobody had asked for.
+    /// A peer has dropped a message of ours that no receive had asked for.
     pub(super) fn on_cancelled(&self, from: ProcId, header: Header) {
         self.answered(from);
         // The sender may have given the request up; the receiver cannot know.

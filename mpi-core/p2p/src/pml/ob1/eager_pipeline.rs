@@ -7,7 +7,7 @@
 //! both sides work on neighbouring pieces, and the send is complete when the transport has taken the last one.
 //!
 //! The announcement is matched like any other, so order is kept.
-//! If its receive is there the pieces go to its memory; else they are kept, and charged like short messages that nobody has asked for ([`super::flow_control`]).
+//! If its receive is there the pieces go to its memory; else they are kept, and charged like short messages that no receive has asked for ([`super::flow_control`]).
 //! A receive that comes meanwhile takes over what is there and gets the rest.
 //!
 //! What fits in one fragment is sent like a short message, with its announcement ([`wire::EAGER_LONG`]).
@@ -96,7 +96,7 @@ impl Ob1 {
         }
         let packed = !buf.is_in_runs();
         let piece = peer.btl.follow(peer.endpoint, bytes, packed)?;
-        // Where there is no choice there is nothing to measure: nobody could read it in one copy.
+        // Where there is no choice there is nothing to measure: the receiver could not read it in one copy.
         let no_choice = !peer.single_copy.get() || bytes < self.config.single_copy_min || packed;
         (no_choice || peer.follow.is_wanted(bytes)).then_some(piece)
     }

@@ -1,11 +1,11 @@
-//! The bound on messages that have come and that nobody has asked for.
+//! The bound on messages that have come and that no receive has asked for.
 //!
 //! A rank that waits for one message has to read on until it comes, and keeps every eager message before it.
 //! Promise: what it keeps so of other processes stays near [`Config::unexpected_max`](super::Config) however much they send;
 //! a message beyond it costs the receiver an announcement of a few words, which its sender's request pays for with more.
 //!
 //! **Receiver.** [`Ob1::charge`] charges an eager message that found no receive, [`Ob1::discharge`] takes the charge back when a receive has come.
-//! Whoever sends while more than the bound is kept is told to ask first ([`wire::THROTTLE`]); all are told that they need not any more when half of it is left.
+//! A peer that sends while more than the bound is kept is told to ask first ([`wire::THROTTLE`]); all are told that they need not any more when half of it is left.
 //! That word overtakes whatever else waits for the peer, or two ranks that flood each other would hear it behind their floods.
 //!
 //! **Sender.** The eager limit that each send compares its size with is a cell of the [`Peer`](super::Peer): an order to ask first sets it to nothing.
@@ -35,12 +35,12 @@ pub(super) struct UnexpectedMemory {
     /// Bytes, and [`COST`] for each message.
     kept: Cell<u64>,
     most: Cell<u64>,
-    /// Who is to ask first.
+    /// The peers that are to ask first.
     asking: RefCell<Vec<Rc<Peer>>>,
 }
 
 impl Ob1 {
-    /// Memory held by messages of others that nobody has asked for, now and at its highest, in bytes.
+    /// Memory held by messages of others that no receive has asked for, now and at its highest, in bytes.
     pub fn unexpected_bytes(&self) -> (u64, u64) {
         (self.charge.kept.get(), self.charge.most.get())
     }

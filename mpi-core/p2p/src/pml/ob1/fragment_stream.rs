@@ -3,7 +3,7 @@
 //! A transport has room for a part of them.
 //! The first in a peer's line sends until it has had its turn, of 256 KiB, then it goes to the end of the line:
 //! so a message is not held up by all of a longer one before it, and where messages come from and go to the same memory their parts find it in the cache.
-//! Who was refused stays where he is, because the transport may have taken the beginning of a fragment ([`crate::btl::Lending`]).
+//! A sender that was refused stays where it is, because the transport may have taken the beginning of a fragment ([`crate::btl::Lending`]).
 
 use super::Ob1;
 use super::peer::Peer;

@@ -2,7 +2,7 @@
 //!
 //! Two things happen to an operation that nothing is wrong with itself.
 //! * A receive from any source is *interrupted* when a process fails that might have sent its message:
-//!   whoever waits is told, and the receive stays posted ([`crate::request::Table::interrupt`]).
+//!   the waiting caller is told, and the receive stays posted ([`crate::request::Table::interrupt`]).
 //! * An operation on a communicator that is revoked is *given up*: a receive that no message has met ends at once;
 //!   a send that no receive has met is taken back as by `MPI_Cancel`, so its buffer is the program's again before the send ends.
 //!   What has met its message goes on to its end, which the peer sees to.
@@ -21,7 +21,7 @@ impl Ob1 {
         self.survives.set(true);
     }
 
-    /// Ends the receives from any source of the user's messages of a communicator that no message has met: nobody is left to send one.
+    /// Ends the receives from any source of the user's messages of a communicator that no message has met: no process is left to send one.
     pub fn end_any_source(&self, context: Context, error: &Error) {
         for req in self.requests.under_way() {
             if self.waits_for_any_source(&req, context) && self.withdraw(&req) {

@@ -5,11 +5,11 @@
 //! * longer or synchronous messages send a [`wire::RNDV`] and wait.
 //!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FIN`],
 //!   or, where that is impossible or slower ([`protocol_choice`]), says [`wire::CTS`] and gets [`wire::FRAG`]s, which both sides work on at once.
-//! * data of middling length follow their announcement unasked to whom that is faster ([`eager_pipeline`]).
+//! * data of middling length follow their announcement unasked to peers where that is faster ([`eager_pipeline`]).
 //! * what goes in fragments or pieces to one peer takes turns ([`fragment_stream`]);
 //! * of a large message's one copy the sender is asked to do a part ([`wire::ASSIST`]), and says when it has ([`wire::ASSIST_DONE`]);
 //!   if it is not there, the receiver has done all of it by itself;
-//! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`flow_control`]).
+//! * a receiver that holds too many short messages that no receive has asked for has them ask first ([`flow_control`]).
 //!
 //! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
 //!
@@ -60,7 +60,7 @@ use std::rc::Rc;
 /// One context's receives and messages that have not met.
 pub struct Matching {
     context: Context,
-    /// Whom ranks name, once a communicator has said so.
+    /// The processes that ranks name, once a communicator has said so.
     peers: RefCell<Option<Group>>,
     posted: RefCell<Posted<ReqId>>,
     unexpected: RefCell<Unexpected<Arrived>>,
@@ -163,7 +163,7 @@ pub struct Ob1 {
     survives: Cell<bool>,
     /// Messages that made no sense; counted, never obeyed.
     protocol_errors: Cell<u64>,
-    /// Who looks on.
+    /// What looks on.
     witness: OnceCell<Rc<dyn Observer>>,
 }
 
@@ -197,13 +197,13 @@ impl Ob1 {
         &self.requests
     }
 
-    /// From now on somebody looks on; the first one stays.
+    /// From now on the observer looks on; the first one stays.
     pub fn set_witness(&self, witness: Rc<dyn Observer>) {
         self.slot.close();
         let _ = self.witness.set(witness);
     }
 
-    /// Whoever looks on while messages are matched; nearly always nobody.
+    /// The observer that looks on while messages are matched; nearly always none.
     #[inline]
     pub fn witness(&self) -> Option<&dyn Observer> {
         self.witness.get().map(|witness| &**witness)

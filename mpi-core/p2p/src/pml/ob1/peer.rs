@@ -48,7 +48,7 @@ pub struct Peer {
     /// Fragments may be asked for again, so a send has ended only when the receiver says that it has all of them.
     pub fin_required: bool,
     pub queue: RefCell<VecDeque<Queued>>,
-    /// Whether it is on the list of those whom something waits for.
+    /// Whether it is on the list of those that something waits for.
     pub congested: Cell<bool>,
     /// Sends whose data go in fragments or pieces, in the order of their turns.
     pub streams: RefCell<VecDeque<Req>>,

@@ -3,7 +3,7 @@
 //! A transport tells of a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
 //! Then every operation that only this peer could complete ends with an error that quotes the transport's sentence:
 //! sends under way to it, receives whose data were coming from it, and receives and probes that name it and have met no message.
-//! A receive or a probe from any source goes on waiting while somebody else in its communicator may serve it, and ends with the last of them.
+//! A receive or a probe from any source goes on waiting while another process of its communicator may serve it, and ends with the last of them.
 //! What is queued for the peer fails when it is offered to the transport next.
 //!
 //! After the first loss the express lane's slot stays closed, so that every receive takes the general path, which asks here.
@@ -30,7 +30,7 @@ impl Matching {
 }
 
 impl Ob1 {
-    /// The matching state of a communicator's context; `peers` are those whom ranks in its messages name.
+    /// The matching state of a communicator's context; `peers` are those that ranks in its messages name.
     pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         let matching = self.matching(context);
         *matching.peers.borrow_mut() = Some(peers.clone());
@@ -54,7 +54,7 @@ impl Ob1 {
         self.slot.resting.get() == Stage::Free
     }
 
-    /// The error of a receive that nobody is left to serve, if that is so.
+    /// The error of a receive that no process is left to serve, if that is so.
     pub(super) fn unmatchable(&self, matching: &Matching, key: Key, req: &Req) -> Option<PmlError> {
         match self.losses.borrow().is_empty() {
             true => None,
@@ -73,7 +73,7 @@ impl Ob1 {
         }
     }
 
-    /// The error of waiting for a message that everybody who could send it is lost to send, if that is so.
+    /// The error of waiting for a message of which every possible sender is lost, if that is so.
     ///
     /// What this process could send to itself it has sent before it waits, so it does not count.
     pub fn nobody_sends(&self, matching: &Matching, key: Key) -> Option<PmlError> {
@@ -111,7 +111,7 @@ impl Ob1 {
                 self.requests.complete(&req, Err(error.into()));
             }
         }
-        // Those who probe have no request.
+        // Callers that probe have no request.
         self.requests.nudge();
     }
 

@@ -13,7 +13,7 @@
 //!
 //! Where ranks share cores, what passes between is mostly others' time, in which a core does something useful.
 //! There fragments cost what both sides work on them: twice what the receiver copies, and a switch wherever it had to wait for more;
-//! but no less than their part of the time, or who computes for long between its messages would keep everybody waiting who could read its data at once.
+//! but no less than their part of the time, or a sender that computes for long between its messages would keep every receiver waiting that could read its data at once.
 //!
 //! What has been found for shorter data is believed of the next order of size, until the other way has its turn there too:
 //! three windows that go the worse way are a fifth of the time of a short program.
@@ -115,7 +115,7 @@ impl ProtocolChooser {
             })
     }
 
-    /// Data that nobody asked for have come: what is fetched meanwhile has to wait for them and says nothing of its way.
+    /// Data that no receive asked for have come: what is fetched meanwhile has to wait for them and says nothing of its way.
     pub(super) fn disturb(&self) {
         for period in &self.periods {
             period.set(period.get().map(|period| Period {
@@ -164,7 +164,7 @@ impl ProtocolChooser {
             let known = &self.known[period.order];
             let mut learnt = known.get();
             let cost = match way {
-                // Each of those who share both cores has its part of the time.
+                // Each of those that share both cores has its part of the time.
                 Way::Fragments if self.is_oversubscribed() => {
                     period.work.max(took / self.sharing.saturating_mul(2))
                 }

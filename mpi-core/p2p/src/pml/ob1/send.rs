@@ -196,7 +196,7 @@ impl Ob1 {
             drop(body);
             match peer.btl.is_through(peer.endpoint) {
                 true => self.requests.complete_ok(req),
-                // Whoever waits for it makes the connection, and it does not lie here while the program computes.
+                // A thread that waits for it makes the connection, and it does not lie here while the program computes.
                 false => self.enqueue_stream(peer, req.clone()),
             }
             return Ok(());

@@ -2,12 +2,12 @@
 //!
 //! The receiver reads, alone or together with the sender:
 //! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then goes on with whatever else has come;
-//! 2. the sender, when it looks, writes what nobody has taken, and says how much that was ([`wire::ASSIST_DONE`]);
+//! 2. the sender, when it looks, writes what neither has taken, and says how much that was ([`wire::ASSIST_DONE`]);
 //! 3. when there is nothing else to do the receiver takes what is left;
 //! 4. when all is there it says [`wire::FIN`]; if either part has failed, [`wire::CTS`], and all of it comes in fragments.
 //!
 //! Two processes that have messages for each other read alone: each has enough to copy.
-//! Who takes which piece is the transport's affair ([`crate::btl::CooperativeCopy`]).
+//! Which side takes which piece is the transport's affair ([`crate::btl::CooperativeCopy`]).
 
 use super::protocol_choice::TimedTransfer;
 use super::wire::{self, Assist, Place, Rendezvous};
@@ -57,7 +57,7 @@ impl Shared {
         self.failed |= fetched.result.is_err();
     }
 
-    /// Whether all of `wanted` bytes are there, once nobody works on it any more.
+    /// Whether all of `wanted` bytes are there, once neither side works on it any more.
     fn outcome(&self, wanted: u64) -> Option<bool> {
         let through = !self.open && (self.ours == wanted || self.theirs.is_some());
         let sum = self.ours.checked_add(self.theirs.unwrap_or(0));
@@ -182,7 +182,7 @@ impl Ob1 {
         Some(shared)
     }
 
-    /// Looks after a copy that both work on: remembers it if something is left, ends it if nobody works on it any more.
+    /// Looks after a copy that both work on: remembers it if something is left, ends it if neither works on it any more.
     pub(super) fn continue_cooperative(&self, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();

@@ -24,9 +24,9 @@ pub const FIN: Am = 5;
 pub const ASSIST: Am = 6;
 /// Sender to receiver: its part is done. Header: [receiver's request, bytes of it]; no bytes if it failed; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;
-/// Receiver to sender: it holds too much that nobody has asked for. Header: [1, 0], ask first with every message; [0, 0], as usual again.
+/// Receiver to sender: it holds too much that no receive has asked for. Header: [1, 0], ask first with every message; [0, 0], as usual again.
 pub const THROTTLE: Am = 8;
-/// As [`EAGER`], but longer than messages are that go unasked whoever receives them.
+/// As [`EAGER`], but longer than messages are that go unasked to any receiver.
 pub const EAGER_LONG: Am = 12;
 /// A message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
 pub const EAGER_START: Am = 9;

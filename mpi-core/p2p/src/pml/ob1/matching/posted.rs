@@ -11,7 +11,7 @@ pub struct Posted<R> {
     hot: VecDeque<Entry<R>>,
     /// The receives of all other keys.
     queues: Queues<Entry<R>>,
-    /// How many entries of each form the queues hold, so that a form nobody uses is never looked up.
+    /// How many entries of each form the queues hold, so that a form that no receive uses is never looked up.
     forms: [usize; FORMS],
     next_order: u64,
     /// How many entries the queues hold.
@@ -43,7 +43,7 @@ impl<R: PartialEq> Posted<R> {
         self.hot.len() + self.queued
     }
 
-    /// The usual state when a message comes that nobody waits for.
+    /// The usual state when a message comes that no receive waits for.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

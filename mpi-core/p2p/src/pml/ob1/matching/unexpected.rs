@@ -57,7 +57,7 @@ impl<M> Unexpected<M> {
         self.len == 0
     }
 
-    /// Keeps a message that nobody has asked for yet.
+    /// Keeps a message that no receive has asked for yet.
     pub fn push(&mut self, key: Key, message: M) {
         let order = self.next_order;
         self.next_order += 1;

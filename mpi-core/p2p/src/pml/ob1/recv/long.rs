@@ -1,6 +1,6 @@
 //! Messages that ask first: an announcement meets its receive, which fetches the data in one copy, has its sender help with that, or asks for fragments.
 //!
-//! Whichever it is, a sender that lent its memory hears [`wire::FIN`] when nobody reads it any more.
+//! Whichever it is, a sender that lent its memory hears [`wire::FIN`] when no process reads it any more.
 
 use super::body::Incoming;
 use super::{status, truncated};
@@ -120,7 +120,7 @@ impl Ob1 {
             });
         }
         if self.fail_if_lost(req, from) {
-            // Nobody is left to ask.
+            // No process is left to ask.
         } else if alone {
             self.ask_for_fragments(&peer, rendezvous.sender, req, wanted);
         } else {

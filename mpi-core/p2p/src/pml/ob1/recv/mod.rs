@@ -37,7 +37,7 @@ impl Ob1 {
         req
     }
 
-    /// Gives a receive the message that has come for it; if none has it is to wait, unless nobody is left to send one.
+    /// Gives a receive the message that has come for it; if none has it is to wait, unless no process is left to send one.
     #[inline(never)]
     fn is_to_wait(&self, matching: &Matching, key: Key, req: &Req) -> bool {
         let arrived = matching.unexpected.borrow_mut().take(key);
@@ -102,7 +102,7 @@ impl Ob1 {
         matching.posted.borrow_mut().remove(key, &req.id())
     }
 
-    /// Gives a request up whoever waits for it; its buffer is not touched again.
+    /// Gives a request up, whichever thread waits for it; its buffer is not touched again.
     pub fn abandon(&self, req: &Req) {
         self.cancel_recv(req);
         self.abandon_cooperative(req);
