@@ -55,7 +55,7 @@ impl fmt::Display for Comm {
     }
 }
 
-/// Whom a rank waits for.
+/// What a rank waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
@@ -63,7 +63,7 @@ pub enum Waiting {
     Send(Partner),
     /// For a message of a rank.
     Recv(Partner),
-    /// For a message of whoever sends one.
+    /// For a message of any sender.
     RecvAny { comm: Comm, tag: Option<i32> },
     /// For the other members, in a nonblocking operation.
     Collective,

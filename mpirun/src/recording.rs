@@ -86,7 +86,7 @@ pub fn is_there(folder: &Path) -> Result<(), RecordingError> {
     }
 }
 
-/// Whether ranks with this environment record or replay, whoever has told them.
+/// Whether ranks with this environment record or replay, whatever has told them.
 pub fn is_asked_for(env: &[(OsString, OsString)]) -> bool {
     [RECORD.about(), REPLAY.about()].iter().any(|about| {
         let name = OsString::from(format!("{PREFIX}{}", about.full_name()));

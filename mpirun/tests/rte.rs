@@ -1,6 +1,6 @@
 //! Our PMI-1 client under our own server and under others, and our server under other clients.
 //!
-//! The client is this test program itself: as a rank it runs [`as_a_rank`], which does nothing when nobody has launched it.
+//! The client is this test program itself: as a rank it runs [`as_a_rank`], which does nothing when no launcher has started it.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn lose_others(rte: &dyn Rte) {
     if me.rank == 1 {
         common::kill(std::process::id() as i32, libc::SIGKILL);
     }
-    // Nobody asks anything, so the notice comes by itself.
+    // No process asks anything, so the notice comes by itself.
     assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
     rte.fence().unwrap();
     assert_eq!(rte.get(1, "card").unwrap(), b"here");

@@ -101,7 +101,7 @@ fn an_abort_ends_all_nevertheless() {
 
 #[test]
 fn a_rank_that_never_comes_to_a_barrier_does_not_hold_it() {
-    // Each of them, at a time of its own: before anybody has come, while others wait, and after a greeting.
+    // Each of them, at a time of its own: before any rank has come, while others wait, and after a greeting.
     let script = format!(
         "[ $PMI_RANK = 1 ] && exit 0; [ $PMI_RANK = 2 ] && sleep 0.1 && kill -9 $$; \
          {GREET} [ $PMI_RANK = 3 ] && exit 0; \

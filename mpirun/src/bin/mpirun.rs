@@ -34,7 +34,7 @@ fn main() {
     std::process::exit(code);
 }
 
-/// Runs a job, or gives it to whom it belongs.
+/// Runs a job, or gives it to the program that it belongs to.
 fn run(plan: &Plan) -> i32 {
     if let Err(error) = cli::check_values(plan) {
         eprintln!("mpirun: {error}");
@@ -42,7 +42,7 @@ fn run(plan: &Plan) -> i32 {
     }
     if !plan.quiet {
         for sentence in cli::unknown_params(plan) {
-            // Nobody reads it when standard error is closed.
+            // No process reads it when standard error is closed.
             let _ = writeln!(std::io::stderr(), "mpirun: {sentence}");
         }
     }

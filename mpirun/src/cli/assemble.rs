@@ -149,7 +149,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
                 app.procs = Some(file.count());
             }
             if !allocated {
-                // Nobody has said how many fit, and filling the machine would be a surprise.
+                // The user has not said how many fit, and filling the machine would be a surprise.
                 app.procs = app.procs.or(Some(1));
             }
             app

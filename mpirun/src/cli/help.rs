@@ -114,7 +114,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.name)
 }
 
-/// The same for who asks for one that is not there.
+/// The same for a user who asks for one that is not there.
 pub fn topics() -> String {
     names().collect::<Vec<_>>().join(", ")
 }

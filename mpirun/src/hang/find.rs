@@ -20,7 +20,7 @@ pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
     found
 }
 
-/// The rounds in which somebody is, with those who are: by communicator, the earliest number first.
+/// The rounds that have ranks in them, with those: by communicator, the earliest number first.
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for seen in ranks.iter().filter(|seen| !seen.has_left()) {
@@ -92,7 +92,7 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
     out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
 }
 
-/// Rounds in which somebody waits though all members have come, the earliest of each communicator: what they give and expect does not fit together.
+/// Rounds in which a rank waits though all members have come, the earliest of each communicator: what they give and expect does not fit together.
 ///
 /// Only for want of a better reason: where members help each other on, one that waits elsewhere may be it.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
@@ -157,7 +157,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Ranks that others exchange messages with, or need at a window, and that wait for nobody themselves, each with those.
+/// Ranks that others exchange messages with, or need at a window, and that wait for none themselves, each with those.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (at, seen) in ranks.iter().enumerate() {
@@ -197,7 +197,7 @@ fn nobody_sends(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
     (!waiting.is_empty()).then_some(Finding::NobodySends { waiting })
 }
 
-/// Wires that are behind, while somebody waits for them.
+/// Wires that are behind, while a rank waits for them.
 fn wires(ranks: &[Seen]) -> Option<Finding> {
     let gates: Vec<(u32, Gate)> = ranks
         .iter()

@@ -1,4 +1,4 @@
-//! Who needs whom: the wait-for graph of a job, and the questions that are asked of it.
+//! Which rank needs which: the wait-for graph of a job, and the questions that are asked of it.
 //!
 //! A rank that waits for one peer, or in a collective operation for all members that have not come, moves only when *all* of them have moved;
 //! one that takes any message, or any of several requests, moves when *one* of them has (E. Knapp, "Deadlock detection in distributed databases",

@@ -1,12 +1,12 @@
-//! Who waits for whom: what a set of [`RankSnapshot`]s says about a job that does not move.
+//! Which rank waits for which: what a set of [`RankSnapshot`]s says about a job that does not move.
 //!
 //! Pure: glimpses go in, a [`Report`] comes out, which is text for people and JSON for tools.
-//! First come the findings, each of which explains why somebody waits ([`Finding`]); then what every rank does.
+//! First come the findings, each of which explains why a rank waits ([`Finding`]); then what every rank does.
 //! Glimpses are taken while ranks run, so what is found about ranks that have just begun to wait may be over; the times tell.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `graph` | who needs whom, circles, and who can never move |
+//! | `graph` | which rank needs which, circles, and which ranks can never move |
 //! | `find` | what is worth saying |
 //! | `doing` | what one rank does, in words |
 
@@ -65,7 +65,7 @@ pub enum Finding {
         operation: String,
         inside: Vec<u32>,
         missing: Vec<u32>,
-        /// How many members are missing of whom nobody knows which ranks they are.
+        /// How many members are missing whose ranks are not known.
         unknown: u32,
         doing: Vec<String>,
     },
@@ -73,17 +73,17 @@ pub enum Finding {
     Unended {
         operation: String,
         inside: Vec<u32>,
-        /// For whom it has ended.
+        /// The members for which it has ended.
         left: Vec<u32>,
     },
-    /// Ranks wait for one that waits for nobody.
+    /// Ranks wait for one that waits for none.
     Culprit {
         waiting: Vec<u32>,
         rank: u32,
         left: bool,
         doing: String,
     },
-    /// Ranks take any message, and nobody is left who could send one.
+    /// Ranks take any message, and no rank is left that could send one.
     NobodySends { waiting: Vec<u32> },
     /// Wires of the hardware barrier that have not toggled while others have.
     Wires {
@@ -313,7 +313,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Marks those who wait at a window for a rank that has made no call since: it has been outside MPI for as long as they wait.
+/// Marks those that wait at a window for a rank that has made no call since: it has been outside MPI for as long as they wait.
 fn find_outsiders(ranks: &mut [Seen]) {
     let outside: BTreeMap<u32, u64> = ranks
         .iter()

@@ -101,7 +101,7 @@ fn a_rank_that_the_job_goes_on_without_is_named_as_dead() {
     ] {
         assert!(said.contains(part), "{said}");
     }
-    // One that nobody has ever seen is as dead.
+    // One that has never been seen is as dead.
     let unseen = Seen {
         snapshot: None,
         ..lost(1)
@@ -275,7 +275,7 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
         .collect();
     ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
     insta::assert_snapshot!(report(ranks.clone()));
-    // Who left it may compute as well, or have left altogether.
+    // The rank that left it may compute as well, or have left altogether.
     ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
         snapshot.round.as_mut().expect("a round").inside = false;
     });

@@ -22,7 +22,7 @@ pub struct Host {
     pub name: String,
     /// How many ranks it is meant to have.
     pub slots: usize,
-    /// Whether somebody said how many; else the number is a default and no limit.
+    /// Whether the user or the allocation said how many; else the number is a default and no limit.
     pub counted: bool,
     pub here: bool,
 }

@@ -46,7 +46,7 @@ pub struct Seat {
     pub cores: Vec<Cores>,
 }
 
-/// Why a rankfile places nobody.
+/// Why a rankfile places no rank.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RankfileError {
     Text(TextError),

@@ -1,4 +1,4 @@
-//! `mpi-info --explain coll barrier`: who may carry an operation out, in which order, and by which algorithm.
+//! `mpi-info --explain coll barrier`: which components may carry an operation out, in which order, and by which algorithm.
 //!
 //! What really serves is agreed on by the members of each communicator, so the last word has `mpirun --explain`.
 

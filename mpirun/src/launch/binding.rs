@@ -2,8 +2,8 @@
 //!
 //! The processors that this launcher itself may use are cut into *units* (hardware threads, cores, memory nodes, packages);
 //! the host's ranks take units in turn, in an order that the mapping says: next to each other, or dealt over packages or memory nodes.
-//! When there are more ranks than units nobody is bound, as two bound to one core are slower than two that may move;
-//! who wants it says `:overload-allowed`.
+//! When there are more ranks than units no rank is bound, as two bound to one core are slower than two that may move;
+//! a user who wants it says `:overload-allowed`.
 
 use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
@@ -17,7 +17,7 @@ const SYS: &str = "/sys/devices/system/cpu";
 /// What `--bind-to` and `--map-by` ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// `None` binds nobody.
+    /// `None` binds no rank.
     pub to: Option<Unit>,
     /// Ranks are dealt over these, not put next to each other.
     pub over: Option<Unit>,
@@ -101,7 +101,7 @@ impl Machine {
         Machine { cpus }
     }
 
-    /// The processors for each of a host's ranks; `None` binds nobody.
+    /// The processors for each of a host's ranks; `None` binds no rank.
     pub fn bind(&self, binding: Binding, ranks: usize) -> Option<Vec<Vec<usize>>> {
         let to = binding.to?;
         let parts = self.parts(to, binding.over);

@@ -79,7 +79,7 @@ struct Daemon {
     reports: (OwnedFd, OwnedFd),
     null: OwnedFd,
     epoll: OwnedFd,
-    /// The launcher above has gone; nobody is told anything any more.
+    /// The launcher above has gone; there is none left to tell.
     orphaned: bool,
     finishing: bool,
     kill_at: Option<Instant>,
@@ -167,7 +167,7 @@ impl Daemon {
                 fds.push(PollFd::new(&self.to_above, PollFlags::OUT));
             }
         }
-        // A full queue means that nobody reads us, so we do not read the ranks either.
+        // A full queue means that the launcher above does not read us, so we do not read the ranks either.
         if !self.queue.is_full() {
             for rank in &self.ranks {
                 fds.extend(rank.pmi.iter().map(|pmi| PollFd::new(pmi, PollFlags::IN)));

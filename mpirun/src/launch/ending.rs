@@ -1,11 +1,11 @@
-//! What mpirun says when something ends as it should not: who, where, why, and the last MPI call.
+//! What mpirun says when something ends as it should not: which process, where, why, and the last MPI call.
 
 use super::sys::{Ended, signal_name};
 use crate::rank_snapshot::{RankSnapshot, Stage};
 use mpi_abi::abi::MPI_ERR_PROC_ABORTED;
 use std::fmt;
 
-/// Who a message is about.
+/// The process that a message is about.
 #[derive(Clone, Debug)]
 pub struct Who {
     pub rank: u32,

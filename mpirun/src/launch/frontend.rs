@@ -26,7 +26,7 @@ pub fn run(plan: &Plan) -> i32 {
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-        // Its end would not be seen while somebody else has this end of the socket.
+        // Its end would not be seen while standard input has this end of the socket as well.
         rustix::stdio::dup2_stdin(nothing()?)?;
         match sys::fork()? {
             Forked::Parent(_) => Ok(0),

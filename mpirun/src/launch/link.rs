@@ -1,6 +1,6 @@
 //! One link to another host: the command that reaches it, what it has still to be told, and what it has said.
 //!
-//! Nothing here waits: bytes that the command does not take are queued, and whoever owns the link is told when there is room.
+//! Nothing here waits: bytes that the command does not take are queued, and the owner of the link is told when there is room.
 
 use super::sys::{self, Image, Wiring};
 use super::wire::{ALL, Branch, Frames, Hello, ToDaemon, frame};
@@ -40,7 +40,7 @@ impl Queue {
         self.bytes.len() >= QUEUE_MAX
     }
 
-    /// Writes what the pipe, which must not block, takes; how many bytes that were, or `None` if nobody reads any more.
+    /// Writes what the pipe, which must not block, takes; how many bytes that were, or `None` if no process reads any more.
     pub fn drain_into(&mut self, fd: impl AsFd) -> Option<usize> {
         self.drain_with(|bytes| rustix::io::write(&fd, bytes))
     }
@@ -162,7 +162,7 @@ impl Link {
         self.to.as_ref().map(AsFd::as_fd)
     }
 
-    /// Queues a frame and writes what is taken at once; on a link that nobody reads it is dropped.
+    /// Queues a frame and writes what is taken at once; on a link that no process reads it is dropped.
     pub fn send(&mut self, frame: &[u8]) {
         if self.to.is_some() {
             self.told = Instant::now();

@@ -8,7 +8,7 @@
 //! Ranks of another host are started by an [`daemon`] there, which is the same program, reached by ssh (`link`, `wire`)
 //! and guarded by a parent of its own as the agent is by the front end.
 //!
-//! Promise: whoever dies, by whatever signal, everything that was started is gone within a moment.
+//! Promise: whichever process dies, by whatever signal, everything that was started is gone within a moment.
 //! * A rank dies: the agent reaps it and ends the others, or, where the job survives deaths (`--with-ft`), tells the others.
 //! * The front end dies: the agent sees the socket close and ends all.
 //! * The agent dies: each rank has asked the kernel to die with it, and orphans below come to the front end, which kills them.
@@ -21,7 +21,7 @@
 //!
 //! Once the job runs, each of these processes gives back what only the start needed (`slim`).
 //!
-//! Nobody ever waits for the end of a pipe, as a stray process may hold its other end.
+//! No launcher ever waits for the end of a pipe, as a stray process may hold its other end.
 
 pub(crate) mod binding;
 pub mod daemon;

@@ -308,7 +308,7 @@ impl Sink {
         self.closed
     }
 
-    /// Writes as much as the reader takes without making anybody wait.
+    /// Writes as much as the reader takes without making any process wait.
     pub fn drain(&mut self) {
         while !self.queue.is_empty() && has_room(self.fd.as_fd()) {
             let (front, _) = self.queue.as_slices();

@@ -55,15 +55,15 @@ pub struct Plan {
     pub report_bindings: bool,
     /// Say the host of each rank before the job runs.
     pub display_map: bool,
-    /// Where the ranks' output goes and who gets the input.
+    /// Where the ranks' output goes and which ranks get the input.
     pub io: Io,
     /// The environment of every rank, without what the launcher adds.
     pub env: Vec<(OsString, OsString)>,
-    /// After so long the job is ended with a report of who waits for whom; `None` waits for ever.
+    /// After so long the job is ended with a report of which rank waits for which; `None` waits for ever.
     pub timeout: Option<Duration>,
     /// After so long without any movement there is such a report, and the job goes on.
     pub hang_after: Option<Duration>,
-    /// Where reports of who waits for whom are written for tools.
+    /// Where reports of which rank waits for which are written for tools.
     pub hang_report: Option<PathBuf>,
     /// Where what all ranks did is written.
     pub trace: Option<PathBuf>,
@@ -109,7 +109,7 @@ pub struct Io {
     pub stdin: StdinTo,
 }
 
-/// Who reads our standard input.
+/// Which ranks read our standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinTo {
     /// The rank with this number in the first job.

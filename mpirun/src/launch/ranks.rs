@@ -208,7 +208,7 @@ impl Starter<'_> {
 
     /// Starts the ranks of this host; `input` says what a rank reads, where `None` is nothing.
     ///
-    /// Each rank is handed to `started` as soon as it lives, so that whoever ends jobs knows it even if a later start fails.
+    /// Each rank is handed to `started` as soon as it lives, so that the code that ends jobs knows it even if a later start fails.
     pub fn start(
         &self,
         order: &Order,
@@ -324,7 +324,7 @@ impl Starter<'_> {
 /// The processors that a rank is bound to, if it is.
 type Cpus = Option<Vec<usize>>;
 
-/// The processors of each rank of this host, and the machine if anybody is to be.
+/// The processors of each rank of this host, and the machine if any is to be bound.
 fn bound(
     order: &Order,
     resolved: &Resolved<'_>,
@@ -457,7 +457,7 @@ impl Ranks {
             .map(|(proc, _)| proc)
     }
 
-    /// Whether there is anybody to wait for, on any host.
+    /// Whether there is any rank to wait for, on any host.
     pub fn any_alive(&self) -> bool {
         self.ranks.iter().any(|rank| rank.alive)
     }

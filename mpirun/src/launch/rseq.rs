@@ -14,7 +14,7 @@ const TUNABLES: &str = "GLIBC_TUNABLES";
 
 const TUNABLE: &str = "glibc.pthread.rseq";
 
-/// Sets the tunable beside those that there are; who has set it himself is right.
+/// Sets the tunable beside those that there are; a user who has set it is right.
 pub fn do_without(env: &mut Vec<(OsString, OsString)>) {
     let present = env.iter().find(|(name, _)| name == TUNABLES);
     let present = present.map_or(OsStr::new(""), |(_, value)| value);

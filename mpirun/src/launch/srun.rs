@@ -61,7 +61,7 @@ impl fmt::Display for SrunError {
 
 impl std::error::Error for SrunError {}
 
-/// Who starts the ranks.
+/// Which launcher starts the ranks.
 #[derive(Debug)]
 pub enum Launcher {
     /// This program.
@@ -72,7 +72,7 @@ pub enum Launcher {
     Srun(Box<Command>),
 }
 
-/// Finds out who starts the ranks of a plan; `var` is the environment.
+/// Finds out which launcher starts the ranks of a plan; `var` is the environment.
 pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Launcher, SrunError> {
     let params = Params::load(plan.env.iter().cloned(), &crate::prefix::parameter_files());
     let selection = params.get(&SELECT).map_err(SrunError::Param)?;

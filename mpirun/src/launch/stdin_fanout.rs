@@ -23,7 +23,7 @@ impl Feed {
         Ok(read)
     }
 
-    /// Whether anybody on this host is still to be fed; one that closes its input is not.
+    /// Whether any rank on this host is still to be fed; one that closes its input is not.
     pub fn has_readers(&self) -> bool {
         !self.pipes.is_empty()
     }

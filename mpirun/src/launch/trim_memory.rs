@@ -5,7 +5,7 @@
 //! So each process of the launcher, as soon as it has waited [`QUIET`] in vain, once
 //! * returns free pages of the heap to the kernel;
 //! * drops the pages of the stack below where it stands, which reading the options has filled;
-//! * unmaps the pages of the segments of its file that nobody may write, code and constants (`madvise(2)`, `MADV_DONTNEED`).
+//! * unmaps the pages of the segments of its file that no code may write, code and constants (`madvise(2)`, `MADV_DONTNEED`).
 //!   A page that is needed after all is mapped again from the kernel's cache, as it was the first time.
 //!
 //! A launcher that a debugger looks at keeps its pages, as breakpoints are written into them.
@@ -63,7 +63,7 @@ fn give_back() {
     // are read from a file. The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`), so nothing else is in the range.
     unsafe { drop_pages(stack_below()) };
     for pages in unwritable() {
-        // SAFETY: these pages are mapped privately from our file and nobody has been able to write them,
+        // SAFETY: these pages are mapped privately from our file and no code has been able to write them,
         // so each comes back with the same bytes when it is next looked at.
         unsafe { drop_pages(pages) };
     }
@@ -87,7 +87,7 @@ unsafe fn drop_pages(pages: Range<usize>) {
 /// More than the system calls that follow need, and than the ABI lets a function use below its frame.
 const FRAMES: usize = 8 << 10;
 
-/// Deeper than this nobody has been.
+/// Deeper than this no function has been.
 const DEPTH: usize = 256 << 10;
 
 /// Whole pages of this thread's stack that no function uses now.
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use std::sync::{Mutex, PoisonError};
 
-    /// Held by whoever gives memory back or looks at what is left, as tests run side by side.
+    /// Held by the test that gives memory back or looks at what is left, as tests run side by side.
     static MEMORY: Mutex<()> = Mutex::new(());
 
     /// The memory of [`unwritable`] that is mapped in, in KiB.

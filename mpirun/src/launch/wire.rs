@@ -3,7 +3,7 @@
 //! A link is the standard input and output of a command that reaches another host, so it is a stream of bytes in both directions.
 //! The far side begins with a line, [`GREETING`], before which it may be noisy, as login shells are; then come frames:
 //! `length: u32, host: u32, body`, little-endian, the body in postcard's encoding.
-//! The host is the addressee on the way down ([`ALL`]: everybody) and the sender on the way up;
+//! The host is the addressee on the way down ([`ALL`]: all hosts) and the sender on the way up;
 //! a launcher that is not meant passes a frame on unread.
 //!
 //! Both sides are the same program; [`ToDaemon::Hello`] carries the version so that two different ones part with a sentence.
@@ -147,7 +147,7 @@ pub enum ToDaemon {
     Time(u64),
     /// Asks for the tapes of all ranks, which have ended.
     Tapes,
-    /// Everybody has ended: send what is left and go.
+    /// All ranks have ended: send what is left and go.
     Finish,
     Beat,
 }
@@ -287,7 +287,7 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether the other side has said who it is; what came before was its shell.
+    /// Whether the other side has named itself; what came before was its shell.
     pub fn is_greeted(&self) -> bool {
         self.greeted
     }

@@ -1,7 +1,7 @@
 //! Barriers of a job and, since PMI-1.2, of groups of its ranks.
 //!
-//! `barrier_in` alone is everybody; `group=0,1:7` are the ranks 0 and 1 with the tag 7;
-//! `group=WORLD:5` is everybody, `group=NODE:3` everybody on the caller's host.
+//! `barrier_in` alone is all ranks; `group=0,1:7` are the ranks 0 and 1 with the tag 7;
+//! `group=WORLD:5` is all ranks, `group=NODE:3` all ranks on the caller's host.
 //! A barrier is known by its text and its members, so that several may be under way at once.
 //!
 //! Where a job survives deaths, a rank that has died counts as arrived in every barrier, open or to come ([`Barriers::leave`]).
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Barriers {
     open: BTreeMap<(String, BTreeSet<u32>), Open>,
-    /// Ranks that nobody waits for any more.
+    /// Ranks that no rank waits for any more.
     gone: BTreeSet<u32>,
 }
 

@@ -1,6 +1,6 @@
 //! The PMI-1 server: what the ranks of all jobs of one `mpirun` ask for and are told.
 //!
-//! It is a pure state machine: a line of a client goes in, [`Effect`]s come out, and somebody else owns sockets and processes.
+//! It is a pure state machine: a line of a client goes in, [`Effect`]s come out, and other code owns sockets and processes.
 //! That keeps every answer testable without a process, and lets any bytes be thrown at it.
 //!
 //! Protocol: [`mpi_core::rte::wire`]; served are versions 1.1 and 1.2 (barriers of groups), of which a client says what it speaks.
@@ -175,7 +175,7 @@ impl Server {
         self.jobs[job.0].kvsname = name;
     }
 
-    /// All processes of a job have ended, so nobody asks for what they have put.
+    /// All processes of a job have ended, so no process asks for what they have put.
     pub fn forget_values(&mut self, job: Job) {
         self.jobs[job.0].kvs = HashMap::new();
     }
@@ -200,7 +200,7 @@ impl Server {
         self.clients[who.0].stage == Stage::Finalized
     }
 
-    /// The members of barriers that a process that has ended would have to enter; empty when nobody waits for it.
+    /// The members of barriers that a process that has ended would have to enter; empty when no process waits for it.
     pub fn waiting_for(&self, gone: Proc) -> Vec<u32> {
         let client = &self.clients[gone.0];
         self.jobs[client.job].barriers.waiting_for(client.rank)

@@ -235,7 +235,7 @@ pub fn agent(folder: &Path) -> String {
     agent.display().to_string()
 }
 
-/// Where MPICH is, if somebody has said so; a test that needs it says that it was skipped.
+/// Where MPICH is, if the environment says so; a test that needs it says that it was skipped.
 pub fn mpich() -> Option<PathBuf> {
     let dir = std::env::var_os("PORTCULLIS_TEST_MPICH").map(PathBuf::from);
     let found = dir.filter(|dir| dir.join("bin/mpiexec.hydra").is_file());

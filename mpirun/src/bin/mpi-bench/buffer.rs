@@ -13,7 +13,7 @@ pub struct Buffer {
 impl Buffer {
     /// A buffer of `len` bytes that all hold `fill`, so that every page is really there.
     pub fn new(len: usize, fill: u8) -> Self {
-        // A vector that is made of zeros is memory nobody has touched: all its pages are one page of the system until they are written.
+        // A vector that is made of zeros is memory that no code has touched: all its pages are one page of the system until they are written.
         let mut storage = Vec::new();
         storage.resize(len + PAGE, std::hint::black_box(fill));
         let start = storage.as_ptr().align_offset(PAGE).min(PAGE);

@@ -56,10 +56,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why there are no figures, and who says so.
+/// Why there are no figures, and which rank says so.
 enum Failure {
     Sentence(String),
-    /// Rank 0 says it for everybody.
+    /// Rank 0 says it for all.
     SaidByRankZero,
 }
 

@@ -1,7 +1,7 @@
 //! How many iterations a row gets.
 //!
 //! The OSU loops make a fixed number; sixty ranks on two cores would then measure for hours with some libraries.
-//! Here the warm-up runs in doubling batches under a clock, and rank 0's clock decides for everybody: the decision is broadcast, so all ranks leave the loops together.
+//! Here the warm-up runs in doubling batches under a clock, and rank 0's clock decides for all: the decision is broadcast, so all ranks leave the loops together.
 
 use std::time::{Duration, Instant};
 

@@ -109,7 +109,7 @@ pub fn run(options: &Options) -> Result<(), TuneError> {
             reason,
         }),
         None => {
-            // Whoever closed the other end of the output does not want the table any more.
+            // The process that closed the other end of the output does not want the table any more.
             let _ = std::io::stdout().write_all(text.as_bytes());
             Ok(())
         }

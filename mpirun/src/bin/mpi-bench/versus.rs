@@ -346,7 +346,7 @@ fn print_table(options: &Options, rows: &[Comparison]) {
     }
 }
 
-/// One line on the terminal, overwritten by the next; nothing when nobody looks.
+/// One line on the terminal, overwritten by the next; nothing where no terminal is.
 pub fn progress(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {

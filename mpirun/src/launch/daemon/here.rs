@@ -50,7 +50,7 @@ impl Daemon {
         };
         let rank = &mut self.ranks[index];
         rank.alive = false;
-        // Nobody else does it while the job goes on; one that has left well may have left something to do.
+        // No other process does it while the job goes on; one that has left well may have left something to do.
         if end != End::Exited(0)
             && self
                 .hello

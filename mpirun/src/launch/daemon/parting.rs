@@ -30,7 +30,7 @@ impl Daemon {
         }
     }
 
-    /// Writes all that is left, unless nobody reads it any more.
+    /// Writes all that is left, unless no process reads it any more.
     pub(super) fn write_all(&mut self) {
         while !self.queue.is_empty() && !self.orphaned {
             if self.queue.drain_into(&self.to_above).is_none() {

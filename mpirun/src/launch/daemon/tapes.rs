@@ -8,7 +8,7 @@ use mpi_base::node::Event;
 const PIECE: usize = 2048;
 
 impl Daemon {
-    /// Everybody has ended: what they have on their tapes.
+    /// All ranks have ended: what they have on their tapes.
     pub(super) fn send_tapes(&mut self) {
         for index in 0..self.ranks.len() {
             let rank = &self.ranks[index];

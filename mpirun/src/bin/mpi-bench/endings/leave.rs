@@ -59,7 +59,7 @@ pub enum LeaveError {
     Load(LoadError),
     Mpi(MpiError),
     Note(std::io::Error),
-    /// Somebody sent what nobody sends.
+    /// A message has come that no rank sends.
     Woken,
 }
 
@@ -82,7 +82,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let (world, _) = library.init(false).map_err(LeaveError::Mpi)?;
     let folder = Folder::at(&task.folder);
     if task.way == Way::Fork {
-        // It keeps the rank's standard output and error open and outlives it, if nobody ends it.
+        // It keeps the rank's standard output and error open and outlives it, if no process ends it.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
         folder

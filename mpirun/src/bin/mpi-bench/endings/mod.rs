@@ -3,7 +3,7 @@
 //! Every row of the table is a [`Deed`]: ranks of this very program ([`leave`]) come to a message that never arrives,
 //! then one of them leaves, or is killed, or the launcher gets a signal.
 //! Measured is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
-//! who does the deed writes the time of the monotonic clock into the job's private folder just before.
+//! the process that does the deed writes the time of the monotonic clock into the job's private folder just before.
 //! What is looked for afterwards: processes of the job, files in its temporary folder, new files in `/dev/shm`.
 //!
 //! Other programs on the machine may make files in `/dev/shm` meanwhile; `unshare -m` with a fresh tmpfs there keeps them out.
@@ -221,7 +221,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
 /// Does what ends the job, unless a rank does it; when it was done.
 fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Option<f64> {
     let at = now_ms();
-    // Whoever is gone already needs no signal.
+    // A process that has gone already needs no signal.
     match deed.from {
         From::Within => {
             folder.let_go();

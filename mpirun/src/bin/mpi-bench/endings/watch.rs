@@ -131,7 +131,7 @@ pub fn living_after(pids: &[i32], limit: Duration) -> Vec<i32> {
     }
 }
 
-/// Whether a process runs; one that has ended and that nobody has asked for yet does not.
+/// Whether a process runs; one that has ended and that its parent has not asked for yet does not.
 fn lives(pid: i32) -> bool {
     // The state is the first word behind the name, which is in brackets (proc_pid_stat(5)).
     fs::read_to_string(format!("/proc/{pid}/stat"))

@@ -1,6 +1,6 @@
 //! What a barrier costs without MPI, among the same processes: one counter in shared memory.
 //!
-//! Everybody adds one and looks until the sum is complete; where ranks share cores they give the core away between looks.
+//! Every rank adds one and looks until the sum is complete; where ranks share cores they give the core away between looks.
 //! Each rank has to be switched in once, so no barrier in software can be much faster there; how much ours takes beside it is what a library adds.
 //!
 //! Rank 0 makes the memory and tells its process number and descriptor; the others open that through `/proc`.

@@ -13,7 +13,7 @@ use crate::pace::Pace;
 
 /// Operations of all ranks that follow each other directly; `ranks` is printed as the row's size.
 ///
-/// For those that wait for everybody anyway: a barrier between two would be measured with them.
+/// For those that wait for all ranks anyway: a barrier between two would be measured with them.
 pub fn in_a_row<'w>(
     world: &World<'w>,
     ranks: usize,

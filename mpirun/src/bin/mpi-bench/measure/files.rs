@@ -290,7 +290,7 @@ impl Plain {
     }
 }
 
-/// An outcome of all ranks: who failed alone would leave the others waiting.
+/// An outcome of all ranks: a rank that failed alone would leave the others waiting.
 fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureError> {
     let failed = f64::from(u8::from(outcome.is_err()));
     match (outcome, world.combine(failed, Combine::Max)?) {

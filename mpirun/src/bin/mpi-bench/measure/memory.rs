@@ -3,7 +3,7 @@
 //! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`): a page that several processes share counts for each as its share,
 //! so that all processes together are what the job takes from the machine.
 //! This program itself is in them, the same for every library.
-//! A job runs for longer than it starts, so everybody has [`SETTLING`] to put away what only the start needed.
+//! A job runs for longer than it starts, so every process has [`SETTLING`] to put away what only the start needed.
 
 use super::collective::across;
 use crate::measure::Row;
@@ -21,7 +21,7 @@ pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     across(world, ranks, kib)
 }
 
-/// The memory of the processes between rank 0 and whoever started the launcher, in KiB.
+/// The memory of the processes between rank 0 and the process that started the launcher, in KiB.
 pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     stand(world)?;
     let kib = match world.rank() {
@@ -39,7 +39,7 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     })
 }
 
-/// Everybody is there and has spoken with somebody before anybody looks; the caller's next barrier keeps all until everybody has looked.
+/// All ranks are there and have spoken with another before any looks; the caller's next barrier keeps all until each has looked.
 fn stand(world: &World<'_>) -> Result<(), MpiError> {
     world.barrier()?;
     std::thread::sleep(SETTLING);

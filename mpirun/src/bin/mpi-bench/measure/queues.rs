@@ -1,4 +1,4 @@
-//! What matching costs when much waits: a ping-pong behind receives that are posted, or messages that nobody has asked for.
+//! What matching costs when much waits: a ping-pong behind receives that are posted, or messages that no receive has asked for.
 //!
 //! The row's size is the depth of the queue; the figure is half a round trip of 8 bytes, as in `latency`.
 

@@ -82,7 +82,7 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (request, at) in requests.iter_mut().zip(places) {
             let message = &mut data[at..at + len];
-            // SAFETY: our callers wait for the request before the borrow of `data` ends; nobody reads it meanwhile.
+            // SAFETY: our callers wait for the request before the borrow of `data` ends; no code reads it meanwhile.
             let code = unsafe {
                 (self.call().irecv)(
                     message.as_mut_ptr().cast(),
