@@ -26,7 +26,7 @@ pub struct Study {
 pub struct Rival {
     /// Which.
     pub algorithm: &'static Algorithm,
-    /// From the last entry until everybody has left, in the order of [`Model::ALL`].
+    /// From the last entry until every node has left, in the order of [`Model::ALL`].
     pub latencies: [Distribution; Model::ALL.len()],
 }
 

@@ -78,7 +78,7 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
     Machine(command.spawn().expect("qemu starts"))
 }
 
-/// Everybody's fence, until somebody hangs up.
+/// The fence of all nodes, until one hangs up.
 fn serve(mut lines: Vec<UnixStream>) {
     loop {
         for line in &mut lines {

@@ -40,7 +40,7 @@ fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }
 
-/// Ports 0 and 1 at a board of two nodes, 2 with a plug, 3 with a plug whose wire back is broken; `None` where nobody may mount.
+/// Ports 0 and 1 at a board of two nodes, 2 with a plug, 3 with a plug whose wire back is broken; `None` where mounting is not allowed.
 fn mounted() -> Option<(Parports, TempDir)> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = Box::leak(Box::new(memory)).init(2, 0).expect("a board");

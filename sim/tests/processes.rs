@@ -123,7 +123,7 @@ impl Drop for Node {
 
 /// Both nodes from this process, over wires whose owners were killed.
 fn pass_in_this_process(board: &Board<'_>, barriers: u64) {
-    // The leftovers may be a complete barrier that nobody has stepped yet; looking at both wires settles it.
+    // The leftovers may be a complete barrier that no process has stepped yet; looking at both wires settles it.
     let mut nodes: Vec<_> = (0..2)
         .map(|node| {
             let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the owner is dead");

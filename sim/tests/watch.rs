@@ -204,7 +204,7 @@ impl Screen {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let watching = Running::start(&mut command);
-        // Read on a thread of its own: a terminal that nobody reads stops the program that writes to it.
+        // Read on a thread of its own: a terminal that no process reads stops the program that writes to it.
         let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
         std::thread::spawn(move || {

@@ -8,7 +8,7 @@ pub enum Cable {
     /// As it should be.
     #[default]
     Straight,
-    /// The wire has an inverter that nobody knows of.
+    /// The wire has an inverter that the driver does not know of.
     Inverted,
     /// The wire is broken or not plugged in, and its far end is pulled to this level.
     Open(PinState),

@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub enum Class {
     /// Every node passed every barrier, and none left before all had entered.
     Safe,
-    /// Nobody left early, and a driver said a sentence: the barrier is not used, or not left idle.
+    /// No node left early, and a driver said a sentence: the barrier is not used, or not left idle.
     Detected,
-    /// Nobody left early; somebody waited to its limit, and its driver said a sentence.
+    /// No node left early; one waited to its limit, and its driver said a sentence.
     Hang,
     /// A node left before all had entered, or waits without a limit.
     Unsafe,
@@ -374,7 +374,7 @@ impl Campaign {
     }
 }
 
-/// The worst that happened, with the words of who noticed it.
+/// The worst that happened, with the words of the node that noticed it.
 fn classify(judge: &Judge, end: &End, fates: &[Option<Fate>]) -> (Class, String) {
     let said = complaint(fates);
     let seen = match judge.early() {

@@ -114,7 +114,7 @@ impl Cure {
     }
 }
 
-/// What a cure costs: time until everybody has left, median of 60 nodes, and cells.
+/// What a cure costs: time until every node has left, median of 60 nodes, and cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// The whole barrier's latency.

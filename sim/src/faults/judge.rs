@@ -1,15 +1,15 @@
-//! Who sees everything and decides whether a barrier was one.
+//! The judge, which sees everything and decides whether a barrier was one.
 
 use crate::virtual_time::{Observer, Sight, Time};
 
 /// A node that came back from a barrier which another had not entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Early {
-    /// Who left.
+    /// The node that left.
     pub node: usize,
     /// Which barrier, counted from 1.
     pub barrier: usize,
-    /// Who had not entered it.
+    /// The node that had not entered it.
     pub missing: usize,
     /// When.
     pub at: Time,

@@ -34,9 +34,9 @@ pub struct Plan {
 pub enum Fate {
     /// All went well.
     Finished,
-    /// Nobody began, because this node complained.
+    /// No node began, because this node complained.
     Refused {
-        /// Who.
+        /// Which node.
         node: usize,
         /// What its driver said.
         sentence: String,

@@ -4,7 +4,7 @@
 //! * [`catalogue`]: every kind of fault, as changes to a world before its power comes on;
 //! * [`moments`]: when it strikes, taken from a run without faults;
 //! * [`life`]: what each node does, with the driver's open, self-test, enter, wait and close;
-//! * [`judge`]: whether anybody left before all had entered;
+//! * [`judge`]: whether any node left before all had entered;
 //! * [`campaign`]: all cases, classified;
 //! * [`cures`]: what can be done about the unsafe ones, and what it costs;
 //! * [`known`]: the documented list of unsafe outcomes, a data file with a reason for each.

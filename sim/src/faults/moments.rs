@@ -14,7 +14,7 @@ pub enum Moment {
     PowerOn,
     /// The nodes open and test their wires.
     StartUp,
-    /// Nobody is in a barrier, all wires are low, and this node will be the last of the next.
+    /// No node is in a barrier, all wires are low, and this node will be the last of the next.
     IdleLow,
     /// The same, and all wires are high.
     IdleHigh,

@@ -2,11 +2,11 @@
 //!
 //! Every board is an ordinary one ([`Board`]) with an origin, and so a phase of its clock, of its own. All nodes read the root's output.
 //!
-//! # Who carries a level up
+//! # Which node carries a level up
 //!
 //! A node that drives its wire to a level, or waits for the root to have that level, looks at its board. If the board's output
 //! has the level, so have all wires of the board, and the node drives the wire to the board above to it; and so on up to the root.
-//! Whoever is last on a board does so, and whoever polls does it for one that was killed on the way.
+//! The node that is last on a board does so, and a node that polls does it for one that was killed on the way.
 //!
 //! Several nodes may drive the same wire between boards, and none of them is ever late with an old level:
 //! the board's output leaves the level only after all its nodes have, and this node's wire has the level until it is done.
@@ -195,7 +195,7 @@ impl<'m> Boards<'m> {
         }
     }
 
-    /// Takes the wires of `node`; `ring(other)` is called for every other node by whoever commits a release of the root, as in
+    /// Takes the wires of `node`; `ring(other)` is called for every other node by the node that commits a release of the root, as in
     /// [`Board::wires`].
     pub fn wires<R: Fn(usize)>(
         &self,
@@ -252,7 +252,7 @@ impl<R: Fn(usize)> Node<'_, R> {
         let boards = above.len();
         for (level, hand) in std::iter::once(own).chain(above).enumerate() {
             let released = || {
-                // Those below the root let nobody go.
+                // Those below the root let no node go.
                 if level == boards {
                     ring_others(nodes, node, ring);
                 }
@@ -280,7 +280,7 @@ impl<R: Fn(usize)> Node<'_, R> {
     fn get(&mut self) -> bool {
         let mine = self.own.level();
         if self.root() != mine {
-            // Somebody may have died on the way up.
+            // A node may have died on the way up.
             self.set(mine);
         }
         self.root()

@@ -2,8 +2,8 @@
 //! one barrier at the head of [`live`](super), with longer slots.
 //!
 //! A node's eight outward and five inward lines are one handle, which owns one pair of slots.
-//! Time passes for whoever looks; what a look finds is committed only if a line was written or a channel has released.
-//! Nobody is rung here: whoever hears of a release wakes its neighbours itself.
+//! Time passes when a process looks; what a look finds is committed only if a line was written or a channel has released.
+//! No node is rung here: one that hears of a release wakes its neighbours itself.
 //! A board that records keeps every change of an outward line with its time, by the protocol of the record at the head of [`live`](super);
 //! all the rest follows from these, since the machine is deterministic ([`crate::channel_vcd`]).
 
@@ -144,7 +144,7 @@ impl<'m> ChannelBoard<'m> {
         }
     }
 
-    /// Takes the lines of a node; whoever held them and is dead is replaced.
+    /// Takes the lines of a node; a dead holder is replaced.
     pub fn lines(&self, node: usize) -> Result<NodeLines<'m>, WiresError> {
         if node >= self.nodes() {
             return Err(WiresError::NoSuchNode {
@@ -187,7 +187,7 @@ impl NodeLines<'_> {
         let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let node = hand.node;
         let state = hand.touch(|state, now| state.drive(now, node, line, high));
-        // An arrival may make a release inevitable, and whoever computes next would not see it: stay for the three edges.
+        // An arrival may make a release inevitable, and a node that computes next would not see it: stay for the three edges.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
             while hand.board.now_ns() < due {

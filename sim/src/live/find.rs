@@ -81,7 +81,7 @@ fn parent(pid: u32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whatever cannot be read, since a process has ended or belongs to somebody else, has no board for us.
+/// Whatever cannot be read, since a process has ended or belongs to another user, has no board for us.
 fn of_process(pid: u32, known: &mut BTreeSet<(u64, u64)>) -> Vec<Found> {
     let folder = format!("/proc/{pid}/fd");
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! The live board: processes share a barrier in shared memory, and its clock follows the machine's clock.
 //!
 //! Nothing runs in the background.
-//! Whoever touches a wire steps the model from the last edge that was simulated up to the present one,
+//! A process that touches a wire steps the model from the last edge that was simulated up to the present one,
 //! which is a constant amount of work however long ago that was ([`fpga_model::ToggleMachine::fast_forward`]).
 //! Edge `k` of the board's clock is at `k / 25.175 MHz` of `CLOCK_MONOTONIC` after the board was made,
 //! so all processes of a machine agree on it.
@@ -14,33 +14,33 @@
 //! 1. Read the head, copy the slot it names, read the head again; start over if it has changed.
 //! 2. Step the copy to the present edge and apply the change.
 //! 3. Write the result into a slot of one's own that is not current, and compare-and-swap the head to it.
-//!    If somebody else was faster, start over.
+//!    If another process was faster, start over.
 //!
 //! Each wire handle owns two slots, so it always has one that is not current.
-//! A process that is killed at any instant leaves at most a slot behind that nobody will ever read:
+//! A process that is killed at any instant leaves at most a slot behind that no process will ever read:
 //! there is no lock to inherit and no torn state to see.
-//! Somebody makes progress in every interleaving, and readers write nothing when nothing has changed.
+//! Some process makes progress in every interleaving, and readers write nothing when nothing has changed.
 //!
 //! # Boards below boards
 //!
 //! [`Boards`] are boards of a tree, for more nodes than one has wires. A board's output is a wire of the board above, and
-//! again nothing runs in the background: who is last on a board carries its level up, see the head of `boards.rs`.
+//! again nothing runs in the background: the node that is last on a board carries its level up, see the head of `boards.rs`.
 //!
 //! # Gates
 //!
 //! [`Board::with_gates`] puts another machine in the model's place, such as the RTL under a simulator.
-//! The flip-flops stay in the shared slots; whoever steps them loads them into his own copy of the gates and takes them out again.
+//! The flip-flops stay in the shared slots; a process that steps them loads them into its own copy of the gates and takes them out again.
 //!
-//! # Who may touch what
+//! # Which process may touch what
 //!
 //! | memory                  | written by                                             |
 //! |-------------------------|--------------------------------------------------------|
 //! | geometry, origin        | [`Board::init`], before the magic number appears       |
-//! | claim of a node         | whoever takes that node's wires, by compare-and-swap   |
+//! | claim of a node         | the taker of that node's wires, by compare-and-swap    |
 //! | the two slots of a handle | that handle, while the slot is not current           |
 //! | head                    | any handle, by compare-and-swap                        |
 //! | a wire between boards   | any node below it, to the level of its own wire        |
-//! | entries of the record   | anybody, but always the same value (next paragraph)    |
+//! | entries of the record   | any process, but always the same value (next paragraph) |
 //!
 //! Onlookers ([`Window`], found by [`boards`]) map the memory read-only and touch nothing.
 //!
@@ -58,7 +58,7 @@
 //! say that it sleeps, fence, look at its wire once more, sleep.
 //! A write that makes a release inevitable waits the three edges (119 ns) and commits the release itself;
 //! otherwise a node that enters and then computes would leave the others asleep.
-//! If exactly that process is killed between write and ring, nobody rings: sleep with a time limit.
+//! If exactly that process is killed between write and ring, no process rings: sleep with a time limit.
 
 mod board;
 mod boards;

@@ -89,7 +89,7 @@ impl State {
     }
 
     pub(super) fn set_wire(&mut self, now_ns: u64, node: usize, high: bool) {
-        // A wire from a board below has several who drive it, all to the same level.
+        // A wire from a board below has several nodes that drive it, all to the same level.
         if (self.inputs >> node & 1 == 1) == high {
             return;
         }

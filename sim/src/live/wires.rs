@@ -124,7 +124,7 @@ impl Board<'_> {
     pub(super) fn drive_as_if_killed(&self, node: usize, high: bool) {
         let claim = Arc::new(Claim {
             word: self.claim(node),
-            // Nobody's, so that nothing is given back.
+            // No process's, so that nothing is given back.
             me: 0,
         });
         Hand::of(*self, node, node * HANDS + 2, claim).drive(&|| (), high);
@@ -225,7 +225,7 @@ impl<'m> Hand<'m> {
     /// Drives the pin's wire. If that makes a release inevitable, it stays for the three edges and commits it: see
     /// "Ringing" at the head of [`live`](super).
     pub(super) fn drive(&mut self, released: &impl Fn(), high: bool) {
-        // Who writes a level that is there already changes nothing.
+        // A node that writes a level that is there already changes nothing.
         if self.level() == high {
             return;
         }

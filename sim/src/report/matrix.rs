@@ -42,7 +42,7 @@ pub fn matrix(cases: &[Case]) -> String {
     table
 }
 
-/// One cell; whoever opens it reads where its first worst case was, what was said, and why it cannot be helped.
+/// One cell; a reader who opens it finds where its first worst case was, what was said, and why it cannot be helped.
 fn entry(cell: &[&Case], worst: Class) -> String {
     let worst_cases = || cell.iter().filter(|case| case.class == worst);
     let count = match worst_cases().count() {

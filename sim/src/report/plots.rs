@@ -1,4 +1,4 @@
-//! Plots of numbers: where the time goes, how latencies are distributed, who is late, and how software compares.
+//! Plots of numbers: where the time goes, how latencies are distributed, which nodes are late, and how software compares.
 
 use super::svg::{Anchor, Picture, Scale, number, time};
 use crate::software::Model;

@@ -194,7 +194,7 @@ fn draw(
     }
 }
 
-/// From a little before the first entry until a little after everybody has left the last of the barriers, in microseconds.
+/// From a little before the first entry until a little after every node has left the last of the barriers, in microseconds.
 fn window(record: &Record, barriers: usize) -> (f64, f64) {
     let mut left = vec![0; record.nodes];
     let (mut from, mut until) = (None, 0);

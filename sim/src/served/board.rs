@@ -34,7 +34,7 @@ pub(super) struct Channels {
 /// What a write has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
-    /// The wires have their levels; whether that has released somebody.
+    /// The wires have their levels; whether that has released a node.
     Done { released: bool },
     /// Another node speaks; the write has to wait until that one has ended.
     NotYet,
@@ -158,7 +158,7 @@ impl Board {
         }
     }
 
-    /// Brings a dead node's lines to rest: nobody hears of it, for a line that equals its barrier's releases nobody.
+    /// Brings a dead node's lines to rest: no node hears of it, for a line that equals its barrier's releases none.
     pub fn rest(&mut self, node: usize, now: Duration) -> Rested {
         match self {
             Board::Toggle { machine, inputs } => {

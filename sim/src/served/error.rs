@@ -1,4 +1,4 @@
-//! One closed enum for each operation of a client; every message names the server and who asked.
+//! One closed enum for each operation of a client; every message names the server and the client.
 
 use super::address::Address;
 use super::frame::{CHANNELS_VERSION, Refusal, Role, VERSION};
@@ -22,7 +22,7 @@ pub enum ConnectError {
         /// For so long.
         limit: Duration,
     },
-    /// Whoever listens there serves no board.
+    /// The process that listens there serves no board.
     Foreign {
         /// Where.
         server: Address,
@@ -49,7 +49,7 @@ pub enum ConnectError {
     Refused {
         /// Where.
         server: Address,
-        /// Who asked: a node, or an onlooker.
+        /// The client: a node, or an onlooker.
         client: Role,
         /// Its reason.
         why: Refusal,
@@ -81,7 +81,7 @@ pub enum LineError {
     TimedOut {
         /// The server.
         server: Address,
-        /// Who asked.
+        /// The client.
         client: Role,
         /// For so long.
         limit: Duration,

@@ -73,12 +73,12 @@ pub enum Reply {
     Refused(Refusal),
 }
 
-/// The board at one instant, and who is connected.
+/// The board at one instant, and which nodes are connected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct View {
     /// The wires.
     pub board: Snapshot,
-    /// The nodes that somebody drives, bit `n` for node `n`.
+    /// The nodes that a process drives, bit `n` for node `n`.
     pub connected: u64,
 }
 

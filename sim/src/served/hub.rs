@@ -1,4 +1,4 @@
-//! The server without its sockets: who is connected, the machine, and what each guest is to be sent.
+//! The server without its sockets: which guests are connected, the machine, and what each guest is to be sent.
 //!
 //! Bytes come in by [`Hub::hear`] and go out by [`Hub::outgoing`]; time is an argument. So a test can play any network.
 //!
@@ -6,7 +6,7 @@
 //!
 //! | what | bound |
 //! |---|---|
-//! | guests that have not said who they are, or are leaving | [`STRANGERS`]; one that leaves makes room for a newcomer, or the oldest after [`GRACE`] |
+//! | guests that have not said what they are, or are leaving | [`STRANGERS`]; one that leaves makes room for a newcomer, or the oldest after [`GRACE`] |
 //! | how long such a guest may stay | [`HELLO`] |
 //! | onlookers | [`ONLOOKERS`], each for [`SILENCE`] after its last question |
 //! | nodes | one guest each |
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Guests without a role, at most.
 pub(super) const STRANGERS: usize = 64;
-/// How long a guest has to say who it is, however many newcomers wait: more than a crowded machine needs to let it run.
+/// How long a guest has to say what it is, however many newcomers wait: more than a crowded machine needs to let it run.
 /// Without it, a flood of strangers would push out a node between its connection and its hello.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// How long a guest may be without a role.
@@ -47,7 +47,7 @@ pub(super) struct Hub {
     board: Board,
     /// Writes of nodes that want to speak while another one does, in the order in which they came; they have no answer yet.
     patient: VecDeque<(GuestId, usize, Request)>,
-    /// Who drives the wire of each node.
+    /// Which guest drives the wire of each node.
     seats: [Option<GuestId>; MAX_NODES],
     guests: BTreeMap<GuestId, Guest>,
     next: GuestId,
@@ -106,7 +106,7 @@ impl Hub {
         self.seats.iter().flatten().count()
     }
 
-    /// Whether anybody is there: a node or an onlooker.
+    /// Whether any guest is there: a node or an onlooker.
     pub fn is_attended(&self) -> bool {
         let has_part = |guest: &Guest| !guest.is_passing();
         self.guests.values().any(has_part)
@@ -138,7 +138,7 @@ impl Hub {
         guests.filter(|(_, guest)| guest.is_passing())
     }
 
-    /// Who makes room for a newcomer: whoever has had its last word, else the oldest whose [`GRACE`] is over.
+    /// The guest that makes room for a newcomer: one that has had its last word, else the oldest whose [`GRACE`] is over.
     fn dispensable(&self, now: Duration) -> Option<GuestId> {
         let over = |guest: &Guest| guest.part == Part::Leaving || now >= guest.since + GRACE;
         self.passing()
@@ -389,7 +389,7 @@ impl Hub {
         }
     }
 
-    /// The first of those that wait to speak does, if nobody speaks, or if whoever does has said nothing for [`SPEECH`]:
+    /// The first of those that wait to speak does, if none speaks, or if the one that does has said nothing for [`SPEECH`]:
     /// the board then takes the receiver from it.
     fn let_speak(&mut self, now: Duration) {
         let speaker = self.board.speaker();
@@ -408,7 +408,7 @@ impl Hub {
         }
     }
 
-    /// Sends, or cuts off who has not read for too long.
+    /// Sends, or cuts off a guest that has not read for too long.
     fn send(&mut self, id: GuestId, reply: Reply, now: Duration) {
         let Some(guest) = self.guests.get_mut(&id) else {
             return;

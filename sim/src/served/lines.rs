@@ -1,7 +1,7 @@
 //! A node's lines on a served board of version 2.
 //!
 //! What a node knows of the board is its last reply: its own lines, the releases, and a counter for each channel.
-//! A release level changes by a release alone, of which the server tells everybody unasked, so a node that waits in a channel only listens.
+//! A release level changes by a release alone, of which the server tells every node unasked, so a node that waits in a channel only listens.
 //! At every other time, and for the reply line while the node speaks, a read asks.
 
 use super::address::Address;

@@ -3,7 +3,7 @@
 //! # The promise
 //!
 //! A node's wires are embedded-hal pins, as those of the board in shared memory, and keep the same suite of claims.
-//! A write returns when the server has set the wire and let the machine settle, so whoever reads afterwards, anywhere, sees what it did.
+//! A write returns when the server has set the wire and let the machine settle, so a node that reads afterwards, anywhere, sees what it did.
 //! Whatever a peer sends, the server keeps running, the other nodes' wires keep their levels, and its memory stays bounded.
 //!
 //! # The protocol, version 1
@@ -36,9 +36,9 @@
 //! and in an answer the second word is the node's own lines, eight outward and above them five inward,
 //! and the third word the channels' counters of releases, twelve bits each, which `Drive` gives back:
 //! an arrival whose channel has released since is not withdrawn, as with `Withdraw`.
-//! An onlooker hears of the releases of all channels, and who is connected.
+//! An onlooker hears of the releases of all channels, and which nodes are connected.
 //! The machine has one serial receiver. A `Drive` that raises select while another node's is high is answered when that one has ended,
-//! so nobody has to try again; who holds it for three seconds without a word, while others wait, is cut off.
+//! so no node has to try again; one that holds it for three seconds without a word, while others wait, is cut off.
 //!
 //! # When a read may be served from memory
 //!
@@ -58,9 +58,9 @@
 //! * A client whose connection is gone says so at every later access and does not connect again by itself:
 //!   between its two connections the barrier has lost its arrival, and only the program knows what that means.
 //!
-//! # Who is trusted
+//! # Which peers are trusted
 //!
-//! Nobody with the bytes and everybody with the wires: whoever reaches the port may take a free node.
+//! None with the bytes and all with the wires: every process that reaches the port may take a free node.
 //! So the server listens on the loopback address unless it is told otherwise, and belongs into a network of friends.
 //! A stranger that sends rubbish, floods, or says nothing costs a connection slot for the time of a hello, and slots that wait for
 //! a hello are given to newcomers when all are in use.
@@ -70,7 +70,7 @@
 //! | `address` | `sim:tcp://host:port` |
 //! | `frame` | every byte of the protocol, decoded by total functions |
 //! | `board` | the machine of either version, and what a write does with it |
-//! | `hub` | the server without its sockets: who is there, the machine, what to answer |
+//! | `hub` | the server without its sockets: which guests are there, the machine, what to answer |
 //! | `server` | its sockets |
 //! | `line` | a client's connection |
 //! | `wires` | a node's wires as pins |

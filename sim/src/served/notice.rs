@@ -1,4 +1,4 @@
-//! What the server says in its log: who came, who went, and how.
+//! What the server says in its log: which guest came, which went, and how.
 
 use super::frame::Refusal;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The server's sockets: one thread, one `poll`, nothing that one guest can make another wait for.
 //!
-//! In each turn every guest is read once, then everybody is sent what waits for them, then newcomers are accepted.
-//! Releases are sent before answers, so that whoever hears of a release by an answer and wakes its neighbours
+//! In each turn every guest is read once, then every guest is sent what waits for them, then newcomers are accepted.
+//! Releases are sent before answers, so that a node that hears of a release by an answer and wakes its neighbours
 //! finds that they have been told.
 
 use super::board::Board;
@@ -110,7 +110,7 @@ impl Server {
         self.address
     }
 
-    /// Whether anybody is connected: a node or an onlooker.
+    /// Whether any guest is connected: a node or an onlooker.
     pub fn is_attended(&self) -> bool {
         self.hub.is_attended()
     }
@@ -120,7 +120,7 @@ impl Server {
         self.hub.releases()
     }
 
-    /// Serves whoever is ready, or sleeps until somebody is, for a tenth of a second at most; returns what happened.
+    /// Serves the guests that are ready, or sleeps until one is, for a tenth of a second at most; returns what happened.
     pub fn turn(&mut self) -> Result<Vec<Notice>, ServeError> {
         let ready = self.sleep()?;
         for id in ready {
@@ -129,7 +129,7 @@ impl Server {
         self.write();
         self.accept();
         self.hub.sweep(self.start.elapsed());
-        // Whom the hub has given up loses the connection.
+        // A guest that the hub has given up loses the connection.
         let Self { streams, hub, .. } = self;
         streams.retain(|id, _| hub.has(*id));
         Ok(self.hub.notices())
@@ -188,7 +188,7 @@ impl Server {
         }
     }
 
-    /// Sends what waits, to those first who have not asked for it.
+    /// Sends what waits, to those first that have not asked for it.
     fn write(&mut self) {
         let ids: Vec<_> = self.streams.keys().copied().collect();
         let (told, asked): (Vec<_>, Vec<_>) =

@@ -40,7 +40,7 @@ impl<R: Fn() + Clone> Wires<R> {
     /// Takes the wires of `node` on a board of `nodes` nodes.
     ///
     /// `ring` is called whenever a handle hears of a release, and should wake those nodes of this host that sleep:
-    /// the server has told them too, but who sleeps does not listen.
+    /// the server has told them too, but a node that sleeps does not listen.
     pub fn connect(
         server: &Address,
         node: usize,

@@ -131,7 +131,7 @@ fn dissemination(node: usize, nodes: usize, ways: usize) -> Vec<Act> {
     let mut acts = Vec::new();
     let mut distance = 1;
     while distance < nodes {
-        // The last round needs no more than those who are left, and nobody twice.
+        // The last round needs no more than those that are left, and none twice.
         let distances: Vec<_> = (1..=ways)
             .map(|way| way * distance)
             .filter(|&far| far < nodes)

@@ -254,7 +254,7 @@ fn halving(ranks: u64, bytes: u64) -> Vec<(u32, u64)> {
     doubling(ranks, |bit| bytes.div_ceil(2 << bit))
 }
 
-/// Everybody sends to one rank.
+/// Every rank sends to one rank.
 fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
     let there = Rank::default().send(net, bytes);
     let mut root = Rank::default();

@@ -125,7 +125,7 @@ impl Network {
                     arrivals[message] = ranks[node].send(self, self.bytes);
                 }
                 Operation::Receive(messages) => {
-                    // In the order in which they arrive, whoever sent them.
+                    // In the order in which they arrive, whichever node sent them.
                     waiting.clear();
                     waiting.extend(messages.iter().map(|&message| arrivals[message]));
                     waiting.sort_unstable();
@@ -138,7 +138,7 @@ impl Network {
         ranks.into_iter().map(|rank| rank.now).collect()
     }
 
-    /// From the last entry of each barrier until everybody has left.
+    /// From the last entry of each barrier until every node has left.
     pub fn latencies(&self, schedule: &Schedule, barriers: &[Vec<Time>]) -> Distribution {
         let last = |times: &[Time]| times.iter().copied().max().unwrap_or_default();
         let latency =

@@ -36,10 +36,10 @@ pub struct Schedule {
     messages: usize,
 }
 
-/// Nodes that wait for messages which nobody will send.
+/// Nodes that wait for messages which no node will send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSchedule {
-    /// Who waits.
+    /// The nodes that wait.
     pub waiting: Vec<usize>,
 }
 

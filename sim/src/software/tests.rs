@@ -8,7 +8,7 @@ fn schedule(name: &str, nodes: usize) -> Schedule {
     found.expect(name).schedule(nodes).expect("a schedule")
 }
 
-/// How long everybody takes when all enter at once, in nanoseconds.
+/// How long all nodes take when all enter at once, in nanoseconds.
 fn together(name: &str, nodes: usize, network: Network) -> u64 {
     let barrier = vec![Time::ZERO; nodes];
     network

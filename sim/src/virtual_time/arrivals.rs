@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// How long a node computes before it enters the next barrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Not at all: everybody enters the next barrier as soon as it has left the last.
+    /// Not at all: every node enters the next barrier as soon as it has left the last.
     Together,
     /// Any time up to this, equally likely.
     Uniform(Time),

@@ -29,7 +29,7 @@ pub(super) enum Request {
     Compute(Time),
     /// A change at the input, or this instant.
     Watch { until: Option<Time> },
-    /// Everybody else.
+    /// All other nodes.
     Fence,
     /// Nothing: the program calls the barrier.
     Enter,
@@ -44,7 +44,7 @@ pub(super) enum Answer {
     Done,
     /// The level that was sampled.
     Level(bool),
-    /// Not everybody came.
+    /// Not every node came.
     FenceFailed,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     pub dead: RefCell<BTreeSet<usize>>,
     /// The world has ended, and what is left of the programs is being unwound.
     pub over: Cell<bool>,
-    /// Who complained in each agreement so far, by number of the agreement.
+    /// Which nodes complained in each agreement so far, by number of the agreement.
     complaints: RefCell<Vec<Vec<Disagreement>>>,
 }
 
@@ -148,7 +148,7 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Goes on with `mine` if everybody's step went well; else everybody gets the sentence of the first node with a complaint.
+    /// Goes on with `mine` if every node's step went well; else all get the sentence of the first node with a complaint.
     pub fn agree<T>(&self, mine: Result<T, String>) -> Result<T, Disagreement> {
         let number = self.agreements.get();
         self.agreements.set(number + 1);
@@ -193,7 +193,7 @@ pub struct Disagreement {
     pub sentence: String,
 }
 
-/// A software fence that not everybody came to.
+/// A software fence that not every node came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceFailed {
     dead: Vec<usize>,

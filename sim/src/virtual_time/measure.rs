@@ -159,7 +159,7 @@ impl Observer for Meter {
                 }
             }
             Sight::Output { last_edge, .. } => {
-                // Only the barrier that somebody is in can be released, and the youngest is the only one.
+                // Only the barrier that a node is in can be released, and the youngest is the only one.
                 // Before its last arrival it is the way back of the one before.
                 if let Some(passage) = self.passages.last_mut()
                     && passage.at_pin != Time::ZERO

@@ -91,7 +91,7 @@ pub struct Parameters {
     pub protocol: Protocol,
     /// How many channels of version 2 the nodes pass in turn; 0 for a board of version 1.
     pub channels: usize,
-    /// What resistors pull wires to that nobody drives; `None` where there are none.
+    /// What resistors pull wires to that no node drives; `None` where there are none.
     pub pull: Option<bool>,
     /// How many boards the nodes' wires come to; more than one hang below others.
     pub boards: usize,
@@ -245,7 +245,7 @@ pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunErr
     })
 }
 
-/// The same with somebody who looks.
+/// The same with an observer.
 pub fn run_observed<O: Observer>(
     parameters: &Parameters,
     observer: O,

@@ -1,6 +1,6 @@
-//! Who looks at a run: statistics, waveforms and judges see every happening through one trait.
+//! The observers of a run: statistics, waveforms and judges see every happening through one trait.
 //!
-//! The observer is a type parameter of the run, so what nobody looks at costs nothing.
+//! The observer is a type parameter of the run, so what no observer looks at costs nothing.
 
 use super::Time;
 use crate::event::{Event, LineChange, What};
@@ -71,13 +71,13 @@ pub enum Sight {
     },
 }
 
-/// Somebody who looks.
+/// An observer.
 pub trait Observer {
     /// This happened at `at`.
     fn see(&mut self, at: Time, sight: Sight);
 }
 
-/// Nobody.
+/// No observer.
 impl Observer for () {
     fn see(&mut self, _: Time, _: Sight) {}
 }
@@ -90,7 +90,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Perhaps somebody.
+/// Perhaps an observer.
 impl<A: Observer> Observer for Option<A> {
     fn see(&mut self, at: Time, sight: Sight) {
         if let Some(observer) = self {

@@ -103,7 +103,7 @@ pub struct Summary {
     pub releases: u64,
     /// From the last entry of a barrier until the last arriver itself has left: one sample for each barrier.
     pub last_arriver: Distribution,
-    /// From the last entry of a barrier until everybody has left: one sample for each barrier.
+    /// From the last entry of a barrier until every node has left: one sample for each barrier.
     pub complete: Distribution,
     /// From the last entry of a barrier until a node has left: one sample for each node and barrier.
     pub every_node: Distribution,

@@ -3,7 +3,7 @@
 //! A wire is a [`Line`]: it carries a level from its source to its sink, and every [`Disturbance`] on it may change
 //! what comes out.
 //! A disturbance is a function of time, of the level that goes in and of how long it has; it keeps no state, so what comes
-//! out at one instant does not depend on how often anybody looked.
+//! out at one instant does not depend on how often a node looked.
 //! Wires of one cable may be [`Wiring::couple`]d: then each edge on one of them is also a short pulse on the other.
 
 use super::Time;
@@ -196,7 +196,7 @@ impl Line {
         self.struck = Some((until, high));
     }
 
-    /// What came out when somebody last looked.
+    /// What came out when a node last looked.
     pub(super) fn output(&self) -> bool {
         self.output
     }

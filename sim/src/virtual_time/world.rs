@@ -50,7 +50,7 @@ enum Step {
     Sampled { node: usize, line: usize },
     /// The program need not watch any longer, if it still does so for the same reason.
     Watched { node: usize, watch: u64 },
-    /// Everybody is in the fence, or will never be.
+    /// Every node is in the fence, or will never be.
     Fenced { complete: bool },
     /// A level enters the far end of a wire.
     Feed { sink: Sink, high: bool },
@@ -214,7 +214,7 @@ impl<O: Observer> World<O> {
         })
     }
 
-    /// Levels that are there from the beginning, and everybody's first step.
+    /// Levels that are there from the beginning, and every node's first step.
     fn power_on(&mut self) {
         for (sink, source) in self.wiring.ends().collect::<Vec<_>>() {
             let high = match source {
@@ -519,7 +519,7 @@ impl<O: Observer> World<O> {
         } else {
             Answer::FenceFailed
         };
-        // Everybody is out of this fence before anybody can enter the next.
+        // All nodes are out of this fence before any can enter the next.
         let nodes = self.nodes.iter_mut().enumerate();
         let fencing: Vec<_> = nodes
             .filter_map(|(number, node)| std::mem::take(&mut node.fencing).then_some(number))

@@ -23,7 +23,7 @@ pub(super) enum Value {
     Text(String),
     /// A clock that is not drawn here.
     NotDrawn,
-    /// What nobody knows any more.
+    /// What is not known any more.
     Dead,
 }
 

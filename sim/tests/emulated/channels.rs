@@ -27,7 +27,7 @@ struct Ported {
 }
 
 impl Ported {
-    /// With `latch(n)` in the data register of node `n`; `None` where nobody may mount.
+    /// With `latch(n)` in the data register of node `n`; `None` where mounting is not allowed.
     fn with_latches(latch: impl Fn(usize) -> u8) -> Option<Self> {
         let board = ChannelBoard::power_on(NODES).expect("a legal size");
         let ports = (0..NODES)

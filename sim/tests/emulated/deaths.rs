@@ -43,7 +43,7 @@ fn dying_program() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// Who has arrived after a program has ended so over this port, and how it ended.
+/// Which nodes have arrived after a program has ended so over this port, and how it ended.
 fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (u64, String) {
     let mut command = Command::new(std::env::current_exe().expect("this test program"));
     command

@@ -1,5 +1,5 @@
 //! What goes wrong with wires and nodes, through the real driver at emulated ports:
-//! each hazard is refused with a sentence or survived, and nobody ever leaves a barrier that somebody has not entered.
+//! each hazard is refused with a sentence or survived, and no node ever leaves a barrier that another has not entered.
 //!
 //! All nodes start as a job does: open, compare the idle levels, test the wires, pass some barriers.
 
@@ -87,7 +87,7 @@ impl Machine {
         ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("an idle barrier")
     }
 
-    /// What each node says to a start in which the nodes are `late` in this order; nobody may leave early.
+    /// What each node says to a start in which the nodes are `late` in this order; no node may leave early.
     fn start(&self, late: &[usize], limit: Duration) -> Vec<Result<(), String>> {
         let job = Job {
             meet: Barrier::new(NODES),
@@ -165,7 +165,7 @@ impl Job {
         barrier.close().map_err(|e| e.to_string())
     }
 
-    /// Everybody goes on or nobody; those that have found nothing say so.
+    /// All go on or none; those that have found nothing say so.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();
@@ -328,7 +328,7 @@ fn a_reboot_on_the_way_down_releases_nobody_from_a_returning_barrier() {
     for node in &mut nodes {
         node.enter().expect("out");
     }
-    // Everybody leaves and is on the way back but one, whose wire falls by its reboot instead of by its leaving.
+    // All leave and are on the way back but one, whose wire falls by its reboot instead of by its leaving.
     for (node, barrier) in nodes.iter_mut().enumerate() {
         if node != BAD {
             let left = barrier.wait(thread::yield_now, LONG);

@@ -4,7 +4,7 @@
 //! * `channels`: version 2, programmed and used through parallel ports.
 //! * `pi`: the same on an emulated Raspberry Pi, by its registers and by its character device.
 //! * `processes`: sixty processes, each a node with a port of its own.
-//! * `refusals`: what `ports::open` says where it may not, cannot, or finds somebody there.
+//! * `refusals`: what `ports::open` says where it may not, cannot, or finds another program there.
 //! * `deaths`: what a program leaves on its wire when it ends in a barrier.
 //! * `hazards`: what goes wrong with wires and nodes at start, at the end and in the middle.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Reached only by a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Puts this thread on a Raspberry Pi, unless this machine lets nobody mount.
+/// Puts this thread on a Raspberry Pi, unless this machine does not allow mounting.
 pub fn on_a_pi() -> bool {
     thread_local! {
         static IS_ON: Cell<bool> = const { Cell::new(false) };

@@ -1,4 +1,4 @@
-//! What `ports::open` says where it may not, cannot, or finds somebody there.
+//! What `ports::open` says where it may not, cannot, or finds another program there.
 
 use crate::rigs::{board, free_base, mounted, port, usual};
 use barrier_driver::ports;

@@ -50,7 +50,7 @@ pub fn free_base() -> u16 {
     0x1000 + (place % 7000) as u16 * 8
 }
 
-/// The driver's suite for a rig, where this machine lets it be built; whoever refuses says why.
+/// The driver's suite for a rig, where this machine lets it be built; a machine that does not says why.
 macro_rules! claims_where {
     ($can:path => $rig:ty) => {
         crate::rigs::claims_where!(@ $can, $rig:
@@ -117,7 +117,7 @@ mod by_instructions {
     barrier_driver::port_suite!(super::Instructions);
 }
 
-/// Files of ppdev over a folder of their own, unless this machine lets nobody mount them.
+/// Files of ppdev over a folder of their own, unless this machine does not allow mounting.
 pub fn mounted(ports: Vec<ParallelPort>) -> Option<(Parports, TempDir)> {
     let folder = tempfile::tempdir().expect("a folder");
     match Parports::mount(folder.path(), ports) {

@@ -70,7 +70,7 @@ fn a_log_that_nobody_reads_does_not_hold_up_the_board() {
     for _ in 0..2000 {
         sim::served::Wires::connect(&board, 0, 1, || ()).expect("the board is served");
     }
-    // Now somebody reads, up to the next line that is printed.
+    // Now the test reads, up to the next line that is printed.
     let limit = Instant::now() + LIMIT;
     let (done, reads) = (std::sync::atomic::AtomicBool::new(false), Ordering::Relaxed);
     std::thread::scope(|scope| {

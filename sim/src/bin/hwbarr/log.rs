@@ -1,4 +1,4 @@
-//! A log that cannot hold up who writes it: nodes wait for the board, and nobody may be there to read what it says.
+//! A log that cannot hold up its writer: nodes wait for the board, and perhaps no process reads what it says.
 //!
 //! A thread of its own prints the lines. While its reader does not read, as many as [`ROOM`] wait, and later ones are only counted.
 
@@ -20,7 +20,7 @@ impl Log {
     pub fn new() -> io::Result<Log> {
         let (lines, waiting) = sync_channel::<String>(ROOM);
         let printer = Builder::new().name("log".into()).spawn(move || {
-            // A reader who has seen enough, or a full disk: the board goes on without a log.
+            // A reader that has seen enough, or a full disk: the board goes on without a log.
             for line in waiting {
                 if stdout().write_all(line.as_bytes()).is_err() {
                     return;

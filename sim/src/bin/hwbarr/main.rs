@@ -73,7 +73,7 @@ struct Cli {
     command: Command,
 }
 
-/// Prints to standard output; a reader who has seen enough, as `head`, is no failure.
+/// Prints to standard output; a reader that has seen enough, as `head`, is no failure.
 fn say(text: &str) -> Result<(), Failure> {
     match stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     match Cli::parse().command.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Where nobody reads standard error the status alone tells.
+            // Where no process reads standard error the status alone tells.
             let _ = writeln!(std::io::stderr(), "hwbarr: {failure}");
             ExitCode::FAILURE
         }

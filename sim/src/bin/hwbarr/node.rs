@@ -52,7 +52,7 @@ impl Node {
     pub fn execute(self) -> Result<(), Failure> {
         // A node whose parent is killed in the middle of the barriers would poll for ever.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Nobody sleeps here: a node yields between polls, so there is nobody to ring.
+        // No node sleeps here: each yields between polls, so there is none to ring.
         match (&self.board, self.fd) {
             (Some(server), _) => {
                 let wires = served::Wires::connect(server, self.node, self.nodes, || ())?;

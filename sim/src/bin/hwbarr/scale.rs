@@ -120,7 +120,7 @@ impl Scale {
         crate::say(&text)
     }
 
-    /// The median until everybody has left, run with the boards that so many ranks need.
+    /// The median until every node has left, run with the boards that so many ranks need.
     fn boards(&self, ranks: u64) -> Result<Time, Failure> {
         let nodes = ranks.min(BOARD) as usize;
         let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;

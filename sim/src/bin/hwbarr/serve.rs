@@ -1,4 +1,4 @@
-//! `hwbarr serve`: a board over TCP, with a log of who comes and goes.
+//! `hwbarr serve`: a board over TCP, with a log of the guests that come and go.
 
 use crate::log::Log;
 use crate::{Failure, say};

@@ -2,7 +2,7 @@
 //!
 //! # What is answered as `drivers/gpio/gpiolib-cdev.c` does
 //!
-//! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` tell name, number of lines, and who uses a line.
+//! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` tell name, number of lines, and which program uses a line.
 //! * `GPIO_V2_GET_LINE_IOCTL` gives lines to one user, as inputs or as outputs with a level, and makes a file for them.
 //!   It fails with EBUSY where another file has one of the lines, and with EINVAL for a line that the chip lacks.
 //! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and write; EPERM to write an input.
@@ -25,7 +25,7 @@ pub const TYPE: u8 = 0xb4;
 
 /// `GPIO_GET_CHIPINFO_IOCTL`: how many lines the chip has.
 pub const GET_CHIPINFO: u32 = 0x8044_b401;
-/// `GPIO_V2_GET_LINEINFO_IOCTL`: who uses a line, and for what.
+/// `GPIO_V2_GET_LINEINFO_IOCTL`: which program uses a line, and for what.
 pub const GET_LINEINFO: u32 = 0xc100_b405;
 /// `GPIO_V2_GET_LINE_IOCTL`: lines for the caller alone, as a new descriptor.
 pub const GET_LINE: u32 = 0xc250_b407;
@@ -112,7 +112,7 @@ const fn size_in(code: u32) -> usize {
     (code >> 16 & 0x3fff) as usize
 }
 
-/// Lines that somebody has, until the other end of `ours` is closed.
+/// Lines that a user has, until the other end of `ours` is closed.
 struct Held {
     ours: OwnedFd,
     theirs: RawFd,
@@ -129,7 +129,7 @@ impl Held {
     }
 }
 
-/// Who has which lines.
+/// Which user has which lines.
 #[derive(Default)]
 pub struct Requests(Vec<Held>);
 

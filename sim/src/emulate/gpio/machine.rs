@@ -6,7 +6,7 @@
 //! * `gpiomem`, whose mapping has no page behind it, so that every access to a register is a SIGBUS;
 //! * `gpiochip0`, whose ioctls never reach the kernel, because [`trap`](crate::emulate::trap) has them raise SIGSYS.
 //!
-//! Nobody else sees any of it, and it is gone with the last process in the namespace.
+//! No other process sees any of it, and it is gone with the last process in the namespace.
 #![allow(unsafe_code)]
 
 use rustix::mount::{
@@ -27,7 +27,7 @@ const CPUINFO: &str =
 /// Puts this thread, and the threads and processes that it makes from now on, on a Raspberry Pi.
 ///
 /// It needs the right to mount: root, or root of one's own user and mount namespace.
-/// `folder` is an empty folder that nobody else uses.
+/// `folder` is an empty folder that no other code uses.
 pub fn enter(folder: &Path) -> io::Result<()> {
     // SAFETY: a new mount namespace does not touch memory or files that are open; it holds for this thread alone.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };

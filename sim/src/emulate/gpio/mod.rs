@@ -8,7 +8,7 @@
 //!
 //! # The lines
 //!
-//! A line is an input until somebody makes it an output, and its latch keeps what was written in either state.
+//! A line is an input until a program makes it an output, and its latch keeps what was written in either state.
 //! A wire to the barrier whose line is an input floats high, and a line at which nothing is plugged in reads high.
 
 pub mod chardev;

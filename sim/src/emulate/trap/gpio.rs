@@ -21,7 +21,7 @@ struct Machine {
 }
 
 static MACHINE: Mutex<Option<Machine>> = Mutex::new(None);
-/// Held by whoever has a chip plugged in.
+/// Held by the thread that has a chip plugged in.
 static PLACE: Mutex<()> = Mutex::new(());
 /// The page at which the registers were found last.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
@@ -87,7 +87,7 @@ pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
 
 /// # Safety
 ///
-/// `at` is the address of a `T` that nobody else uses meanwhile.
+/// `at` is the address of a `T` that no other code uses meanwhile.
 unsafe fn structure<'a, T>(at: i64) -> &'a mut T {
     // SAFETY: the caller's promise.
     unsafe { &mut *(at as *mut T) }

@@ -202,7 +202,7 @@ unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context:
     give_up(signal);
 }
 
-/// Leaves the fault to whoever handled it before: the instruction is executed again and faults again.
+/// Leaves the fault to the handler before ours: the instruction is executed again and faults again.
 fn give_up(signal: c_int) {
     if let Some(before) = before(signal).get() {
         // SAFETY: `before` is what sigaction has filled.

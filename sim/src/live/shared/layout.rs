@@ -47,7 +47,7 @@ pub(super) struct Header {
     hands: AtomicU64,
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
     head: Head,
-    /// Who owns the wires of each node: a process, or zero.
+    /// Which process owns the wires of each node, or zero.
     claims: [AtomicU32; MAX_NODES],
 }
 
@@ -107,7 +107,7 @@ pub(in crate::live) struct Shared<'m, const WORDS: usize = SLOT_WORDS> {
 }
 
 impl<'m, const WORDS: usize> Shared<'m, WORDS> {
-    /// Lays a board out in memory that holds none, or one that nobody uses any more.
+    /// Lays a board out in memory that holds none, or one that no process uses any more.
     ///
     /// # Safety
     /// `base` is aligned to [`ALIGN`] and valid for reads and writes of `Geometry::size` bytes for `'m`,
@@ -139,7 +139,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .iter()
             .for_each(|entry| entry.what.store(0, Ordering::Relaxed));
         shared.fill(0, power_on);
-        // Pairs with the Acquire in `attach`: whoever sees the magic sees the board.
+        // Pairs with the Acquire in `attach`: a process that sees the magic sees the board.
         header.magic.store(magic::<WORDS>(), Ordering::Release);
         shared
     }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Memory for a board, shared by whoever has the descriptor: a memfd without a name, which dies with its last user.
+/// Memory for a board, shared by the processes that have the descriptor: a memfd without a name, which dies with its last user.
 ///
 /// A program that has shared memory of its own uses [`Board::init`](super::Board::init) there instead.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Memory {
         let fd = rustix::fs::memfd_create("hwbarr", MemfdFlags::ALLOW_SEALING)
             .map_err(system("create"))?;
         rustix::fs::ftruncate(&fd, len as u64).map_err(system("size"))?;
-        // Nobody can take pages away, so nobody can cause SIGBUS here.
+        // No process can take pages away, so none can cause SIGBUS here.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals).map_err(system("seal"))?;
         Self::map(fd)

@@ -75,7 +75,7 @@ impl Pane {
         Ok(Self { base, len })
     }
 
-    /// The board at this place, for reading; the caller hands it to nobody.
+    /// The board at this place, for reading; the caller keeps it to itself.
     fn board(&self, at: usize) -> Option<Board<'_>> {
         let len = self.len.checked_sub(at)?;
         if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {

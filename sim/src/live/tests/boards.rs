@@ -1,4 +1,4 @@
-//! Boards below boards in one process: the port suite's claims, and who carries a level up.
+//! Boards below boards in one process: the port suite's claims, and which node carries a level up.
 
 use super::*;
 use crate::virtual_time::Tree;

@@ -146,7 +146,7 @@ fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
     let node = hub.arrive(peer(), NOW);
     let crowd: Vec<_> = (1..STRANGERS).map(|_| hub.arrive(peer(), NOW)).collect();
     assert!(!hub.has_room(NOW), "newcomers wait");
-    // Whoever has had its last word goes first.
+    // A guest that has had its last word goes first.
     hub.hear(crowd[9], b"GET / HT", NOW);
     assert!(hub.has_room(NOW));
     hub.arrive(peer(), NOW);

@@ -42,7 +42,7 @@ fn reply(stream: &mut TcpStream) -> Reply {
     Reply::decode(&bytes).expect("of this version")
 }
 
-/// A server made by hand: sends this to whoever connects, and reads until they go.
+/// A server made by hand: sends this to all that connect, and reads until they go.
 fn says(bytes: &'static [u8]) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound").into();
@@ -98,7 +98,7 @@ fn whoever_is_no_server_of_this_version_is_named() {
             limit
         })
     );
-    // Nobody listens where somebody has just stopped.
+    // No process listens where one has just stopped.
     let address = Address::from(
         TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -153,7 +153,7 @@ fn the_wire_of_a_node_that_dies_returns_to_idle_and_its_arrival_with_it() {
             ),
         "{said}"
     );
-    // The other waits as if the dead had never come, until somebody else is node 0.
+    // The other waits as if the dead had never come, until another process is node 0.
     let mut waiting = by_hand(&served.address, 1);
     waiting.write_all(&request).expect("it reads");
     assert!(matches!(reply(&mut waiting), Reply::Answer(view) if view.board.outputs == 0));

@@ -1,7 +1,7 @@
 //! What is made of the looks at a board.
 //!
 //! The board's own clock dates each look, so a slow screen does not make a fast barrier slow.
-//! Who is late is what the looks show: a node that is out while others are in keeps them waiting at that moment.
+//! Which node is late is what the looks show: a node that is out while others are in keeps them waiting at that moment.
 
 use sim::live::Snapshot;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 pub struct Sight {
     pub nodes: usize,
     pub board: Snapshot,
-    /// The nodes that somebody drives.
+    /// The nodes that a process drives.
     pub connected: u64,
 }
 
@@ -24,7 +24,7 @@ pub enum Phase {
     In,
     /// Out of the barrier, while others are in it.
     Awaited,
-    /// Nobody drives its wire.
+    /// No process drives its wire.
     Nobody,
 }
 
@@ -38,7 +38,7 @@ pub struct History {
     recent: VecDeque<(u64, u64)>,
     /// Barriers per second from look to look.
     rates: VecDeque<u64>,
-    /// When somebody was first seen in the present barrier.
+    /// When a node was first seen in the present barrier.
     since_ns: Option<u64>,
     /// At how many looks some were in the barrier and others not, and at how many of them each node was not.
     looks: u64,
@@ -61,7 +61,7 @@ impl Sight {
         self.board.arrived() & self.wires()
     }
 
-    /// The nodes that others wait for; none while nobody waits.
+    /// The nodes that others wait for; none while none waits.
     pub fn missing(&self) -> u64 {
         match self.entered() {
             0 => 0,
@@ -160,7 +160,7 @@ impl History {
         self.rates.iter().copied()
     }
 
-    /// For how many seconds somebody has been seen in the present barrier.
+    /// For how many seconds a node has been seen in the present barrier.
     pub fn waited(&self) -> Option<f64> {
         let since = self.since_ns?;
         Some(self.last.board.at_ns.saturating_sub(since) as f64 / 1e9)
@@ -259,7 +259,7 @@ mod tests {
         history.see(sight(500, 0b0001, 0, 0));
         history.see(sight(1500, 0b0011, 0, 0));
         assert_eq!(history.waited(), Some(1.0));
-        // Released, and somebody is in the next one already.
+        // Released, and a node is in the next one already.
         history.see(sight(2000, 0b1110, 0b1111, 1));
         assert_eq!(history.waited(), Some(0.0));
         history.see(sight(2500, 0b1111, 0b1111, 1));

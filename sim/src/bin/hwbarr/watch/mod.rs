@@ -1,4 +1,4 @@
-//! `hwbarr watch`: who is in the barrier of a live board, who is late, and how fast it goes.
+//! `hwbarr watch`: which nodes are in the barrier of a live board, which are late, and how fast it goes.
 //!
 //! The board is one that is served, or one in shared memory: of `hwbarr live`, or of an MPI job on the simulator.
 //! Watching changes nothing: a served board is asked, and shared memory is mapped read-only.
@@ -6,7 +6,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | `source` | where the board is |
-//! | `history` | what is made of the looks: phases, rates, who is late |
+//! | `history` | what is made of the looks: phases, rates, which nodes are late |
 //! | `text` | for scripts: one picture, a line for each look, JSON |
 //! | `screen` | for people: the same on a terminal |
 

@@ -36,7 +36,7 @@ pub fn state(history: &History) -> String {
     }
 }
 
-/// For whom those wait that are in the barrier.
+/// The nodes for which those wait that are in the barrier.
 pub fn awaited(history: &History) -> Option<String> {
     let missing = history.last().missing();
     let waited = history.waited().filter(|_| missing != 0)?;
