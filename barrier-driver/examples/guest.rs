@@ -4,7 +4,7 @@
 //! guest PORT LINE ME NODES BARRIERS
 //! ```
 //!
-//! A fence is a byte written to the line and a byte read from it; whoever is at the other end sends one when all have written theirs.
+//! A fence is a byte written to the line and a byte read from it; the other end sends one when all have written theirs.
 //! `cargo xtask nightly-qemu` boots machines that run it.
 
 use barrier_driver::{SelfTest, ToggleBarrier, ports, self_test};

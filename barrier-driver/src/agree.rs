@@ -2,7 +2,7 @@
 //!
 //! All wires from the barrier have one level, so in an idle barrier every node has read the same.
 //! A node that has read another one has an input that floats, is cut, or is inverted.
-//! Whoever has a way to collect the levels, as MPI has, asks here between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
+//! A caller that has a way to collect the levels, as MPI has, asks here between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
 //! and [`self_test`](crate::self_test()), and learns the node's name before a barrier hangs for it.
 
 use core::{error::Error, fmt};

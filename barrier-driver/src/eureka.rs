@@ -6,7 +6,7 @@
 //! announce, or poll until a node has  --> rest --> the barrier --> the next round
 //! ```
 //!
-//! The board keeps the line high until that barrier releases, so nobody misses it, and lowers it at the next edge of its
+//! The board keeps the line high until that barrier releases, so no node misses it, and lowers it at the next edge of its
 //! clock, long before a port can be read. Every node calls [`rest`](Eureka::rest) before it enters, so behind the barrier all
 //! wires are low and a new round begins. Several nodes may announce in the same round, and exactly one is told that it was
 //! first. A node that gives up the search enters the barrier, and may go on to poll in it.
@@ -88,19 +88,19 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
         self.out.set_high().map_err(PinFault::Write)
     }
 
-    /// Reads the line once: ready when somebody has found it.
+    /// Reads the line once: ready when a node has found it.
     pub fn poll(&mut self) -> Result<Poll<Found>, PinFault<O::Error>> {
         if !self.read()? {
             return Ok(Poll::Pending);
         }
-        // Both rise at one edge. Whoever has not announced is not asked, which saves an access.
+        // Both rise at one edge. A node that has not announced does not ask, which saves an access.
         let first = self.announced && self.first.is_high().map_err(PinFault::Read)?;
         Ok(Poll::Ready(Found { first }))
     }
 
     /// The round is over for this node, which now enters the barrier.
     ///
-    /// Who has announced polls first: a wire that is lowered before the board has seen it says nothing.
+    /// A node that has announced polls first: a wire that is lowered before the board has seen it says nothing.
     pub fn rest(&mut self) -> Result<(), PinFault<O::Error>> {
         match self.announced {
             true => self.lower(),
@@ -121,7 +121,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Drop for Eureka<O, I> {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // No caller is left to tell.
         let _ = self.lower();
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! A signal handler can interrupt anything. [`Resting`] takes no lock and no memory, and the places are atomic pointers:
 //! the handler first counts itself in, then looks at them.
-//! Who stops watching first empties its place, then looks at the count: at zero, no handler has seen the pointer and none will.
+//! A thread that stops watching first empties its place, then looks at the count: at zero, no handler has seen the pointer and none will.
 //! Otherwise the memory is left to the process, which is ending.
 //! A child of fork ends without touching the wires, which are its parent's.
 #![allow(unsafe_code)]
@@ -74,7 +74,7 @@ pub fn watch(resting: Resting) -> Option<Watch> {
         taken.is_ok()
     });
     if free.is_none() {
-        // SAFETY: it was made above and nobody has seen it.
+        // SAFETY: it was made above and no other code has seen it.
         drop(unsafe { Box::from_raw(resting) });
     }
     free.map(|place| Watch { place })
@@ -90,7 +90,7 @@ impl Drop for Watch {
     }
 }
 
-/// Puts all watched wires back; what a port refuses is nobody's to hear any more.
+/// Puts all watched wires back; no caller is left to hear what a port refuses.
 extern "C" fn rest_all() {
     // SAFETY: asks for a number.
     if unsafe { libc::getpid() } != OWNER.load(SeqCst) {

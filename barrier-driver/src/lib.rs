@@ -25,7 +25,7 @@
 //!   When it reads it the machine has toggled, hence at that edge all synchronised wires had the new level.
 //!   From then on the node's wire again equals the barrier's wire, which is the previous case.
 //!
-//! The invariant asks that nobody but us drives the wire and that the machine is not reset;
+//! The invariant asks that no other program drives the wire and that the machine is not reset;
 //! both are what `open`, its fence and [`self_test()`] look for before the barrier is used.
 //! The property test `the_remembered_level_is_what_a_read_would_give` checks it against the model
 //! with arbitrary interleavings of nodes and clock edges.

@@ -9,7 +9,7 @@
 //! # The protocol
 //!
 //! Call the level that a rebooting node takes *rest*.
-//! Only the way from rest is a barrier; the way back to rest follows at once and nobody waits for it.
+//! Only the way from rest is a barrier; the way back to rest follows at once and no node waits for it.
 //!
 //! 1. *Enter*: once the barrier's wires are at rest, write the other level.
 //! 2. *Leave*: read the other level, write rest, and go on.
@@ -96,7 +96,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     pub fn poll(&mut self) -> Result<Poll<()>, PinFault<O::Error>> {
         self.set_out()?;
         if self.state == State::Entered && self.toggle.poll()?.is_ready() {
-            // Everybody has entered; from here on this node is on the way back.
+            // All nodes have entered; from here on this node is on the way back.
             self.state = State::Out;
             self.toggle.go()?;
         }

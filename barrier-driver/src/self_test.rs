@@ -1,16 +1,16 @@
-//! The start-up self-test: one node stays out on purpose, and nobody may leave before it enters.
+//! The start-up self-test: one node stays out on purpose, and no node may leave before it enters.
 //!
 //! It finds what `open` cannot see: an inverted input, an input that floats, a wire that is cut, stuck or another's.
 //!
 //! # The protocol, for each late node and each of the two directions of the wires
 //!
-//! 1. Everybody but the late node enters, then all meet in the fence.
-//! 2. Everybody but the late node polls for a while and must find the barrier closed, then all meet in the fence.
-//! 3. The late node enters, and everybody must be released within the limit.
+//! 1. Every node but the late one enters, then all meet in the fence.
+//! 2. Every node but the late one polls for a while and must find the barrier closed, then all meet in the fence.
+//! 3. The late node enters, and all must be released within the limit.
 //!
 //! The fences, not the clock, put the late node last, so a busy machine cannot make a good barrier fail in step 2.
 //! A node that has found a fault stays out from then on but keeps every fence,
-//! so a fault leaves nobody in the fence; the others find it by the limit of step 3.
+//! so a fault leaves no node in the fence; the others find it by the limit of step 3.
 
 #[cfg(feature = "std")]
 use crate::toggle::stopwatch;

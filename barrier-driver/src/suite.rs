@@ -104,7 +104,7 @@ fn stays_closed<R: Rig>(barrier: &mut Node<R>) {
     }
 }
 
-/// Arrivals are counted before each entry; whoever leaves barrier `k` must find `k` arrivals of everybody.
+/// Arrivals are counted before each entry; a node that leaves barrier `k` must find `k` arrivals of every node.
 pub fn nobody_leaves_before_all_have_entered<R: Rig>() {
     for nodes in [1, 2, 7] {
         let rig = R::build(nodes);
@@ -148,7 +148,7 @@ pub fn every_barrier_is_one_release<R: Rig>() {
     }
 }
 
-/// All but one have entered, in either direction of the wires, and nobody gets through until it enters too.
+/// All but one have entered, in either direction of the wires, and no node gets through until it enters too.
 pub fn a_late_node_holds_everyone<R: Rig>() {
     let nodes = 5;
     let rig = R::build(nodes);
@@ -173,7 +173,7 @@ pub fn a_late_node_holds_everyone<R: Rig>() {
     }
 }
 
-/// Wires that somebody left at the wrong level do not count as arrivals of the next job.
+/// Wires that an aborted job left at the wrong level do not count as arrivals of the next job.
 pub fn open_clears_what_an_aborted_job_left<R: Rig>() {
     let nodes = 4;
     let rig = R::build(nodes);

@@ -1,6 +1,6 @@
 //! One node's end of the toggle barrier: open, enter, poll or wait, close.
 //!
-//! A [`ToggleBarrier`] owns its two pins, and nobody else may drive the output while it lives.
+//! A [`ToggleBarrier`] owns its two pins, and no other code may drive the output while it lives.
 //! The protocol and the argument for the remembered level are at the head of the crate.
 
 use crate::{CloseError, EnterError, OpenError, PinFault, WaitError};
@@ -210,7 +210,7 @@ pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Drop for ToggleBarrier<O, I> {
     fn drop(&mut self) {
         if !self.closed {
-            // Nobody is left to tell: a node that unwinds has its own error, and the others have their time limit.
+            // No caller is left to tell: a node that unwinds has its own error, and the others have their time limit.
             let _ = self.rest();
         }
     }

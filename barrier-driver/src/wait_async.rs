@@ -35,7 +35,7 @@ mod tests {
     use fpga_model::ToggleMachine;
     use std::rc::Rc;
 
-    /// A board of two nodes whose clock runs when somebody asks for it.
+    /// A board of two nodes whose clock runs when the test asks for it.
     struct Board {
         machine: Cell<ToggleMachine>,
         wires: Cell<u64>,

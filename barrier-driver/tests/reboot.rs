@@ -1,6 +1,6 @@
 //! A node that reboots in the middle: the plain toggle can be released by it, the returning barrier cannot.
 //!
-//! The board is the cycle-accurate model; whoever reboots loses its program at once and its wire falls low.
+//! The board is the cycle-accurate model; a node that reboots loses its program at once and its wire falls low.
 
 use barrier_driver::{ReturningBarrier, ToggleBarrier};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
@@ -127,12 +127,12 @@ fn a_returning_barrier_passes_and_can_be_entered_again_at_once() {
 #[test]
 fn a_board_that_idles_at_the_other_level_is_brought_to_rest_first() {
     let wires = wires();
-    // All wires high and released: a barrier has been passed by somebody before.
+    // All wires high and released: a barrier has been passed before.
     wires.iter().for_each(|wire| wire.set(true));
     clock(&wires[0], 10);
     let opened: Vec<_> = wires.iter().map(open).collect();
     assert!(opened.iter().all(|node| node.level() == PinState::High));
-    // Everybody goes down together: here all wires but the last are already low when it makes its own.
+    // All nodes go down together: here all wires but the last are already low when it makes its own.
     opened.into_iter().for_each(forget);
     wires[..NODES - 1].iter().for_each(|wire| wire.set(false));
     let last = open(&wires[NODES - 1]);

@@ -1,27 +1,27 @@
 //! How the members leave the hardware together.
 //!
-//! Somebody's barrier has not been released for too long.
+//! Some member's barrier has not been released for too long.
 //! All must then agree which barriers the hardware has released, for a member that was released must not wait in software for one that was not,
-//! and a release may come at the very moment somebody gives up.
+//! and a release may come at the very moment a member gives up.
 //!
 //! # The protocol
 //!
-//! 1. Whoever gives up, because it has waited for too long or because its port has failed, stops:
+//! 1. A member that gives up, because it has waited for too long or because its port has failed, stops:
 //!    it enters the wire no more, keeps what it has entered, and tells rank 0 how often it has entered in all, and what its port said.
-//! 2. Rank 0, when it gives up or hears from somebody who did, stops too and tells all others to stop; each stops when it next looks.
-//! 3. When rank 0 has everybody's number, it tells all of them the smallest: the verdict.
+//! 2. Rank 0, when it gives up or hears from a member that did, stops too and tells all others to stop; each stops when it next looks.
+//! 3. When rank 0 has the number of every member, it tells all of them the smallest: the verdict.
 //!
 //! The verdict is exact, because the hardware releases barrier n when, and only when, every node has entered n times,
 //! and no number changes after it was told.
 //! So nothing is withdrawn, and a release that is seen meanwhile, even long before the verdict, agrees with it.
 //! A barrier that goes there and back may hold an entry until the last way back is done; it counts as entered all the same,
-//! for then everybody hears of it by the verdict, and none before all have entered.
+//! for then every member hears of it by the verdict, and none before all have entered.
 //! Barriers up to the verdict are over; those beyond are the next component's.
 //!
 //! A member looks whenever it is in a call of MPI that waits, be it for something else: one that was released may wait for one that was not.
 //! Only a member that computes keeps the others waiting, as in every barrier.
-//! Who has entered less often than others has not come yet, and that is how ports that cannot tell who is missing know it, and so is who has not answered [`PATIENCE`] after it was asked:
-//! rank 0 knows of everybody, and the others, who ask nobody else, know of rank 0.
+//! A member that has entered less often than others has not come yet, which is how ports that cannot tell the missing nodes know them, and neither has one that has not answered [`PATIENCE`] after it was asked:
+//! rank 0 knows of all, and the others, which ask no other member, know of rank 0.
 //! All messages are tested, never waited for, so that a nonblocking barrier can take part.
 
 use mpi_core::plugin::guest::{Comm, Message};
@@ -40,7 +40,7 @@ const STATEMENT: usize = 256;
 pub enum Remark {
     /// Its port has failed, and said this.
     Lost(String),
-    /// The hardware has told it who has not entered.
+    /// The hardware has told it which nodes have not entered.
     Missing(String),
     /// It has told the user already.
     Told,
@@ -180,7 +180,7 @@ impl FallbackAgreement {
         &self.remarks
     }
 
-    /// Whether rank 0 has heard everybody who is in the barrier.
+    /// Whether rank 0 has heard every member that is in the barrier.
     pub fn has_heard_all(&self) -> bool {
         let Role::Chair(numbers) = &self.role else {
             return false;
@@ -204,7 +204,7 @@ impl FallbackAgreement {
                 if waits && all.contains(&None) {
                     return None;
                 }
-                // Who came after it had been told to stop has entered less often than those who waited for it.
+                // A member that came after it had been told to stop has entered less often than those that waited for it.
                 let most = all.iter().flatten().copied().max();
                 let missing = (0..).zip(all).filter(|&(_, theirs)| theirs < most);
                 Some(missing.map(|(rank, _)| rank).collect())

@@ -15,13 +15,13 @@
 //! * Query: is it the world, is a port configured, does the port reach every rank?
 //! * Enable: in version 2 a channel is agreed on first; then every node opens its wires around one software fence, all agree that all could, then a self-test in which one node is late.
 //!   Any doubt refuses with a sentence that names the node; the driver leaves the wire idle.
-//! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings whoever sleeps.
+//! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings the ranks that sleep.
 //! * When a barrier has not been released for `coll_hwbarr_timeout`, or a port fails, the members leave the hardware together
-//!   (see `parley`), with one warning that names who is missing or whose port has failed, and the next component serves from then on.
+//!   (see `parley`), with one warning that names the missing nodes or the one whose port has failed, and the next component serves from then on.
 //! * Disable, free, unwinding: the wire goes back to idle; a real port's also when the process ends without any of them
 //!   (`barrier_driver::last_resort`).
 //!
-//! With `coll_hwbarr_reboot` each barrier goes there and back, so that a node that reboots in the middle releases nobody.
+//! With `coll_hwbarr_reboot` each barrier goes there and back, so that a node that reboots in the middle releases none.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -71,7 +71,7 @@ impl Guest for HwBarr {
             Ok(version) => version,
             Err(_) => c"0",
         };
-    /// Above all software: whoever wires the machines up wants the wires used.
+    /// Above all software: a user who wires the machines up wants the wires used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
     type Module = module::Module;

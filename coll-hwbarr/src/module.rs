@@ -41,7 +41,7 @@ struct State {
     told: Option<(u64, u64)>,
 }
 
-/// Where nobody hears rank 0, no more nodes than these say so.
+/// Where no node hears rank 0, no more nodes than these say so.
 const SPEAKERS: u32 = 3;
 
 /// The clock and the messages are looked at once in so many looks at the wire.
@@ -171,7 +171,7 @@ impl State {
         }
     }
 
-    /// Gives up when it is time, and takes part when somebody else has.
+    /// Gives up when it is time, and takes part when another member has.
     fn look_further(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
         if self.queue.is_closed() {
             return Ok(());
@@ -241,7 +241,7 @@ impl State {
         for (rank, remark) in remarks {
             match remark {
                 Remark::Lost(reason) => return Some(format!("is lost at rank {rank}: {reason}")),
-                // Somebody else may have told the user.
+                // Another member may have told the user.
                 Remark::Missing(why) => return self.parley.has_heard_all().then(|| why.clone()),
                 Remark::Told => {}
             }
@@ -261,7 +261,7 @@ impl State {
         ))
     }
 
-    /// Who has not entered, if this node knows and is the one to tell the user.
+    /// Which nodes have not entered, if this one knows and is the one to tell the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Some(missing) => (give_up && self.port.may_warn()).then_some(missing),
@@ -277,7 +277,7 @@ impl State {
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),
-        // This node has entered, so a barrier with nobody in it has let everybody go since.
+        // This node has entered, so a barrier with no node in it has let all go since.
         all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         [most @ .., last] => format!("nodes {} and {last} have not entered", most.join(", ")),

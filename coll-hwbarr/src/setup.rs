@@ -1,6 +1,6 @@
 //! Bringing the wires up: all nodes together, with software fences between the steps.
 //!
-//! After each step the nodes agree on how it went (see `circle`). A node that found a fault keeps every fence of the step, so that nobody is left in one.
+//! After each step the nodes agree on how it went (see `circle`). A node that found a fault keeps every fence of the step, so that no node is left in one.
 
 use crate::port::{self, Fault, Gate, Pair, Port, Way, Wire};
 use crate::settings::Settings;

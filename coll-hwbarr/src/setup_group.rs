@@ -58,7 +58,7 @@ impl SetupGroup {
         Ok(all)
     }
 
-    /// What the first says, at everybody.
+    /// What the first says, at every node.
     pub fn tell(&self, word: &mut [u8]) -> Result<(), String> {
         let (first, others) = self.split();
         if !self.is_first() {

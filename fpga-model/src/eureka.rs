@@ -10,7 +10,7 @@
 //!
 //! A node says so by raising its wire, and the line to all nodes is high [`LATENCY_EDGES`] edges later.
 //! With it the wire to one node is high, which has won: that with the lowest number of those seen at that edge.
-//! Both stay until the barrier releases, which is when all have entered it, so nobody misses it, however late it looks;
+//! Both stay until the barrier releases, which is when all have entered it, so no node misses it, however late it looks;
 //! they are low an edge later. A node lowers its wire before it enters the barrier, so behind it a new round begins.
 //!
 //! The filter is that of the barrier ([`crate::filter`]); each sample beyond the first adds an edge.
@@ -88,12 +88,12 @@ impl EurekaLine {
         LATENCY_EDGES + self.full as u64
     }
 
-    /// Whether anybody has found it.
+    /// Whether any node has found it.
     pub const fn found(&self) -> bool {
         self.registers.found
     }
 
-    /// Who was the first.
+    /// Which node was the first.
     pub const fn first(&self) -> Option<usize> {
         match self.registers.first {
             0 => None,

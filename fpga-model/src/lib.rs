@@ -35,7 +35,7 @@
 //! So a release is seen [`LATENCY_EDGES`] edges after the last arrival.
 //! At 25.175 MHz that is 79 to 119 ns, depending on where in the period the arrival fell.
 //!
-//! # Who may touch what
+//! # Which code may touch what
 //!
 //! A [`ToggleMachine`] is a plain value; nothing is shared and nothing is hidden.
 //! [`Registers`] are its flip-flops, to be stored elsewhere (the simulator keeps them in shared memory) and put back.

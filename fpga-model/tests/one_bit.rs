@@ -1,6 +1,6 @@
-//! One bit of everybody, and whether all are 1, by three channels: what docs/adr/0011 says of the hardware as it is.
+//! One bit of every member, and whether all are 1, by three channels: what docs/adr/0011 says of the hardware as it is.
 //!
-//! A member whose bit is 1 moves its line of the round's value channel, then everybody moves the line of the barrier;
+//! A member whose bit is 1 moves its line of the round's value channel, then every member moves the line of the barrier;
 //! when the barrier has released, the value channel has released exactly if all bits were 1, else lines are taken back.
 
 use fpga_model::channels::{Channel, ChannelMachine, Pins};

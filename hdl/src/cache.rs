@@ -3,7 +3,7 @@
 //! A cache is a folder, and an entry is a folder in it, named for what it holds and for a hash of everything that it
 //! depends on: texts, arguments, the programs that worked. Whatever changes gives another name, so nothing is ever stale.
 //!
-//! An entry is made in a folder beside it, by whoever holds that folder's lock, and renamed when it is whole.
+//! An entry is made in a folder beside it, by the process that holds that folder's lock, and renamed when it is whole.
 //! So an entry is there wholly or not at all, processes that want the same one wait for the one that makes it,
 //! and when a maker is killed the kernel frees its lock and the next one clears away what it has left.
 

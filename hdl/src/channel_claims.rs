@@ -4,7 +4,7 @@
 //!
 //! 1. whatever frame comes, members change only at rest, by a member, one channel at a time, and the other channels
 //!    do not matter (`channel_rules`);
-//! 2. a channel whose members change only so lets nobody leave before all have entered, and then everybody,
+//! 2. a channel whose members change only so lets no node leave before all have entered, and then every node,
 //!    whatever the lines of others do (`channel_protocol`);
 //! 3. the channels share nothing but those strobes: `channel_barrier` gives each its own synchroniser and machine.
 //!

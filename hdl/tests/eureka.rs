@@ -15,7 +15,7 @@ struct Applied {
     release: bool,
 }
 
-/// Nodes that raise and lower their wires: often nobody, now and then several at one edge, glitches, and a rare reset;
+/// Nodes that raise and lower their wires: often none, now and then several at one edge, glitches, and a rare reset;
 /// and a barrier that releases now and then.
 fn random(nodes: usize, edges: usize) -> Vec<Applied> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ nodes as u64);

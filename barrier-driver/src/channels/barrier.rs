@@ -10,7 +10,7 @@ use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// Which channel, and with whom; every member says the same.
+/// Which channel, and with which nodes; every member says the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     /// The channel.
@@ -30,7 +30,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     /// Brings this node's line to rest, and, for the one member that passes its programmer, takes the channel.
     ///
     /// `fence` is met twice: when all members rest, and when the channel is theirs.
-    /// It is met also by a node that has failed, so that a failure leaves nobody in it;
+    /// It is met also by a node that has failed, so that a failure leaves no node in it;
     /// whether all have succeeded, and the channel is to be used, is for all to agree on.
     pub fn open<P, Q, D, F>(
         out: O,
@@ -84,7 +84,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.toggle.poll()
     }
 
-    /// As [`ToggleBarrier::wait`]; [`missing`](Self::missing) then tells who has not come.
+    /// As [`ToggleBarrier::wait`]; [`missing`](Self::missing) then tells which nodes have not come.
     pub fn wait(
         &mut self,
         progress: impl FnMut(),
@@ -117,7 +117,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
             return Ok(0);
         }
         let arrived = programmer.arrived(self.seat.channel)?;
-        // All may have arrived meanwhile: then the hardware has released, and nobody has arrived in the next barrier.
+        // All may have arrived meanwhile: then the hardware has released, and no node has arrived in the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0

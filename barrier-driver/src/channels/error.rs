@@ -1,4 +1,4 @@
-//! Errors of version 2; as in version 1 one closed enum for each operation, and each message names who is meant.
+//! Errors of version 2; as in version 1 one closed enum for each operation, and each message names the node that is meant.
 
 use crate::{CloseError, OpenError, PinFault};
 use core::{error::Error, fmt};

@@ -1,6 +1,6 @@
 //! The status line that carries the release of the fifth channel, or the reply while this node's session is open.
 //!
-//! Whoever polls the channel and whoever programs are one node but may be two threads.
+//! The poller of the channel and the programmer are one node but may be two threads.
 //! The line belongs to one of them at a time: a session holds it from before select rises until after it has fallen,
 //! so no poll ever takes a bit of a reply for a release.
 

@@ -2,8 +2,8 @@
 //!
 //! # The parts
 //!
-//! * [`Programmer`] speaks to the hardware over a node's serial lines: who takes part in which channel, who has arrived,
-//!   who was late. Nothing is programmed by a frame that is torn, noisy or refused.
+//! * [`Programmer`] speaks to the hardware over a node's serial lines: which node takes part in which channel, which have arrived,
+//!   which were late. Nothing is programmed by a frame that is torn, noisy or refused.
 //! * [`ChannelBarrier`] is a node's end of one channel, with the shape of [`ToggleBarrier`](crate::ToggleBarrier),
 //!   which it is made of: a channel among its members *is* a toggle barrier.
 //! * [`LastLine`] is the status line that the fifth channel's release shares with the replies.
@@ -19,7 +19,7 @@
 //! The hardware refuses a channel that others have, and one with a member whose line is not at rest, by the name of the node.
 //! So a line that a dead job has left cannot become an arrival, and two jobs cannot get one channel.
 //!
-//! # Who may touch what
+//! # Which code may touch what
 //!
 //! A `Programmer` owns the node's clock, data and select. One process has a port, so it is one for each node;
 //! between nodes the hardware arbitrates, and the driver tries again when another node was being listened to.

@@ -79,7 +79,7 @@ where
 
     /// Makes these nodes, of which this is one, the members of a free channel.
     ///
-    /// All of them rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open and nobody has entered.
+    /// All of them rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open and none has entered.
     pub fn take(&mut self, channel: u8, members: u64) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetMask, channel, members).map(drop)
     }
@@ -89,7 +89,7 @@ where
         self.request(Operation::SetMask, channel, 0).map(drop)
     }
 
-    /// After how many clock edges in one barrier those who are missing are remembered; 0 for never.
+    /// After how many clock edges in one barrier those that are missing are remembered; 0 for never.
     pub fn set_limit(&mut self, channel: u8, edges: u32) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetLimit, channel, u64::from(edges))
             .map(drop)
@@ -100,12 +100,12 @@ where
         self.request(Operation::ReadMask, channel, 0)
     }
 
-    /// Who has arrived in the barrier in progress; nobody if the channel is idle.
+    /// Which nodes have arrived in the barrier in progress; none if the channel is idle.
     pub fn arrived(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadArrived, channel, 0)
     }
 
-    /// Who was missing when the time limit first ran out; nobody if it has not.
+    /// Which nodes were missing when the time limit first ran out; none if it has not.
     pub fn late(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadLate, channel, 0)
     }

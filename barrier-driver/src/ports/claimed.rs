@@ -49,7 +49,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
 
     fn get(&self, input: usize) -> Result<bool, Failure>;
 
-    /// As [`set`](Self::set) where the process ends: it waits for no lock, because who holds it may never go on.
+    /// As [`set`](Self::set) where the process ends: it waits for no lock, because its holder may never go on.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
     }

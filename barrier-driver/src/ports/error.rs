@@ -73,11 +73,11 @@ pub enum PortError {
         /// What the kernel would need.
         needs: &'static str,
     },
-    /// Somebody else has claimed the port.
+    /// Another program has claimed the port.
     Busy {
         /// The port, as people know it.
         port: String,
-        /// Who that may be.
+        /// Which one that may be.
         holder: &'static str,
     },
     /// There is no hardware at this place.

@@ -42,7 +42,7 @@ mod lines {
     use std::io::ErrorKind;
     use std::sync::Arc;
 
-    /// The name by which gpioinfo shows who uses a line.
+    /// The name by which gpioinfo shows which program uses a line.
     const CONSUMER: &str = "portcullis";
 
     /// The lines of one chip, each requested by itself: an access moves one line and no other.
@@ -140,7 +140,7 @@ mod lines {
         }
     }
 
-    /// Why a line is not ours; the library hides the kernel's EBUSY, and the chip tells whether somebody has the line.
+    /// Why a line is not ours; the library hides the kernel's EBUSY, and the chip tells whether another program has the line.
     fn refusal(
         chip: &str,
         offset: Offset,

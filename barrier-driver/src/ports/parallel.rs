@@ -1,4 +1,4 @@
-//! The parallel port: which line is which bit of which register, and pins over whoever reads and writes the registers.
+//! The parallel port: which line is which bit of which register, and pins over the code that reads and writes the registers.
 //!
 //! IEEE 1284-1994, compatibility mode; the pins are those of the DB25 connector.
 //! The data register drives eight lines, the status register reads five, and BUSY alone is inverted between wire and register.
@@ -12,9 +12,9 @@
 //! | 10 | nACK | status 6 | no |
 //! | 11 | BUSY | status 7 | yes |
 //!
-//! # Who may touch what
+//! # Which code may touch what
 //!
-//! The data register has eight lines and belongs to all of them: whoever changes a bit holds the lock over the remembered
+//! The data register has eight lines and belongs to all of them: the code that changes a bit holds the lock over the remembered
 //! register, so that lines of several barriers on one port do not undo each other's changes.
 //! The status register is only read.
 //! Where the process ends, the lock is not waited for and the register itself is read instead.
@@ -80,7 +80,7 @@ impl Line {
     }
 }
 
-/// Whoever reads and writes the registers of one port.
+/// What reads and writes the registers of one port.
 pub(super) trait Registers: Send + Sync + 'static {
     fn data(&self) -> Result<u8, Errno>;
     fn set_data(&self, value: u8) -> Result<(), Errno>;
@@ -199,7 +199,7 @@ impl<R: Registers> Port<R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, u8> {
-        // A byte is whole whoever panicked while holding it.
+        // A byte is whole whichever thread panicked while holding it.
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

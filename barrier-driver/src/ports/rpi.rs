@@ -49,7 +49,7 @@ mod pins {
         ins: Vec<In>,
     }
 
-    /// rppal's pin wants to be alone with whoever writes it; nobody else ever does, until the process ends.
+    /// rppal's pin wants to be alone with its writer; there is never another, until the process ends.
     struct Out {
         pin: Mutex<rppal::gpio::OutputPin>,
         number: u8,

@@ -205,7 +205,7 @@ mod instructions {
         fn drop(&mut self) {
             if PERMITTED.get() == self.base {
                 PERMITTED.set(0);
-                // Keeping a right that nobody uses any more does no harm.
+                // Keeping a right that no code uses any more does no harm.
                 let _ = ioperm(self.base, false);
             }
         }

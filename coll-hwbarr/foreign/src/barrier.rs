@@ -13,12 +13,12 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, slice_from_raw_parts, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-/// Who has carried out a barrier.
+/// What has carried out a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// The hardware: it is over.
     Here,
-    /// Nobody yet: the library's own is to be called, by every member.
+    /// Nothing yet: the library's own is to be called, by every member.
     Software,
 }
 
@@ -163,7 +163,7 @@ fn set_up(library: &'static Library) -> Result<(Box<Seat>, Option<Module>), Stri
     Ok((seat, Some(module)))
 }
 
-/// Whether nobody has a reason against it; the first who has one tells the user.
+/// Whether no member has a reason against it; the first that has one tells the user.
 fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, String> {
     let all = seat.gather(reason.is_some().into())?;
     let first = all.iter().position(|against| *against != 0);

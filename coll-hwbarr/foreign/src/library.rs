@@ -105,7 +105,7 @@ functions! {
     get_library_version = c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
 }
 
-/// Open MPI's own engine: it looks once at what has arrived, and calls whoever has registered.
+/// Open MPI's own engine: it looks once at what has arrived, and calls the functions that have registered.
 pub struct Engine {
     pub progress: unsafe extern "C" fn(),
     pub register: unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,

@@ -152,7 +152,7 @@ impl Messages {
         })
     }
 
-    /// Whether nothing has arrived from anybody, now or a moment ago.
+    /// Whether nothing has arrived from any rank, now or a moment ago.
     fn is_quiet(&self) -> Result<bool, String> {
         if self.quiet.get().is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(true);

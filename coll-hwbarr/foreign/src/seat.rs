@@ -142,7 +142,7 @@ impl Seat {
     /// Lets MPI look once at what has arrived.
     pub fn progress(&self) {
         if let Some(engine) = &self.library.engine {
-            // SAFETY: Open MPI allows it to whoever is in a call of MPI.
+            // SAFETY: Open MPI allows it to a thread in a call of MPI.
             return unsafe { (engine.progress)() };
         }
         let mut arrived: c_int = 0;
@@ -217,7 +217,7 @@ impl Seat {
         // The window begins at the same place of a page in every process, so all go on by as much.
         let at = at.map_addr(|at| at.next_multiple_of(align));
         if first {
-            // SAFETY: `bytes` fit behind the rounded address, and nobody else has it before the fence.
+            // SAFETY: `bytes` fit behind the rounded address, and no other rank has it before the fence.
             unsafe { at.write_bytes(0, bytes) };
         }
         // SAFETY: a communicator that stays.

@@ -226,7 +226,7 @@ unsafe extern "C" fn wait(
     }
 }
 
-/// Nobody sleeps: whoever waits here polls, or yields to others.
+/// No rank sleeps: one that waits here polls, or yields to others.
 unsafe extern "C" fn ring(_: *mut Comm, _: u32) {}
 
 unsafe extern "C" fn shared_memory(
@@ -273,7 +273,7 @@ unsafe extern "C" fn now_ns() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// There is no next component here: the library's own barrier is called by whoever calls the module.
+/// There is no next component here: the library's own barrier is called by the caller of the module.
 unsafe extern "C" fn call_next(_: *mut Call, why: *mut Why) -> c_int {
     // SAFETY: the component's `why` is writable.
     unsafe { answer(why, Err("no other component is known here".into())) }

@@ -99,7 +99,7 @@ unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -
     }
 }
 
-/// A module as Open MPI's own `OBJ_NEW` makes it; Open MPI gives its memory back when nobody refers to it any more.
+/// A module as Open MPI's own `OBJ_NEW` makes it; Open MPI gives its memory back when no code refers to it any more.
 ///
 /// # Safety
 /// `class` is the library's class of modules.
@@ -115,7 +115,7 @@ unsafe fn module(library: &Library, class: *mut Class) -> *mut Module {
     }
     // SAFETY: zeroed memory is a module without functions.
     let module = unsafe { libc::calloc(1, MODULE_SIZE) }.cast::<Module>();
-    // SAFETY: either null or a module that nobody else knows yet.
+    // SAFETY: either null or a module that no other code knows yet.
     if let Some(module) = unsafe { module.as_mut() } {
         module.class = class;
         module.references = 1;

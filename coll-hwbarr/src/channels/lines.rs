@@ -30,7 +30,7 @@ pub struct Lines {
     pub simulated: Option<Simulated>,
 }
 
-/// Who is at this rank's node, in `MPI_COMM_WORLD`, its leader first. Local.
+/// The ranks of this rank's node, in `MPI_COMM_WORLD`, its leader first. Local.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
         Choice::Sim(files) | Choice::Rtl(files, _) => {
@@ -95,7 +95,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
             }))
         }
         Choice::Served(server, _) => {
-            // Nodes are numbered in the order of their leaders, which takes everybody to know.
+            // Nodes are numbered in the order of their leaders, which takes all to know.
             let node = number_of(world, leads)?;
             leads.then(|| at_server(server, node)).transpose()
         }
@@ -196,7 +196,7 @@ impl Simulated {
         leads: bool,
     ) -> Result<Option<Lines>, String> {
         let nodes = nodes_of(files, world);
-        // Only who drives lines computes edges. A failure waits until everybody is behind the fence.
+        // Only a rank that drives lines computes edges. A failure waits until all are behind the fence.
         let rtl = source.filter(|_| leads);
         let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
         let rtl = rtl.transpose();
@@ -206,7 +206,7 @@ impl Simulated {
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if world.rank() == 0 {
             // SAFETY: zeroed memory beyond the desk, which all ranks use as a board only. It stays until the world's module
-            // is freed, and that module's disable takes the lines away from whoever may outlive it.
+            // is freed, and that module's disable takes the lines away from a rank that may outlive it.
             unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())
@@ -337,6 +337,6 @@ struct Report {
 struct ChannelReport {
     /// Releases in all: barriers of programs, self-tests and farewells.
     releases: u64,
-    /// Who has it at the end, bit by bit; nobody if it was given back.
+    /// Which nodes have it at the end, bit by bit; none if it was given back.
     members: u64,
 }

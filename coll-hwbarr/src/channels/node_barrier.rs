@@ -4,11 +4,11 @@
 //!
 //! Each rank counts its arrivals in a place of its own. The leader enters the wire when all of its node have arrived as often as it has,
 //! and when the wire has released it, it writes how often into its own place, where the others read it.
-//! Arrivals ring the leader, and a release rings whoever of this host may sleep.
+//! Arrivals ring the leader, and a release rings the ranks of this host that may sleep.
 //!
-//! # Who may touch what
+//! # Which rank may touch what
 //!
-//! `arrived` of a place is written by its rank, `released` by its rank if that is a leader; everybody of the node reads.
+//! `arrived` of a place is written by its rank, `released` by its rank if that is a leader; every rank of the node reads.
 #![allow(unsafe_code)]
 
 use crate::port::Gate;
@@ -46,7 +46,7 @@ impl Desk {
 
     /// How often a rank has arrived.
     fn arrived(&self, rank: u32) -> u64 {
-        // SYNC POINT meeting.arrived: what the rank did before it arrived is seen by who is released.
+        // SYNC POINT meeting.arrived: what the rank did before it arrived is seen by the ranks that are released.
         self.place(rank)
             .map_or(0, |place| place.arrived.load(Ordering::Acquire))
     }
@@ -94,7 +94,7 @@ impl NodeBarrier {
         }
     }
 
-    /// The ranks of this node, of those in `mates`, that have arrived less often than somebody else of it.
+    /// The ranks of this node, of those in `mates`, that have arrived less often than another of it.
     pub fn late(desk: Desk, mates: &[u32]) -> Vec<u32> {
         let most = mates.iter().map(|rank| desk.arrived(*rank)).max();
         let late = mates
@@ -130,7 +130,7 @@ impl NodeBarrier {
         if wire.poll()?.is_ready() {
             self.released = self.entered;
             if let Some(place) = self.desk.and_then(|desk| desk.place(self.comm.rank())) {
-                // SYNC POINT meeting.released: whoever reads it sees what all did before they arrived.
+                // SYNC POINT meeting.released: a rank that reads it sees what all did before they arrived.
                 place.released.store(self.released, Ordering::Release);
             }
             self.neighbours

@@ -7,7 +7,7 @@
 //! 1. asks what the board is,
 //! 2. finds its own number: the board refuses to make nodes members on behalf of one that would not be among them,
 //!    so a few questions about halves of the nodes, which change nothing on a channel that others have, find it,
-//! 3. gives back the channels of which its node is a member: its port is claimed, so whoever took them is dead,
+//! 3. gives back the channels of which its node is a member: its port is claimed, so the process that took them is dead,
 //!    or it is the one that has all nodes after power-on.
 
 use super::lines::{self, Lines, Simulated};
@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long the end of a job waits for the farewells of others, which come at once unless somebody died.
+/// How long the end of a job waits for the farewells of others, which come at once unless a node died.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 type Speaker = Programmer<BoxedOut, BoxedIn, Pause>;
@@ -111,7 +111,7 @@ impl NodePort {
         lead.in_use.get()
     }
 
-    /// A channel that nobody has, of those that are not in `in_use`.
+    /// A channel that no node has, of those that are not in `in_use`.
     pub fn free_channel(&self, in_use: u8) -> Result<u8, Fault> {
         let mut taken = Vec::new();
         for channel in 0..self.channels() {
@@ -200,7 +200,7 @@ impl NodePort {
         }
     }
 
-    /// Says farewell to a channel's members, and sees off whoever has gone.
+    /// Says farewell to a channel's members, and sees off those that have gone.
     pub fn depart(&self, channel: u8, mut gate: Box<dyn Gate>) {
         let Some(lead) = &self.lead else { return };
         // A port that fails here keeps its channel, and the next job gives it back.
@@ -293,7 +293,7 @@ impl Lead {
         Ok((lead, node))
     }
 
-    /// Gives back the channels that everybody has left; whether none is left to wait for.
+    /// Gives back the channels that every node has left; whether none is left to wait for.
     fn see_off(&self) -> bool {
         let (Ok(mut departing), Ok(mut programmer)) = (
             self.departing.try_borrow_mut(),
@@ -306,7 +306,7 @@ impl Lead {
             self.in_use.set(self.in_use.get() & !(1 << channel));
             // The line rests before the channel is given back; a port that has failed keeps its channel.
             drop(gate);
-            // Everybody who sees the farewell tries; who comes second finds it done, and perhaps taken again.
+            // Every leader that sees the farewell tries; the second finds it done, and perhaps taken again.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)

@@ -1,4 +1,4 @@
-//! A channel for a communicator: who takes part, and which one it is.
+//! A channel for a communicator: which nodes take part, and which one it is.
 
 use super::lines;
 use super::node_barrier::{Desk, NodeBarrier};
@@ -27,7 +27,7 @@ pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>
     }
 }
 
-/// Who takes part; the same at every rank.
+/// Which nodes take part; the same at every rank.
 struct Plan {
     /// The node of each rank.
     nodes: Vec<u8>,
@@ -78,7 +78,7 @@ pub fn bring_up(
 }
 
 impl Plan {
-    /// Every rank says where it is, and hears who takes part.
+    /// Every rank says where it is, and hears which nodes take part.
     fn agree(all: &SetupGroup, station: &NodePort) -> Result<Plan, String> {
         let mine = [
             station.node() as u8,
@@ -203,7 +203,7 @@ fn take(circle: &SetupGroup, plan: &Plan, station: &NodePort) -> Result<Taken, S
         if lost == [0] {
             let opened = opened.map_err(|obstacle| match obstacle {
                 Obstacle::Fault(fault) => fault,
-                // The first has told everybody that it is not so.
+                // The first has told all that it is not so.
                 Obstacle::Taken => Fault::Here(format!("channel {channel} is taken")),
             });
             return Ok((channel, circle.agree(opened)));

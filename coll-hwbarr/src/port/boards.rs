@@ -1,7 +1,7 @@
 //! The simulator's boards below boards in the memory that the ranks of a node share, as a port.
 //!
 //! Memory: a [`Desk`] of our own, a count of barriers for each node, then the boards (crate `sim`, [`Boards`]), laid out by
-//! rank 0 and found by the others after a fence. Who touches what is as in [`sim`](super::sim).
+//! rank 0 and found by the others after a fence. Which rank touches what is as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
 use super::sim_files::{self, Releases, Report};

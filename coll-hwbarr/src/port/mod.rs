@@ -48,7 +48,7 @@ pub trait Wire: Gate {
         progress: &mut dyn FnMut(),
     ) -> Result<(), Fault>;
 
-    /// Goes there and back in each barrier from now on, so that a node whose wire falls to `rest` releases nobody;
+    /// Goes there and back in each barrier from now on, so that a node whose wire falls to `rest` releases none;
     /// every node calls.
     fn returning(
         self: Box<Self>,
@@ -170,7 +170,7 @@ pub trait Port {
         None
     }
 
-    /// Who has not entered, as the hardware and the members of this node know it, where a port can ask.
+    /// Which nodes have not entered, as the hardware and the members of this node know it, where a port can ask.
     fn read_back(&self) -> Option<ReadBack> {
         None
     }
@@ -191,7 +191,7 @@ pub trait Port {
     }
 }
 
-/// Those of so many nodes that are not in a mask of who has entered.
+/// Those of so many nodes that are not in a mask of those that have entered.
 pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
     (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }

@@ -1,7 +1,7 @@
 //! The RTL in the model's place: each rank loads the same Verilated barrier and steps the flip-flops of the simulator's board with it.
 //!
 //! So there is no process that hosts the RTL, and nothing is lost or left behind when a rank dies: the flip-flops are in the
-//! shared memory, and the translation is a file in a cache, which whoever comes first makes and the others wait for.
+//! shared memory, and the translation is a file in a cache, which the first to come makes and the others wait for.
 //! Verilator is needed for that once; without it, and without a translation, the component refuses with the name of the package.
 
 use crate::settings::RtlSource;

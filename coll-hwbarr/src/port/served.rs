@@ -1,6 +1,6 @@
 //! The simulator's board over TCP, as a port: rank n is node n, wherever it runs (crate `sim`, module `served`).
 //!
-//! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but who sleeps does not listen.
+//! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but a rank that sleeps does not listen.
 //! The connection is this rank's alone, so nothing here is shared with another process.
 
 use super::{Fence, Gate, Pair, Port, Wire, missing_of};
@@ -71,7 +71,7 @@ impl<R: Fn() + 'static> Port for Served<R> {
         Some(missing_of(self.arrived()?, self.nodes))
     }
 
-    /// Of the nodes that wait the first one warns; the board tells everyone which that is.
+    /// Of the nodes that wait the first one warns; the board tells each which that is.
     fn may_warn(&self) -> bool {
         let first = self
             .arrived()

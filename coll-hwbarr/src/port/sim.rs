@@ -1,8 +1,8 @@
 //! The simulator's live board in the memory that the ranks of a node share, as a port.
 //!
 //! Memory: a [`Desk`] of our own, then the board (crate `sim`), laid out by rank 0 and found by the others after a fence.
-//! Who touches what on the desk: rank 0 writes `before` once; each node adds its barriers and edges and then counts itself out in `closed`,
-//! and who counts out last owns everything and writes the files. `warned` is for whoever comes first.
+//! Which rank touches what on the desk: rank 0 writes `before` once; each node adds its barriers and edges and then counts itself out in `closed`,
+//! and the last to count out owns everything and writes the files. `warned` is for the first to come.
 #![allow(unsafe_code)]
 
 use super::sim_files::{self, Releases, Report};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SOON: [(&str, &str); 2] = [("port", "sim"), ("timeout", "200ms")];
 
-/// Long enough for everybody else to have given up.
+/// Long enough for all others to have given up.
 fn oversleep() {
     std::thread::sleep(Duration::from_millis(1000));
 }

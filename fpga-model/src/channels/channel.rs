@@ -9,7 +9,7 @@ pub struct Channel {
     pub stage1: u64,
     /// Second synchroniser stage; what the machine sees.
     pub stage2: u64,
-    /// Who takes part.
+    /// Which nodes take part.
     pub mask: u64,
     /// The level of the release.
     pub level: bool,
@@ -17,7 +17,7 @@ pub struct Channel {
     pub limit: u32,
     /// How many edges the barrier in progress has taken, up to the limit.
     pub count: u32,
-    /// Who was missing when the limit first ran out.
+    /// Which nodes were missing when the limit first ran out.
     pub late: u64,
     /// How often the channel has released its members.
     pub releases: u64,
@@ -52,7 +52,7 @@ impl Channel {
     pub(super) fn step(&mut self, pins: u64, change: Option<Change>) {
         let before = *self;
         let arrived = before.arrived();
-        // A channel without members would otherwise be a barrier that everybody has reached.
+        // A channel without members would otherwise be a barrier that every node has reached.
         let toggle = before.mask != 0 && arrived == before.mask;
         let waiting = arrived != 0 && !toggle;
 

@@ -8,7 +8,7 @@
 //! The check is CRC-16/IBM-3740: polynomial 0x1021, first value 0xffff, nothing reflected, nothing inverted at the end.
 //! Over 88 bits it finds every one, two or three wrong bits and every burst of up to 16,
 //! and a frame shifted by a lost or doubled clock in all but one of 65,536 cases; the reply then still tells what was understood.
-//! Neither all zeros nor all ones is a right frame, so a wire that is cut, stuck or somebody else's is not an answer.
+//! Neither all zeros nor all ones is a right frame, so a wire that is cut, stuck or another's is not an answer.
 //!
 //! The hardware and the driver both use this description; there is no other.
 
@@ -37,7 +37,7 @@ pub enum Operation {
     Identify = 1,
     /// Makes the nodes of the argument members of a free channel, or with no nodes returns a channel.
     SetMask = 2,
-    /// Sets how many edges a barrier may take before those who are missing are latched; 0 for no limit. Clears the latch.
+    /// Sets how many edges a barrier may take before those that are missing are latched; 0 for no limit. Clears the latch.
     SetLimit = 3,
     /// The value is the members.
     ReadMask = 4,

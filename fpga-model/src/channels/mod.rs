@@ -16,7 +16,7 @@
 //! Among its members a channel is the machine of version 1 with the same latency, [`LATENCY_EDGES`](crate::LATENCY_EDGES):
 //! its level toggles when every member's line differs from it. Lines of others are not looked at.
 //! A channel without members never toggles.
-//! After power-on all nodes are members of channel 0 and nobody is in the others.
+//! After power-on all nodes are members of channel 0 and none is in the others.
 //!
 //! # Programming
 //!
@@ -37,10 +37,10 @@
 //! # Time limit
 //!
 //! A barrier is in progress from the first synchronised arrival to the release.
-//! If it has been for more than `limit` edges, those who are missing are latched, once, until the limit or the mask is set again.
+//! If it has been for more than `limit` edges, those that are missing are latched, once, until the limit or the mask is set again.
 //! Nothing else happens: when the late-comers arrive, the channel releases.
 //!
-//! # Who may touch what
+//! # Which code may touch what
 //!
 //! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] show its
 //! flip-flops, which the RTL is compared with, and [`ChannelMachine::load`] puts some in.

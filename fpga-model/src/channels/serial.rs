@@ -1,4 +1,4 @@
-//! The serial side: who may speak, what a line says when it is noisy, and the frame that is being shifted.
+//! The serial side: which node may speak, what a line says when it is noisy, and the frame that is being shifted.
 //!
 //! In the RTL: `channel_arbiter`, `channel_line` and `channel_frame`.
 

@@ -83,7 +83,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     Ok(())
 }
 
-/// Moves some lines; in channel 0, whose members are all after power-on, now and then everybody's.
+/// Moves some lines; in channel 0, whose members are all after power-on, now and then those of all.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next() & random.next() & wires;

@@ -72,7 +72,7 @@ fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let mut next = || random.next();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
-        // A part of those who are out enters; now and then all do, or somebody withdraws.
+        // A part of those that are out enters; now and then all do, or some withdraw.
         inputs ^= next() & !(inputs ^ now.output) & wires;
         match next() % 8 {
             0 => inputs ^= next() & next() & wires,

@@ -76,7 +76,7 @@ impl<T: Copy + Default> Object<T> {
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        // SAFETY: made by `barrier_new`, freed once, and nobody is left who could use it.
+        // SAFETY: made by `barrier_new`, freed once, and no code is left that could use it.
         unsafe { (self.free)(self.at) };
     }
 }

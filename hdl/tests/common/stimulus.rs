@@ -98,7 +98,7 @@ pub fn directed(nodes: usize) -> Vec<Edge> {
         hold(if at % 2 == 0 { all } else { all & !1 }, 1);
     }
     hold(all, 5);
-    // Stuck low, then stuck high: nobody is released.
+    // Stuck low, then stuck high: no node is released.
     hold(1, 8);
     hold(0, 8);
     hold(all & !1, 8);

@@ -56,7 +56,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         ] {
             script.ask(1, read as u8, 1, 0);
         }
-        // Members do not change while somebody has arrived, the limit does.
+        // Members do not change while a node has arrived, the limit does.
         script.ask(0, set_mask, 1, 0);
         script.ask(0, set_limit, 1, 11);
         script.arrive(1, 1 << last);
@@ -110,7 +110,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         body(Operation::Identify as u8, 0, 0).frame(),
         FRAME_BITS * 2 + 3,
     );
-    // Two who speak at once: the lower is heard, then the other.
+    // Two that speak at once: the lower is heard, then the other.
     script.serial(0, true, false, false);
     script.serial(last, true, false, false);
     script.hold(HOLD);

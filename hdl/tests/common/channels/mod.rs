@@ -119,7 +119,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let mut made = Vec::with_capacity(edges);
     for number in 0..edges {
         if number % 512 == 0 {
-            // Channels where everybody rests for a while can be programmed.
+            // Channels where every node rests for a while can be programmed.
             calm = random.next() | random.next() | random.next();
         }
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
@@ -151,7 +151,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             let level = if channel.level { machine.wires() } else { 0 };
             match random.below(64) {
                 _ if calm >> number & 1 == 1 => *lines = level,
-                // Everybody goes to rest, everybody comes, some come, some withdraw.
+                // All go to rest, all come, some come, some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
                 2..5 => *lines ^= random.next() & !(*lines ^ level) & machine.wires(),
