@@ -2,7 +2,7 @@
 //!
 //! A program runs in a process group of its own, its output goes to memory files, and its end is heard from its pidfd,
 //! so that the time it took is right to the scheduler's precision.
-//! Whoever waits does so within a limit; what takes longer is asked to end and then killed, the whole group.
+//! Every wait has a limit; what takes longer is asked to end and then killed, the whole group.
 //! Used by `cargo xtask`, by the tests, and by `mpi-bench`, which starts other libraries' launchers.
 
 #![deny(unsafe_code)]
@@ -73,10 +73,10 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
     }
 }
 
-/// A standard input that neither says anything nor ends before the program does, if whoever started it keeps the [`Child`](std::process::Child), as [`Running`] does.
+/// A standard input that neither says anything nor ends before the program does, if its starter keeps the [`Child`](std::process::Child), as [`Running`] does.
 ///
 /// MPICH's `mpiexec.hydra` needs one. It reads its input as soon as it has started its proxy, and hands even the end of it on, through a socket pair;
-/// if a short job is over by then, as happens on a busy machine, nobody holds the other end, and SIGPIPE ends hydra before it has printed what the job said.
+/// if a short job is over by then, as happens on a busy machine, no process holds the other end, and SIGPIPE ends hydra before it has printed what the job said.
 /// What is never readable is never handed on.
 pub fn silence() -> Stdio {
     Stdio::piped()

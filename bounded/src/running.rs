@@ -135,7 +135,7 @@ impl Running {
     fn outlast(&mut self, group: Pid) -> bool {
         const LEADER: Duration = Duration::from_secs(2);
         // Orphans follow their parent at once, or not at all;
-        // some stay on the list as zombies until whoever inherits them looks.
+        // some stay on the list as zombies until the process that inherits them looks.
         const ORPHANS: Duration = Duration::from_millis(200);
         let asked = Instant::now();
         let ended = wait_until(&mut self.child, || asked.elapsed() > LEADER);
@@ -153,12 +153,12 @@ impl Running {
     }
 }
 
-/// As long as this a program may still be open for writing after whoever wrote it has closed it.
+/// As long as this a program may still be open for writing after its writer has closed it.
 const JUST_WRITTEN: Duration = Duration::from_secs(2);
 
 /// Starts a program, also one that was written a moment ago.
 ///
-/// Between another thread's fork and exec its child holds copies of all our open files, and the kernel runs no file that anybody may write
+/// Between another thread's fork and exec its child holds copies of all our open files, and the kernel runs no file that some process may write
 /// (`ETXTBSY`, execve(2)); so it is tried again for a while.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let begin = Instant::now();
@@ -208,7 +208,7 @@ fn contents(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the child until somebody gives up, who is asked every ten milliseconds.
+/// Waits for the child until `give_up` says so, which is asked every ten milliseconds.
 fn wait_until(
     child: &mut Child,
     mut give_up: impl FnMut() -> bool,

@@ -80,7 +80,7 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let stub = page.stubs + page.used * STUB;
     page.used += 1;
     let words = std::ptr::with_exposed_provenance_mut::<[usize; 2]>(stub + PAGE);
-    // SAFETY: the words of this stub, in the page behind it, which nobody else uses and nobody runs yet.
+    // SAFETY: the words of this stub, in the page behind it, which no other code uses and no thread runs yet.
     unsafe { words.write([context, target]) };
     Ok(stub)
 }
@@ -117,7 +117,7 @@ fn map() -> io::Result<usize> {
     };
     if mapped == libc::MAP_FAILED {
         let error = io::Error::last_os_error();
-        // SAFETY: the mapping above, which nobody has.
+        // SAFETY: the mapping above, which no code uses.
         unsafe { libc::munmap(room, 3 * PAGE) };
         return Err(error);
     }

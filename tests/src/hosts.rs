@@ -2,7 +2,7 @@
 //!
 //! A network is a bridge in a namespace of its own, the switch, with a cable to each host.
 //! Ranks are launched by our `mpirun` through a wrapper that enters the rank's host; it takes away what `mpirun` says about shared memory,
-//! so the ranks find out by themselves who shares a host with them, as under any launcher that says nothing.
+//! so the ranks find out by themselves which ranks share a host with them, as under any launcher that says nothing.
 //!
 //! Needs root and `ip` and `tc` from Debian's iproute2; everything is gone when the value is dropped.
 

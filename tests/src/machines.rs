@@ -32,7 +32,7 @@ pub trait Kind: Sized {
     /// Whether these nodes, and no other, have entered a barrier.
     fn has_arrived(&self, nodes: u64) -> bool;
 
-    /// Panics unless nobody has entered and nothing is taken.
+    /// Panics unless no node has entered and nothing is taken.
     fn must_rest(&self);
 }
 

@@ -136,7 +136,7 @@ pub fn needs(there: bool, what: &str) -> bool {
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
         assert!(std::env::var_os(NO_SKIPS).is_none(), "{test} needs {what}");
-        // Nobody reads it when standard error is closed.
+        // No process reads it when standard error is closed.
         let _ = writeln!(std::io::stderr().lock(), "skipped: {test} needs {what}");
     }
     there

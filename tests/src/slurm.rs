@@ -24,7 +24,7 @@ use crate::setting::needs;
 /// Processors that each node claims to have.
 const CPUS: u32 = 8;
 
-/// How long a daemon may live if nobody ends it.
+/// How long a daemon may live if no process ends it.
 const LIFE: &str = "300";
 
 /// A little cluster under Slurm.
@@ -203,9 +203,9 @@ impl Drop for Slurm {
     }
 }
 
-/// Ports that nobody listens on now, and no other cluster of this process gets.
+/// Ports that no process listens on now, and no other cluster of this process gets.
 ///
-/// They lie below those that Linux gives to whoever connects (`net.ipv4.ip_local_port_range`, from 32768 on),
+/// They lie below those that Linux gives to programs that connect (`net.ipv4.ip_local_port_range`, from 32768 on),
 /// of which one may be taken between our look and the daemon's.
 fn free_ports<const N: usize>() -> [u16; N] {
     const FIRST: u32 = 10_000;

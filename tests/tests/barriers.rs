@@ -1,4 +1,4 @@
-//! `MPI_Barrier` by every component that can make one: nobody leaves before all have entered, and the FPGA model counts what the program made.
+//! `MPI_Barrier` by every component that can make one: no rank leaves before all have entered, and the FPGA model counts what the program made.
 
 use std::fs;
 

@@ -188,7 +188,7 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
     let job = leaves("fork").start();
     let victim = job.ready(2 * RANKS as usize)[0];
     ends_soon(job, |job| {
-        // The first one to be ready may be a child, which nobody needs to miss; then Ctrl-C ends the job.
+        // The first one to be ready may be a child, which need not be missed; then Ctrl-C ends the job.
         send(victim, Signal::KILL);
         job.signal(Signal::INT);
     });

@@ -1,4 +1,4 @@
-//! Files when the system refuses, and what is told of them: `mpirun --io-report`, lanes of `--trace`, errors that nobody looked at.
+//! Files when the system refuses, and what is told of them: `mpirun --io-report`, lanes of `--trace`, errors that the program has not looked at.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;

@@ -1,6 +1,6 @@
 //! The hardware barrier on other MPI libraries, under their own launchers: as a component of Debian's Open MPI, and preloaded.
 //!
-//! The board is that of `hwbarr serve`, which is asked afterwards how often it has released; the program checks that nobody
+//! The board is that of `hwbarr serve`, which is asked afterwards how often it has released; the program checks that no rank
 //! leaves a barrier before all have entered it.
 
 use sim::served::{Address, Onlooker};

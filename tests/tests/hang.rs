@@ -1,4 +1,4 @@
-//! Jobs that hang are explained: who waits for whom, and who is to blame.
+//! Jobs that hang are explained: which rank waits for which, and which is to blame.
 
 use rustix::process::Signal;
 use std::ffi::OsStr;

@@ -172,7 +172,7 @@ fn two_networks_of_different_speed_share_a_message_as_they_can() {
     let carried = [0, 1].map(|network| hosts.sent(0, network) - before[network as usize]);
     assert!(carried[0] + carried[1] > 64 << 20, "{carried:?}");
     // How much the slower one takes is decided by its queue and by TCP's answer to what that drops: 1.8 to 73 times less was seen, and no connection without data sends 128 KiB.
-    // Halves, which is what links get whose speed nobody heeds, would be as much.
+    // Halves, which is what links get whose speed is not heeded, would be as much.
     assert!(
         4 * carried[0] > 5 * carried[1] && carried[1] > 128 << 10,
         "a network of four times the speed carried {} bytes and the other {}",

@@ -1,4 +1,4 @@
-//! One binary, two libraries, two launchers: everybody starts everybody.
+//! One binary, two libraries, two launchers: every launcher starts ranks on every library.
 
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
@@ -114,7 +114,7 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     said
 }
 
-/// Rank, size and memory come with the process: whoever looks for a neighbour looks there.
+/// Rank, size and memory come with the process: a rank that looks for a neighbour looks there.
 #[test]
 fn ranks_of_one_host_say_hello_and_good_bye_to_the_launcher_and_nothing_else() {
     for program in ["ring", "operators", "communicators"] {
@@ -160,7 +160,7 @@ fn two_processors() -> Option<[usize; 2]> {
     Some([all.next()?, all.next()?])
 }
 
-/// Each sees one core, and whom else the launcher has put there only from the others' cards.
+/// Each sees one core, and which others the launcher has put there only from the others' cards.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() {
     let Some([one, other]) = two_processors() else {
@@ -180,7 +180,7 @@ fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() 
     let alone = "1 of 2 bound ranks on 1 usable cores: a rank that waits looks 200 times, then for";
     let told = bound(2, 1);
     assert!(told.starts_with(alone), "{told}");
-    // Both on one core, whoever else has cores of its own.
+    // Both on one core, whichever others have cores of their own.
     let crowded = "ranks on 1 usable cores: a rank that waits gives its core away after each of";
     for ranks in [2, 4] {
         let told = bound(ranks, 2);

@@ -50,7 +50,7 @@ fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     machines.pass_fifty_barriers();
 }
 
-/// A parallel port cannot tell who has entered; the members ask each other.
+/// A parallel port cannot tell which nodes have entered; the members ask each other.
 #[test]
 fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     for late in ["0", "2"] {

@@ -1,4 +1,4 @@
-//! A run whose outcome depends on who is faster is recorded once and repeated as often as one likes.
+//! A run whose outcome depends on which rank is faster is recorded once and repeated as often as one likes.
 
 use std::path::Path;
 use tests::hosts::Hosts;

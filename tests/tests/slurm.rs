@@ -41,7 +41,7 @@ fn plain_srun_is_told_in_one_sentence_what_is_missing() {
         outcome.stderr
     );
     assert!(!outcome.stdout.contains("Hello"), "{}", outcome.stdout);
-    // One process needs nobody.
+    // One process needs no other.
     slurm.srun(&compile("hello"), &[]).holds();
 }
 

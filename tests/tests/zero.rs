@@ -29,7 +29,7 @@ struct Surrounding {
     proof: &'static str,
     /// Words before `mpirun`.
     then: Vec<String>,
-    /// The name for who lacks it.
+    /// The name for a machine that lacks it.
     lacks: &'static str,
 }
 
@@ -37,7 +37,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A place for files that everybody can read, with a launcher, a library and the programs.
+/// A place for files that every user can read, with a launcher, a library and the programs.
 struct Copy {
     folder: TempDir,
 }
@@ -188,7 +188,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // The kernel lets nobody look into such a process, its own user included.
+    // The kernel lets no process look into such a process, its own user included.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");

@@ -236,7 +236,7 @@ fn measure(
     if rows.defaults {
         command.args(["--settings", "default"]);
     }
-    // Without peers the library is compared with nobody, by the same way of measuring.
+    // Without peers the library is compared with none, by the same way of measuring.
     for peer in peers {
         command.arg("--vs").arg(peer);
     }

@@ -81,7 +81,7 @@ pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
             .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
             .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
             .args(["-o", "Acquire::Languages=none"])
-            // The folder belongs to whoever builds, so apt's own user could not write there.
+            // The folder belongs to the user who builds, so apt's own user could not write there.
             .args(["-o", "APT::Sandbox::User=root"])
             .current_dir(&folder);
         command

@@ -256,7 +256,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: &[],
         ..usual.clone()
     };
-    // A variant must not overwrite the usual library in cargo's folder while somebody copies it.
+    // A variant must not overwrite the usual library in cargo's folder while a user copies it.
     let bare = Build {
         packages: LIBRARY_PACKAGES,
         programs: &[],

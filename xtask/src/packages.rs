@@ -124,7 +124,7 @@ const AUTOTOOLS: &[(Sign, &str, &str)] = &[
 /// Something is missing and we could not or may not install it.
 #[derive(Debug)]
 pub enum PackagesError {
-    /// We are not root, so somebody else has to install them.
+    /// We are not root, so another user has to install them.
     NotRoot {
         /// What they have to type, whole.
         command: String,

@@ -50,7 +50,7 @@ impl Steps {
 
 /// One line on standard error, where progress belongs.
 pub fn say(line: &str) {
-    // Nobody reads it when standard error is closed.
+    // No process reads it when standard error is closed.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 

@@ -1,4 +1,4 @@
-//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over everybody and over neighbours.
+//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over all members and over neighbours.
 //!
 //! The library below may read the arrays of a nonblocking or persistent operation until it is complete, so converted ones are
 //! kept by the request.

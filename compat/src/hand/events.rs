@@ -21,7 +21,7 @@ fn listener(function: usize, data: *mut c_void) -> *mut c_void {
     Box::into_raw(Box::new(Listener { function, data })).cast()
 }
 
-/// Of a call that failed, nobody keeps the listener.
+/// Of a call that failed, no code keeps the listener.
 unsafe fn unless_taken(code: c_int, listener: *mut c_void) {
     if code != 0 {
         // SAFETY: made by `listener`, and not taken.

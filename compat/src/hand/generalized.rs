@@ -83,7 +83,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
             },
         );
         if code != 0 {
-            // SAFETY: no request was made, so nobody else knows of it.
+            // SAFETY: no request was made, so no other code knows of it.
             drop(Box::from_raw(functions));
         }
         if !request.is_null() {
@@ -178,7 +178,7 @@ macro_rules! register {
                     known.cast(),
                 );
                 if code != 0 {
-                    // SAFETY: it was not registered, so nobody else knows of it.
+                    // SAFETY: it was not registered, so no other code knows of it.
                     drop(Box::from_raw(known));
                 }
                 code_out::<F>(code)

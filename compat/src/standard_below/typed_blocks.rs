@@ -1,4 +1,4 @@
-//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over everybody and over neighbours.
+//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over all members and over neighbours.
 //!
 //! How long the arrays are is known from the communicator alone. The library below reads the arrays before it returns, also in
 //! nonblocking and persistent forms, so that converted ones need not outlive the call.

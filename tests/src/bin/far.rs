@@ -2,7 +2,7 @@
 //!
 //! `far serve ADDRESS` waits for callers; `far call ADDRESS COMMAND` has a shell there run the command,
 //! with its standard input and output joined to ours. What is run there belongs to the server, not to the caller,
-//! and neither notices when the cable between them is pulled: that is for whoever talks through it to find out.
+//! and neither notices when the cable between them is pulled: that is for the programs that talk through it to find out.
 //! The caller's mark of the test goes along, so that its processes can be looked for afterwards.
 
 use std::env;
@@ -98,7 +98,7 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     pump(&mut there, &mut output)
 }
 
-/// Moves bytes by hand: `io::copy` splices, and while it waits for the network the kernel lets nobody close the pipe.
+/// Moves bytes by hand: `io::copy` splices, and while it waits for the network the kernel lets no thread close the pipe.
 fn pump(from: &mut impl io::Read, to: &mut impl io::Write) -> io::Result<()> {
     let mut bytes = [0; 16 * 1024];
     loop {

@@ -2,7 +2,7 @@
 //!
 //! `tests/mpi4py/record.py` writes the records, one file for each rank, each line before anything else happens.
 //! A test has passed if it has on every rank, and has failed if it has on one.
-//! Of a job that hung or died, the first test that did not end on every rank is to blame: whoever is further waits for those who are not.
+//! Of a job that hung or died, the first test that did not end on every rank is to blame: a rank that is further waits for those that are not.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -61,7 +61,7 @@ unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
         .get(id)
         .is_some_and(|said| !said.swap(true, Ordering::Relaxed))
     {
-        // Nobody reads it when standard error is closed.
+        // No process reads it when standard error is closed.
         let _ = writeln!(std::io::stderr(), "portcullis: {name}: {what}");
     }
     let code = class_below::<F>(class);

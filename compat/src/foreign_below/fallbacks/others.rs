@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 /// `MPI_ERR_ARG` of the standard.
 const ARGUMENT: c_int = 13;
 
-/// A code that the program added; the library goes on to know it, which nobody can tell but by the codes that come next.
+/// A code that the program added; the library goes on to know it, which shows only in the codes that come next.
 fn added<F: Foreign>(code: c_int) -> c_int {
     match F::word_out(Word::Error, code) > LAST_CODE {
         true => 0,
