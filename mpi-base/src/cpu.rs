@@ -17,7 +17,7 @@ pub struct Cores {
     pub usable: usize,
     /// Cores in the affinity mask, if it could be read.
     pub affinity: Option<usize>,
-    /// How many local ranks may run on them, if the launcher said so.
+    /// How many local ranks may run on them, if that is known.
     pub sharers: Option<usize>,
 }
 

@@ -27,7 +27,7 @@ impl Sink for Arrivals {
 struct Rank {
     node: Node,
     btl: Box<dyn Btl + Send>,
-    /// Whom to tell in each round.
+    /// The ranks to tell in each round.
     partners: Vec<Endpoint>,
     arrivals: Arrivals,
     waiter: Waiter,
@@ -132,7 +132,7 @@ fn main() {
                     );
                 }
                 rank.barrier();
-                // Nobody leaves while others may still send to it.
+                // No rank leaves while others may still send to it.
                 rank.barrier();
             });
         }

@@ -29,7 +29,7 @@ struct Surrounding {
     proof: &'static str,
     /// Words before `mpirun`.
     then: Vec<String>,
-    /// The name for a machine that lacks it.
+    /// What a machine without it lacks.
     lacks: &'static str,
 }
 

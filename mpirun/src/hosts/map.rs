@@ -24,7 +24,7 @@ pub struct Wish {
     pub procs: Option<usize>,
     /// The hosts it may use, as indexes.
     pub hosts: Vec<usize>,
-    /// Where each rank is to be, if the user said it.
+    /// Where each rank is to be, if that is given.
     pub fixed: Option<Vec<usize>>,
 }
 
@@ -111,7 +111,7 @@ fn place_one(
         Policy::PerNode(per_node) => per_node * mine.len(),
         _ => slots.max(1),
     });
-    // A number that the user did not give is no limit, and on one machine the scheduler shares the cores out well enough.
+    // A number that was not given is no limit, and on one machine the scheduler shares the cores out well enough.
     let counted = hosts.len() > 1 && mine.iter().all(|&host| hosts[host].counted);
     let limited = limits.strict || (counted && !limits.oversubscribe);
     if let Policy::PerNode(per_node) = policy {

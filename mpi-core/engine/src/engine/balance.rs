@@ -86,7 +86,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // The user has bound this process meanwhile.
+                // Another process has bound this one meanwhile.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }

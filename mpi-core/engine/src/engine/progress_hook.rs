@@ -12,7 +12,7 @@ use std::rc::Weak;
 /// Why a component is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// Some request of this process has completed, perhaps the one of a message of his.
+    /// Some request of this process has completed, perhaps the one of a message of its own.
     Completion,
     /// Some time has passed.
     Time,

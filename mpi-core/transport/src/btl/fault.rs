@@ -125,7 +125,7 @@ struct Faulty {
     luck: Luck,
     /// Bytes that were sent.
     sent: Cell<u64>,
-    /// Nothing more is taken until the receiver looks.
+    /// Nothing more is taken until this process progresses.
     refusing: Cell<bool>,
 }
 

@@ -346,7 +346,7 @@ fn print_table(options: &Options, rows: &[Comparison]) {
     }
 }
 
-/// One line on the terminal, overwritten by the next; nothing where no terminal is.
+/// One line on the terminal, overwritten by the next; nothing where there is no terminal.
 pub fn progress(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {

@@ -1,4 +1,4 @@
-//! An outpost and the hosts behind it: frames pass through unread, and a lost one is told of above.
+//! An outpost and the hosts behind it: frames pass through unread, and lost hosts are told of above.
 
 use super::super::link::{self, Heard, Limits};
 use super::super::wire::{self, Branch, FromDaemon};
