@@ -22,7 +22,7 @@ thread_local! {
 }
 
 /// No job of a test takes so long, however busy the machine: one that does hangs, which is a failure and not a reason to wait.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What a rank panics with that only stops because another one has.
 const STOPPED: &str = "another rank of this job has panicked";
