@@ -109,6 +109,50 @@ fn every_module_has_a_head_that_says_what_it_is() {
     );
 }
 
+/// The texts between a start and an end in a line's words, such as what stands in backticks.
+fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(start)
+        .skip(1)
+        .filter_map(move |rest| rest.split(end).next())
+}
+
+#[test]
+fn links_and_file_names_in_documents_lead_somewhere() {
+    let known: Vec<PathBuf> = ["rs", "c", "f90", "vhd", "md", "toml", "txt"]
+        .into_iter()
+        .flat_map(files)
+        .collect();
+    let is_file = |name: &str| known.iter().any(|path| path.ends_with(name));
+    let mut astray = Vec::new();
+    for path in files("md") {
+        let text = read(&path);
+        let folder = path.parent().expect("a file lies in a folder");
+        for link in between(&text, "](", ")") {
+            let target = link.split('#').next().unwrap_or_default();
+            let outside = target.is_empty() || target.contains("://") || target.contains(' ');
+            if !outside && !folder.join(target).exists() {
+                astray.push(format!("{}: {link}", name(&path)));
+            }
+        }
+        // What stands in a fence is a program's text.
+        let prose = text.split("```").step_by(2);
+        for word in prose.flat_map(|part| between(part, "`", "`")) {
+            let is_path = word.contains('/')
+                && [".rs", ".c", ".f90", ".vhd"]
+                    .iter()
+                    .any(|end| word.ends_with(end))
+                && word
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+            // A path from the machine's root is a user's.
+            if is_path && !word.starts_with('/') && !word.starts_with('.') && !is_file(word) {
+                astray.push(format!("{}: `{word}`", name(&path)));
+            }
+        }
+    }
+    assert!(astray.is_empty(), "{}", astray.join("\n"));
+}
+
 #[test]
 fn decisions_are_short() {
     const LINES: usize = 25;

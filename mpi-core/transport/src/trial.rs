@@ -2,7 +2,7 @@
 //!
 //! Each way is tried a few times, then the better one is taken, and the other one tried again once in a while,
 //! since processes move, and programs change what they do.
-//! What a sample is, and what for it is taken, is the business of the caller: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/shm/protocol_choice.rs`,
+//! What a sample is, and what for it is taken, is the business of the caller: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/src/shm/protocol_choice.rs`,
 //! of rings `btl/sm/span.rs`.
 
 use std::time::Instant;
