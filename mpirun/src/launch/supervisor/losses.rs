@@ -216,7 +216,7 @@ mod tests {
             let words = format!("mpirun {line}");
             match request(words.split(' ').map(Into::into)).unwrap() {
                 Request::Job(plan) => plan,
-                Request::Daemon => panic!("{line} makes an agent"),
+                Request::Daemon | Request::Adoption { .. } => panic!("{line} makes an agent"),
             }
         };
         let first = plan("--with-ft ulfm -host a:2,b:2,c:2 -n 6 prog");
