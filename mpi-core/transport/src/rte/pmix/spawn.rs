@@ -8,98 +8,127 @@
 use super::abi::{self, App, Info, Status};
 use super::library::{Library, succeeded};
 use crate::rte::{RteError, SpawnRequest, SpawnedApp};
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 
 /// The variable in which a child finds what its parent has left under a key.
 pub(super) fn left(key: &str) -> String {
     format!("PORTCULLIS_LEFT_{key}")
 }
 
-/// Strings as C programs have them: an array of pointers that ends with a null pointer.
-struct Strings {
-    _held: Vec<CString>,
-    pointers: Vec<*mut c_char>,
-}
-
-impl Strings {
-    fn new(all: Vec<String>) -> Result<Strings, RteError> {
-        let held: Vec<CString> = all.into_iter().map(c_string).collect::<Result<_, _>>()?;
-        let pointers = held.iter().map(|text| text.as_ptr().cast_mut());
-        Ok(Strings {
-            pointers: pointers.chain([std::ptr::null_mut()]).collect(),
-            _held: held,
-        })
-    }
-}
-
-fn c_string(text: String) -> Result<CString, RteError> {
+fn c_string(text: &str) -> Result<CString, RteError> {
     CString::new(text).map_err(|error| RteError::NotStarted {
         why: format!("{error}, which no program can be given"),
     })
 }
 
-/// A program with everything that its C structure points to.
-struct Held {
-    cmd: CString,
-    argv: Strings,
-    env: Strings,
-    cwd: Option<CString>,
-    _hosts: Option<CString>,
-    info: Vec<Info>,
-    maxprocs: i32,
+/// A text of malloc's.
+fn duplicate(text: &CStr) -> *mut c_char {
+    // SAFETY: it only reads the text; a null pointer says that there is no memory, and ends an array early.
+    unsafe { libc::strdup(text.as_ptr()) }
 }
 
-impl Held {
-    fn of(app: &SpawnedApp, left_for_all: &[(String, String)]) -> Result<Held, RteError> {
-        let info = |key: &str| app.info.iter().find(|(known, _)| known == key);
-        let value = |key: &str| info(key).map(|(_, value)| value.clone());
-        let cwd = value("wdir").map(c_string).transpose()?;
-        let hosts = value("host").or_else(|| value("hosts"));
-        let hosts = hosts.map(c_string).transpose()?;
-        let argv = std::iter::once(&app.program).chain(&app.args).cloned();
-        let lines = app.info.iter().filter(|(key, _)| key == "env");
-        let lines = lines.map(|(_, line)| line.clone());
-        let legacies = left_for_all.iter();
-        let legacies = legacies.map(|(key, value)| format!("{}={value}", left(key)));
-        Ok(Held {
-            cmd: c_string(app.program.clone())?,
-            argv: Strings::new(argv.collect())?,
-            env: Strings::new(lines.chain(legacies).collect())?,
-            info: hosts
-                .iter()
-                .map(|hosts| abi::text_info("pmix.host", hosts))
-                .collect(),
-            cwd,
-            _hosts: hosts,
-            maxprocs: i32::try_from(app.procs).unwrap_or(i32::MAX),
-        })
-    }
-
-    /// As C has it; it lives as long as `self`.
-    fn app(&mut self) -> App {
-        App {
-            cmd: self.cmd.as_ptr().cast_mut(),
-            argv: self.argv.pointers.as_mut_ptr(),
-            env: self.env.pointers.as_mut_ptr(),
-            cwd: self
-                .cwd
-                .as_ref()
-                .map_or(std::ptr::null_mut(), |cwd| cwd.as_ptr().cast_mut()),
-            maxprocs: self.maxprocs,
-            info: self.info.as_mut_ptr(),
-            ninfo: self.info.len(),
+/// An array of malloc's with texts of malloc's that ends with a null pointer, or no array where there is no memory.
+fn array(all: &[CString]) -> *mut *mut c_char {
+    // SAFETY: room for that many pointers, all of them null.
+    let start = unsafe { libc::calloc(all.len() + 1, size_of::<*mut c_char>()) };
+    let start: *mut *mut c_char = start.cast();
+    if !start.is_null() {
+        for (at, text) in all.iter().enumerate() {
+            // SAFETY: inside the array, whose last element stays null.
+            unsafe { *start.add(at) = duplicate(text) };
         }
     }
+    start
 }
 
-/// What is asked of the launcher, ready to be handed to the library.
-pub(super) struct Request(Vec<Held>);
+/// # Safety
+/// Null, or an array as [`array`] makes it, which is not used any more.
+unsafe fn free_array(start: *mut *mut c_char) {
+    if start.is_null() {
+        return;
+    }
+    let mut at = start;
+    // SAFETY: up to the null pointer at its end, each element is a text of malloc's; then nothing points to the array.
+    unsafe {
+        while !(*at).is_null() {
+            libc::free((*at).cast());
+            at = at.add(1);
+        }
+        libc::free(start.cast());
+    }
+}
+
+/// The programs as C structures. All that they point to is malloc's, because the library adds to the environments and moves them.
+pub(super) struct Request(Vec<App>);
 
 impl Request {
     pub fn of(request: &SpawnRequest) -> Result<Request, RteError> {
-        let apps = request.apps.iter();
-        let apps = apps.map(|app| Held::of(app, &request.left));
-        apps.collect::<Result<_, _>>().map(Request)
+        let mut all = Request(Vec::new());
+        for app in &request.apps {
+            all.add(app, &request.left)?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, app: &SpawnedApp, legacies: &[(String, String)]) -> Result<(), RteError> {
+        let info = |key: &str| app.info.iter().find(|(known, _)| known == key);
+        let value = |key: &str| info(key).map(|(_, value)| c_string(value)).transpose();
+        let cwd = value("wdir")?;
+        let hosts = match value("host")? {
+            Some(hosts) => Some(hosts),
+            None => value("hosts")?,
+        };
+        let program = c_string(&app.program)?;
+        let args = app.args.iter().map(|arg| c_string(arg));
+        let argv: Vec<CString> = std::iter::once(Ok(program.clone()))
+            .chain(args)
+            .collect::<Result<_, _>>()?;
+        let lines = app.info.iter().filter(|(key, _)| key == "env");
+        let lines = lines.map(|(_, line)| c_string(line));
+        let legacies = legacies.iter();
+        let legacies = legacies.map(|(key, value)| c_string(&format!("{}={value}", left(key))));
+        let env: Vec<CString> = lines.chain(legacies).collect::<Result<_, _>>()?;
+        let mut new = App {
+            cmd: duplicate(&program),
+            argv: array(&argv),
+            env: array(&env),
+            cwd: cwd.map_or(std::ptr::null_mut(), |cwd| duplicate(&cwd)),
+            maxprocs: i32::try_from(app.procs).unwrap_or(i32::MAX),
+            info: std::ptr::null_mut(),
+            ninfo: 0,
+        };
+        if let Some(hosts) = hosts {
+            // SAFETY: room for one structure, which is written before anything reads it.
+            unsafe {
+                let place: *mut Info = libc::calloc(1, size_of::<Info>()).cast();
+                if !place.is_null() {
+                    let mut info = abi::text_info("pmix.host", &hosts);
+                    info.value.data.text = duplicate(&hosts);
+                    place.write(info);
+                    (new.info, new.ninfo) = (place, 1);
+                }
+            }
+        }
+        self.0.push(new);
+        Ok(())
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        for app in &self.0 {
+            // SAFETY: made by this module, or put in the place of that by the library, which has it no more; freed once.
+            unsafe {
+                libc::free(app.cmd.cast());
+                free_array(app.argv);
+                free_array(app.env);
+                libc::free(app.cwd.cast());
+                if let Some(info) = app.info.as_ref() {
+                    libc::free(info.value.data.text.cast());
+                }
+                libc::free(app.info.cast());
+            }
+        }
     }
 }
 
@@ -107,15 +136,15 @@ impl Library {
     /// Starts a job, all of it or nothing; its namespace. `None` if the library is too old to do that.
     pub(super) fn spawn(&self, mut request: Request) -> Option<Result<String, Status>> {
         let spawn = self.spawn?;
-        let apps: Vec<App> = request.0.iter_mut().map(Held::app).collect();
+        let apps = &mut request.0;
         let mut namespace = [0; abi::NAMESPACE_ROOM];
-        // SAFETY: the programs and what they point to live until the call has returned, which only reads them;
+        // SAFETY: the programs and what they point to are malloc's, as the library wants it, and live until the call has returned;
         // the namespace has the room that the interface says, and is written to before the call returns.
         let status = unsafe {
             spawn(
                 std::ptr::null(),
                 0,
-                apps.as_ptr(),
+                apps.as_mut_ptr(),
                 apps.len(),
                 namespace.as_mut_ptr(),
             )

@@ -197,12 +197,12 @@ impl Meeting {
                         socket,
                     });
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if Instant::now() < until {
-                        self.guests.push((socket, until));
-                    }
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until =>
+                {
+                    self.guests.push((socket, until));
                 }
-                // A stranger.
+                // A stranger, or one that has been silent for too long.
                 _ => {}
             }
         }
