@@ -96,7 +96,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Dependencies)?;
     }
     steps.step("running the tests of the workspace", || {
-        cargo(&["test", "--workspace"], &[])
+        cargo(&["test", "--workspace", "--no-fail-fast"], &[])
     })?;
     if !options.offline {
         steps
