@@ -34,6 +34,7 @@ pub mod param;
 #[cfg(not(loom))]
 pub mod privilege;
 pub mod proc;
+#[cfg(not(loom))]
 pub mod race_detectors;
 pub mod ranges;
 pub mod ring;
