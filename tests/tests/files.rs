@@ -264,3 +264,36 @@ fn an_error_of_a_file_that_nobody_looks_at_is_told_at_the_end() {
         .ranks(2);
     assert_eq!(looked_at.holds().stderr, "");
 }
+
+#[test]
+fn what_does_nothing_in_a_file_of_hints_is_told_once() {
+    let folder = folder();
+    let hints = folder.path().join("hints");
+    let told = |setting: &str| {
+        let job = Job::of("file_hints").ranks(RANKS);
+        let job = job.with(["--mca", "io_base_hints", setting]);
+        let said = job.holds().stderr;
+        let lines = said.lines().filter(|line| line.contains("file of hints"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let name = hints.display().to_string();
+    std::fs::write(&hints, "striping_unit 65536\n").expect("written");
+    assert_eq!(told(&name), Vec::<String>::new());
+    std::fs::write(&hints, "cb_bufer_size 8388608\n").expect("written");
+    let lines = told(&name);
+    let [line] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    for part in ["rank 0", &*name, "line 1", "cb_buffer_size"] {
+        assert!(line.contains(part), "{part:?} is missing in: {line}");
+    }
+    let missing = format!("{name}.missing");
+    let lines = told(&missing);
+    let [line] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    assert!(
+        line.contains(&missing) && line.contains("cannot be read"),
+        "{line}"
+    );
+}

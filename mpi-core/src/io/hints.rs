@@ -8,7 +8,6 @@
 
 use mpi_base::param::{Level, Param};
 use std::fmt;
-use std::path::Path;
 
 /// A file of hints.
 pub static HINTS: Param<String> = Param::new(
@@ -103,6 +102,20 @@ impl Default for Tuning {
     }
 }
 
+/// The names that act, if their values can be read.
+pub const ACTING: [&str; 10] = [
+    "access_style",
+    "cb_buffer_size",
+    "cb_nodes",
+    "collective_buffering",
+    "ind_rd_buffer_size",
+    "ind_wr_buffer_size",
+    "romio_cb_read",
+    "romio_cb_write",
+    "romio_ds_read",
+    "romio_ds_write",
+];
+
 /// Words of a [`Tuning`] on its way to other members.
 const WORDS: usize = 9;
 
@@ -146,19 +159,6 @@ impl Tuning {
                 known
             }
             _ => false,
-        }
-    }
-
-    /// Takes the lines of a file of hints: a name and a value each; `#` begins a comment.
-    pub fn read_file(&mut self, path: &Path) {
-        // A file that is not there has no hints.
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        for line in text.lines() {
-            let line = line.split('#').next().unwrap_or_default();
-            let mut words = line.split_whitespace();
-            if let (Some(key), Some(value)) = (words.next(), words.next()) {
-                self.set(key, value);
-            }
         }
     }
 
@@ -319,18 +319,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_hints_has_a_name_and_a_value_on_each_line() {
-        let path = std::env::temp_dir().join(format!("hints.{}", std::process::id()));
-        std::fs::write(
-            &path,
-            "# mine\ncb_nodes 5\n\nromio_ds_write disable # why\nodd\n",
-        )
-        .expect("written");
+    fn every_name_that_is_echoed_acts() {
         let mut tuning = Tuning::default();
-        tuning.read_file(&path);
-        std::fs::remove_file(&path).expect("removed");
-        assert_eq!((tuning.cb_nodes, tuning.ds_write), (5, Switch::Disable));
-        tuning.read_file(Path::new("/no/such/file"));
-        assert_eq!(tuning.cb_nodes, 5);
+        tuning.set("access_style", "random");
+        let echo = tuning.echo(1);
+        assert_eq!(echo.len(), ACTING.len());
+        for (key, value) in echo {
+            assert!(ACTING.contains(&key), "{key}");
+            assert!(tuning.set(key, &value), "{key} {value}");
+        }
     }
 }

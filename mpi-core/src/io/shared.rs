@@ -1,12 +1,15 @@
 //! The shared file pointer (MPI 5.0, section 14.4.4): a word of rank 0 in a window, which all members reach by atomic operations.
 //!
 //! It counts etypes. Nothing is made in the file system for it.
+//!
+//! One epoch lasts from opening to closing the file, of all members and without any lock: each access is one atomic operation of its own,
+//! so there is nothing that a lock would keep apart, and a rank that loses its core while it holds one would have all others wait.
 
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::op::{Op, Predefined};
-use crate::osc::{Assert, Flavor, Hints, LockMode, Spec, There, Win};
+use crate::osc::{Assert, Flavor, Hints, Spec, There, Win};
 
 pub struct SharedPointer(Win);
 
@@ -28,12 +31,16 @@ impl SharedPointer {
         }
         // Nobody adds before it is there.
         comm.engine().block_on(comm.fence())?;
+        win.lock_all(Assert {
+            nocheck: true,
+            ..Assert::default()
+        })?;
         Ok(SharedPointer(win))
     }
 
     fn apply(&self, operand: i64, op: Predefined) -> Result<i64, Error> {
         let (mut before, int) = (0i64, Datatype::from(Named::INT64));
-        // SAFETY: both are locals that outlive the access, which ends with the unlock.
+        // SAFETY: both are locals that outlive the access, which ends with the flush.
         let (from, mut to) = unsafe {
             (
                 SendBuf::new(std::ptr::from_ref(&operand).cast(), 1, int.clone()),
@@ -46,9 +53,9 @@ impl SharedPointer {
             count: 1,
             datatype: &int,
         };
-        self.0.lock(LockMode::Shared, 0, Assert::default())?;
         let done = self.0.fetch_and_op(&from, &mut to, there, &Op::from(op));
-        self.0.unlock(0)?;
+        // Also where it failed: nothing of it may come when the locals are gone.
+        self.0.flush(0)?;
         done?;
         Ok(before)
     }
@@ -68,6 +75,7 @@ impl SharedPointer {
 
     /// Ends it; every member calls.
     pub fn free(&self) -> Result<(), Error> {
-        self.0.free()
+        let ended = self.0.unlock_all();
+        self.0.free().and(ended)
     }
 }

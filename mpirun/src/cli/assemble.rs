@@ -3,7 +3,7 @@
 use super::options::{AppOptions, Options, Section};
 use super::params::GRACE;
 use super::placement::{placement, rank_by_node, rankfile};
-use super::values::{absolute, far, io, survival, time, timeout};
+use super::values::{absolute, far, io, output, survival, time, timeout};
 use super::witness::witness;
 use super::{CliError, soft};
 use crate::foreign::{COMPAT, on};
@@ -173,11 +173,11 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         io: io(options)?,
         timeout: timeout(options)?,
         hang_after: time("--hang-after", options.hang_after.as_deref())?,
-        trace: options.trace.as_deref().map(absolute),
-        io_report: options.io_report.as_deref().map(|file| match file {
-            _ if file.as_os_str() == "-" => file.to_owned(),
-            _ => absolute(file),
-        }),
+        trace: output("--trace", options.trace.as_deref())?,
+        io_report: match options.io_report.as_deref() {
+            Some(file) if file.as_os_str() == "-" => Some(file.to_owned()),
+            file => output("--io-report", file)?,
+        },
         hang_report: options.hang_report.as_deref().map(absolute),
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,

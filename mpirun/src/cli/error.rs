@@ -8,6 +8,7 @@ use crate::hosts::map::MapError;
 use crate::hosts::rankfile::RankfileError;
 use crate::recording::RecordingError;
 use std::fmt;
+use std::path::PathBuf;
 
 /// Why a command line does not lead to a job.
 #[derive(Debug)]
@@ -41,6 +42,13 @@ pub enum CliError {
         value: String,
         /// What would be right, as the object of "it takes".
         wanted: &'static str,
+    },
+    /// A file that would be written at the end lies in a folder that does not exist.
+    NoFolder {
+        /// With its dashes.
+        option: &'static str,
+        /// The file.
+        file: PathBuf,
     },
     /// A parameter, from the command line, the environment or a file, has no usable value.
     Parameter(mpi_base::param::ParamError),
@@ -93,6 +101,11 @@ impl fmt::Display for CliError {
             } => write!(
                 f,
                 "{option} \"{value}\" is not understood; it takes {wanted}"
+            ),
+            CliError::NoFolder { option, file } => write!(
+                f,
+                "{option} {}: its folder does not exist, so nothing could be written there at the end of the job",
+                file.display()
             ),
             CliError::Parameter(error) => error.fmt(f),
             CliError::Hosts(error) => error.fmt(f),

@@ -250,6 +250,27 @@ fn input_and_output_go_where_they_are_told() {
 }
 
 #[test]
+fn a_report_that_could_not_be_written_is_refused_before_the_job() {
+    for (line, begins) in [
+        (
+            "--io-report=/no/such/x.json prog",
+            "--io-report /no/such/x.json: ",
+        ),
+        ("--trace /no/such/x.json prog", "--trace /no/such/x.json: "),
+    ] {
+        let said = parsed(line).unwrap_err().to_string();
+        assert!(said.starts_with(begins), "{said}");
+    }
+    for line in [
+        "--io-report prog",
+        "--io-report=x.json prog",
+        "--trace x.json prog",
+    ] {
+        assert!(parsed(line).is_ok(), "{line}");
+    }
+}
+
+#[test]
 fn the_first_help_fits_a_screen_and_topics_tell_the_rest() {
     let answer = |line: &str| match parsed(line) {
         Err(CliError::Answer(text)) => text,

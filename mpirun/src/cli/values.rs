@@ -93,6 +93,17 @@ pub fn time(option: &'static str, value: Option<&str>) -> Result<Option<Duration
     }
 }
 
+/// A file that is written when the job has ended. Whether its folder is there is asked now: a job that has run for hours is no time to find out.
+pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    let Some(file) = file.map(absolute) else {
+        return Ok(None);
+    };
+    match file.parent().is_none_or(Path::is_dir) {
+        true => Ok(Some(file)),
+        false => Err(CliError::NoFolder { option, file }),
+    }
+}
+
 /// Seen from where the user is, also when the agent is elsewhere.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())

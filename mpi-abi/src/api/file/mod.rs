@@ -3,6 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | [`open`] | opening, closing, deleting, sizes, hints |
+//! | `hint_file` | the file of hints |
 //! | [`view`] | views and pointers |
 //! | [`access`] | reading and writing by one process |
 //! | [`collective`] | reading and writing by all, at once or split |
@@ -13,6 +14,7 @@
 pub mod access;
 pub mod collective;
 pub mod datarep;
+mod hint_file;
 pub mod open;
 pub mod view;
 

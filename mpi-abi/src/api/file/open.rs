@@ -4,15 +4,14 @@
 
 use crate::abi::*;
 use crate::api::args::{out, read, string};
+use crate::api::file::hint_file;
 use crate::api::groups;
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
 use crate::object::file::{FileObject, register, remove};
 use crate::state;
-use mpi_core::io::hints::HINTS;
 use mpi_core::io::{self, Amode, File, Tuning};
 use std::ffi::{c_char, c_int};
-use std::path::Path;
 
 /// Longer names are none (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
@@ -26,22 +25,6 @@ fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
         tuning.set(key, value);
     }
     tuning
-}
-
-/// What a file of hints says, if there is one.
-fn from_file() -> Result<Tuning, Failure> {
-    let mut tuning = Tuning::default();
-    let engine = state::engine()?;
-    // A parameter that cannot be read was refused when the process began.
-    let named = engine.params().get(&HINTS).unwrap_or_default();
-    let named = match named.is_empty() {
-        true => std::env::var_os("ROMIO_HINTS").unwrap_or_default(),
-        false => named.into(),
-    };
-    if !named.is_empty() {
-        tuning.read_file(Path::new(&named));
-    }
-    Ok(tuning)
 }
 
 /// Takes the hints of a collective call; every member calls, whatever it gives.
@@ -122,7 +105,7 @@ pub unsafe fn MPI_File_open(
         &path,
         amode_of(amode)?,
         permissions.unwrap_or(PERMISSIONS),
-        tuned(from_file()?, &given),
+        tuned(hint_file::tuning(&comm.comm)?, &given),
     )?;
     let object = register(file)?;
     if let Some(permissions) = permissions {

@@ -120,8 +120,10 @@ impl Supervisor<'_> {
         if let Err(error) = written {
             let name = file.display();
             self.lose_output(&format!(
-                "the report of files cannot be written to {name}: {error}"
+                "the report of files cannot be written to {name}: {error}, so it is printed instead"
             ));
+            // Nobody reads it when standard error is closed.
+            let _ = std::io::stderr().write_all(report.table().as_bytes());
         }
     }
 

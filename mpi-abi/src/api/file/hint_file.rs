@@ -1,0 +1,176 @@
+//! The file of hints: what it says, and what of it says nothing.
+//!
+//! Promise: rank 0 of the members reads it, since its values are everybody's, and tells in a sentence for each line what in it does nothing
+//! because it is misspelt; each sentence once in a process, however many files are opened, and of files of one process only in the first.
+//!
+//! The standard has hints ignored in silence that an info object brings. A file was written by a user for this purpose,
+//! and a letter too few in it costs a day of measuring.
+//! Not told of are names that act in other libraries: one file serves several.
+
+use mpi_core::comm::Comm;
+use mpi_core::io::Tuning;
+use mpi_core::io::hints::{ACTING, HINTS};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use strsim::normalized_damerau_levenshtein;
+
+use crate::error::Failure;
+use crate::state;
+
+/// The environment variable with which ROMIO is told of a file of hints.
+const ROMIOS: &str = "ROMIO_HINTS";
+
+/// From here on, of 1, two names are near.
+const NEAR: f64 = 0.8;
+
+/// Reserved names and names of ROMIO that act on nothing here.
+const ELSEWHERE: [&str; 33] = [
+    "cb_block_size",
+    "cb_config_list",
+    "cb_ds_threshold",
+    "cb_lock_ahead_read",
+    "cb_lock_ahead_write",
+    "chunked",
+    "chunked_item",
+    "chunked_size",
+    "direct_read",
+    "direct_write",
+    "file_perm",
+    "filename",
+    "io_node_list",
+    "nb_proc",
+    "num_io_devices",
+    "overstriping_ratio",
+    "romio_aggregator_list",
+    "romio_cb_alltoall",
+    "romio_cb_ds_threshold",
+    "romio_cb_fr_alignment",
+    "romio_cb_fr_type",
+    "romio_cb_fr_types",
+    "romio_cb_pfr",
+    "romio_filesystem_type",
+    "romio_min_fdomain_size",
+    "romio_no_indep_rw",
+    "romio_synchronized_flush",
+    "romio_visibility_immediate",
+    "start_iodevice",
+    "stripe_size",
+    "stripe_width",
+    "striping_factor",
+    "striping_unit",
+];
+
+/// What was told already.
+static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The values that the file of hints sets, if one is named, at rank 0 of the members of a file.
+pub(super) fn tuning(members: &Comm) -> Result<Tuning, Failure> {
+    let mut tuning = Tuning::default();
+    if members.rank() != 0 {
+        return Ok(tuning);
+    }
+    let engine = state::engine()?;
+    // Where each rank has files of its own, one sentence is enough.
+    let tells = members.size() > 1 || engine.me() == 0;
+    // A parameter that cannot be read was refused when the process began.
+    let by_parameter = engine.params().get(&HINTS).unwrap_or_default();
+    let (named, by) = match by_parameter.is_empty() {
+        true => (std::env::var_os(ROMIOS).unwrap_or_default(), ROMIOS),
+        false => (by_parameter.into(), "io_base_hints"),
+    };
+    if named.is_empty() {
+        return Ok(tuning);
+    }
+    let path = Path::new(&named);
+    let sentences = match std::fs::read_to_string(path) {
+        Ok(text) => take(&mut tuning, &text),
+        Err(error) => vec![format!("it cannot be read, so it sets nothing: {error}")],
+    };
+    for sentence in sentences.into_iter().filter(|_| tells) {
+        tell(format!(
+            "the file of hints {} (named by {by}): {sentence}",
+            path.display()
+        ));
+    }
+    Ok(tuning)
+}
+
+fn tell(sentence: String) {
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !told.contains(&sentence) {
+        // In one piece; nobody reads it when standard error is closed.
+        let line = format!("{}: {sentence}\n", state::who_am_i());
+        let _ = std::io::stderr().write_all(line.as_bytes());
+        told.push(sentence);
+    }
+}
+
+/// Takes the lines of a file: a name and a value each, `#` begins a comment; what of them does nothing, in sentences.
+fn take(tuning: &mut Tuning, text: &str) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let Some(key) = words.next() else { continue };
+        let Some(value) = words.next() else {
+            sentences.push(format!("line {number}: \"{key}\" has no value behind it"));
+            continue;
+        };
+        if tuning.set(key, value) || ELSEWHERE.contains(&key) || key.starts_with("romio_lustre_") {
+            continue;
+        }
+        sentences.push(match ACTING.contains(&key) {
+            true => format!("line {number}: \"{value}\" is no value of {key}"),
+            false => format!("line {number}: there is no hint \"{key}\"{}", instead(key)),
+        });
+    }
+    sentences
+}
+
+/// The name that was probably meant.
+fn instead(key: &str) -> String {
+    let alike = ACTING.map(|name| (normalized_damerau_levenshtein(key, name), name));
+    let alike = alike.into_iter();
+    let near = alike.filter(|(likeness, _)| *likeness >= NEAR);
+    let near = near.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    near.map_or_else(String::new, |(_, name)| {
+        format!("; the nearest name is {name}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_hints_has_a_name_and_a_value_on_each_line() {
+        let mut tuning = Tuning::default();
+        let text = "# mine\ncb_nodes 5\n\nromio_ds_write disable # why\n";
+        assert_eq!(take(&mut tuning, text), Vec::<String>::new());
+        assert_eq!(tuning.cb_nodes, 5);
+        assert_eq!(tuning.ds_write.to_string(), "disable");
+    }
+
+    #[test]
+    fn what_does_nothing_is_told_with_its_line() {
+        let mut tuning = Tuning::default();
+        let text = "cb_bufer_size 77\nodd\nind_rd_buffer_size lots\nzzz 1\ncb_nodes 2";
+        let told = [
+            "line 1: there is no hint \"cb_bufer_size\"; the nearest name is cb_buffer_size",
+            "line 2: \"odd\" has no value behind it",
+            "line 3: \"lots\" is no value of ind_rd_buffer_size",
+            "line 4: there is no hint \"zzz\"",
+        ];
+        assert_eq!(take(&mut tuning, text), told);
+        assert_eq!(tuning.cb_nodes, 2);
+    }
+
+    #[test]
+    fn hints_of_other_libraries_are_not_told_of() {
+        let text = "striping_unit 1048576\nromio_lustre_co_ratio 2\nromio_no_indep_rw true\n";
+        let mut tuning = Tuning::default();
+        assert_eq!(take(&mut tuning, text), Vec::<String>::new());
+        assert_eq!(tuning, Tuning::default());
+    }
+}
