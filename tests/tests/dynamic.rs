@@ -1,5 +1,6 @@
 //! Processes that come and go: spawn, ports, names, join, and two jobs that meet, in real processes.
 
+use std::time::{Duration, Instant};
 use tests::Job;
 
 fn dynamic(what: &str, ranks: u32) -> Job {
@@ -60,19 +61,37 @@ fn two_jobs_meet_that_know_nothing_of_each_other_but_the_name_of_a_port() {
 #[test]
 fn a_process_without_a_launcher_starts_one_when_it_spawns() {
     dynamic("spawn", 1).alone().holds();
-    let outcome = dynamic("survivor", 1).alone().run();
-    assert!(outcome.status.success(), "{}", outcome.stderr);
-    assert!(
-        outcome.stdout.contains("its parent has ended"),
-        "{}",
-        outcome.stdout
-    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let sign = folder.path().join("its parent has ended");
+    dynamic("survivor", 1).arg(&sign).alone().holds();
+    let limit = Instant::now() + Duration::from_secs(30);
+    while !sign.exists() {
+        let late = Instant::now() > limit;
+        assert!(!late, "the child has not seen the end of its parent");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
 fn a_process_without_a_launcher_ends_with_what_it_has_spawned() {
-    let outcome = dynamic("mortal", 1).alone().run();
+    let outcome = dynamic("mortal", 1).arg("no sign").alone().run();
     assert!(!outcome.status.success());
-    let said = "rank 0 of spawned job 1";
+    // The process sees the end of its child or that of the launcher, which ends all; what the launcher says may come later.
+    let seen = ["has lost its other end", "the launcher has ended"];
+    assert!(
+        seen.iter().any(|said| outcome.stderr.contains(said)),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_spawned_program_that_never_calls_mpi_init_ends_the_wait_of_its_parent() {
+    let outcome = dynamic("mute", 2).run();
+    assert!(!outcome.status.success());
+    let said = "(of 1; true, ";
+    let why = "exited without calling MPI_Init, for which the job that has spawned it waits";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    assert!(!dynamic("mute", 1).alone().run().status.success());
 }

@@ -39,6 +39,8 @@ pub enum Cause {
     NotFinalized,
     /// Exited with 0 without `MPI_Init`, which others have called.
     NotInitialized,
+    /// Exited with 0 without `MPI_Init`, for which the process that has spawned it waits.
+    NotMetParent,
     Aborted {
         code: i32,
         message: Option<String>,
@@ -64,6 +66,7 @@ impl Cause {
             Cause::Died(_)
             | Cause::NotFinalized
             | Cause::NotInitialized
+            | Cause::NotMetParent
             | Cause::LeftOthersWaiting { .. } => true,
             Cause::Aborted { .. } | Cause::Nonsense(_) | Cause::HostLost { .. } => false,
         }
@@ -91,6 +94,12 @@ impl fmt::Display for Cause {
                 write!(
                     f,
                     "exited without calling MPI_Init, which other ranks have called"
+                )
+            }
+            Cause::NotMetParent => {
+                write!(
+                    f,
+                    "exited without calling MPI_Init, for which the job that has spawned it waits"
                 )
             }
             Cause::Aborted {

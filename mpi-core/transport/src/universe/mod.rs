@@ -188,6 +188,25 @@ impl Universe {
         gone
     }
 
+    /// Whether no communicator names a process of another job, or it is not known.
+    pub fn is_unused(&self, proc: ProcId) -> bool {
+        let known = self.known();
+        known.others.get(&proc).is_none_or(|other| other.users == 0)
+    }
+
+    /// A process of another job that no communicator names has gone; it is forgotten.
+    pub fn forget_unused(&self, proc: ProcId) {
+        let mut known = self.known();
+        if known
+            .others
+            .get(&proc)
+            .is_some_and(|other| other.users == 0)
+            && let Some(other) = known.others.remove(&proc)
+        {
+            known.by_name.remove(&other.name);
+        }
+    }
+
     /// How many processes of other jobs are known.
     pub fn foreign(&self) -> usize {
         self.known().others.len()

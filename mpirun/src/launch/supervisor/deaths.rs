@@ -128,7 +128,11 @@ impl Supervisor<'_> {
             self.server.has_initialized(proc),
             self.server.has_finalized(proc),
         );
+        let is_spawned = self.server.is_spawned(rank.job);
         match ended {
+            Ended::Exited(0) if !initialized && is_spawned => {
+                self.fail(proc, Cause::NotMetParent, 1);
+            }
             Ended::Exited(0) if !initialized || finalized => {
                 self.find_abandoned();
                 self.give_back(proc);

@@ -35,8 +35,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The sockets are looked at once in so many looks at the memories.
-const ASK: u32 = 256;
+/// The sockets are looked at once in so many looks at the memories: often enough for a program that looks once in a while,
+/// and a look at them costs as much as ten at the memories.
+const ASK: u32 = 32;
 
 /// Under which a process's card says where its socket is.
 const KEY: &str = "sm";
@@ -163,7 +164,9 @@ impl OtherJobs {
                     sink.lost(peer.proc(), &why);
                 }
             }
-            if peer.is_leaving() && !peer.is_linked() {
+            if !peer.is_linked() && (peer.is_leaving() || self.universe.is_unused(peer.proc())) {
+                // A process that called and came to nothing is forgotten like one that has parted.
+                self.universe.forget_unused(peer.proc());
                 self.peers.forget(peer.proc());
             }
         }
