@@ -85,6 +85,8 @@ struct JobState {
     hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
+    /// Whether its parent has left something for it, and so waits for it.
+    awaited: bool,
     /// Whether any of its processes has said that it is an MPI program.
     initialized: bool,
 }
@@ -165,6 +167,7 @@ impl Server {
             hosts: hosts.to_vec(),
             barriers: Barriers::default(),
             spawned: job > 0,
+            awaited: !preput.is_empty(),
             initialized: false,
         });
         Job(job)
@@ -188,6 +191,11 @@ impl Server {
     /// Whether another job has started it.
     pub fn is_spawned(&self, job: Job) -> bool {
         self.jobs[job.0].spawned
+    }
+
+    /// Whether the job that has started it has left the name of a port for it, where it waits; programs without MPI may be spawned, too.
+    pub fn is_awaited(&self, job: Job) -> bool {
+        self.jobs[job.0].awaited
     }
 
     /// Whether the process has said that it is an MPI program.

@@ -128,9 +128,9 @@ impl Supervisor<'_> {
             self.server.has_initialized(proc),
             self.server.has_finalized(proc),
         );
-        let is_spawned = self.server.is_spawned(rank.job);
+        let is_awaited = self.server.is_awaited(rank.job);
         match ended {
-            Ended::Exited(0) if !initialized && is_spawned => {
+            Ended::Exited(0) if !initialized && is_awaited => {
                 self.fail(proc, Cause::NotMetParent, 1);
             }
             Ended::Exited(0) if !initialized || finalized => {
