@@ -1,0 +1,368 @@
+//! Attributes of communicators, types and windows whose functions are written in Fortran.
+#![allow(unsafe_code)]
+#![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+
+use super::{INTERN, SUCCESS};
+use crate::entries::*;
+use crate::family::{handle_of_standard, to_fortran};
+use compat::Kind;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+/// What an attribute belongs to, by Open MPI's numbers.
+const OF_COMM: c_int = 1;
+const OF_TYPE: c_int = 2;
+const OF_WIN: c_int = 3;
+
+/// The functions of a key that Fortran has made, and its extra state; lives to the end of the process, as copies of the key may.
+struct FortranKey {
+    kind: Kind,
+    copy: usize,
+    delete: usize,
+    extra: isize,
+    /// Whether values are `INTEGER`s, as before MPI-2, and not addresses.
+    short: bool,
+}
+
+type CopyShort = unsafe extern "C" fn(
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+);
+type CopyLong = unsafe extern "C" fn(
+    *mut c_int,
+    *mut c_int,
+    *mut isize,
+    *mut isize,
+    *mut isize,
+    *mut c_int,
+    *mut c_int,
+);
+type DeleteShort = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+type DeleteLong = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut isize, *mut isize, *mut c_int);
+
+/// The C function that calls a key's copy function in Fortran.
+unsafe extern "C" fn copy_in_fortran(
+    object: Handle,
+    mut key: c_int,
+    extra: *mut c_void,
+    value: *mut c_void,
+    copied: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the extra state of a key is the one that it was made with.
+    let made = unsafe { &*extra.cast::<FortranKey>() };
+    let (mut object, mut code, mut yes) = (to_fortran(made.kind, object), SUCCESS, 0);
+    let value = value.addr() as isize;
+    // SAFETY: the program's function of this form, and places for its results.
+    unsafe {
+        let result = if made.short {
+            let function: CopyShort = std::mem::transmute(made.copy);
+            let (mut extra, mut value, mut result) = (made.extra as c_int, value as c_int, 0);
+            function(
+                &mut object,
+                &mut key,
+                &mut extra,
+                &mut value,
+                &mut result,
+                &mut yes,
+                &mut code,
+            );
+            result as isize
+        } else {
+            let function: CopyLong = std::mem::transmute(made.copy);
+            let (mut extra, mut value, mut result) = (made.extra, value, 0);
+            function(
+                &mut object,
+                &mut key,
+                &mut extra,
+                &mut value,
+                &mut result,
+                &mut yes,
+                &mut code,
+            );
+            result
+        };
+        flag.write((yes != 0).into());
+        copied.cast::<isize>().write(result);
+    }
+    code
+}
+
+/// The same of its delete function.
+unsafe extern "C" fn delete_in_fortran(
+    object: Handle,
+    mut key: c_int,
+    value: *mut c_void,
+    extra: *mut c_void,
+) -> c_int {
+    // SAFETY: as above.
+    let made = unsafe { &*extra.cast::<FortranKey>() };
+    let (mut object, mut code) = (to_fortran(made.kind, object), SUCCESS);
+    let value = value.addr() as isize;
+    // SAFETY: the program's function of this form.
+    unsafe {
+        if made.short {
+            let function: DeleteShort = std::mem::transmute(made.delete);
+            let (mut extra, mut value) = (made.extra as c_int, value as c_int);
+            function(&mut object, &mut key, &mut value, &mut extra, &mut code);
+        } else {
+            let function: DeleteLong = std::mem::transmute(made.delete);
+            let (mut extra, mut value) = (made.extra, value);
+            function(&mut object, &mut key, &mut value, &mut extra, &mut code);
+        }
+    }
+    code
+}
+
+unsafe fn create_key(
+    of: c_int,
+    copy: usize,
+    delete: usize,
+    key: *mut c_int,
+    extra: isize,
+    short: bool,
+) -> c_int {
+    let kind = match of {
+        OF_COMM => Kind::Comm,
+        OF_TYPE => Kind::Datatype,
+        _ => Kind::Win,
+    };
+    let made = Box::leak(Box::new(FortranKey {
+        kind,
+        copy,
+        delete,
+        extra,
+        short,
+    }));
+    let extra = std::ptr::from_mut(made).cast::<c_void>();
+    let (copy, delete) = (
+        copy_in_fortran as *const c_void as usize,
+        delete_in_fortran as *const c_void as usize,
+    );
+    // SAFETY: an output argument of the caller.
+    let (code, key) = unsafe {
+        let code = match of {
+            OF_COMM => PMPI_Comm_create_keyval(copy, delete, key, extra),
+            OF_TYPE => PMPI_Type_create_keyval(copy, delete, key, extra),
+            _ => PMPI_Win_create_keyval(copy, delete, key, extra),
+        };
+        (code, key.read())
+    };
+    if code == SUCCESS {
+        let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.insert(key, of);
+    }
+    code
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_attr_create_keyval_fint(
+    of: c_int,
+    copy: usize,
+    delete: usize,
+    key: *mut c_int,
+    extra: c_int,
+    _flags: c_int,
+    _bindings: *mut c_void,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { create_key(of, copy, delete, key, extra as isize, true) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_attr_create_keyval_aint(
+    of: c_int,
+    copy: usize,
+    delete: usize,
+    key: *mut c_int,
+    extra: isize,
+    _flags: c_int,
+    _bindings: *mut c_void,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { create_key(of, copy, delete, key, extra, false) }
+}
+
+unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
+    let value = std::ptr::without_provenance_mut(value as usize);
+    // SAFETY: a value is not looked at.
+    unsafe {
+        match of {
+            OF_COMM => PMPI_Comm_set_attr(object, key, value),
+            OF_TYPE => PMPI_Type_set_attr(object, key, value),
+            OF_WIN => PMPI_Win_set_attr(object, key, value),
+            _ => INTERN,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_attr_set_fint(
+    of: c_int,
+    object: Handle,
+    _table: *mut c_void,
+    key: c_int,
+    value: c_int,
+    _predefined: bool,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { set(of, object, key, value as isize) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_attr_set_aint(
+    of: c_int,
+    object: Handle,
+    _table: *mut c_void,
+    key: c_int,
+    value: isize,
+    _predefined: bool,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { set(of, object, key, value) }
+}
+
+/// The value of an attribute; `table` is what a field of an object holds: the standard's handle of the object.
+unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
+    let mut value: *mut c_void = std::ptr::null_mut();
+    let place = (&raw mut value).cast::<c_void>();
+    // SAFETY: places for results.
+    unsafe {
+        flag.write(0);
+        let code = match kind_of_key(key) {
+            OF_TYPE => {
+                PMPI_Type_get_attr(handle_of_standard(Kind::Datatype, table), key, place, flag)
+            }
+            OF_WIN => PMPI_Win_get_attr(handle_of_standard(Kind::Win, table), key, place, flag),
+            _ => PMPI_Comm_get_attr(handle_of_standard(Kind::Comm, table), key, place, flag),
+        };
+        let found = flag.read() != 0 && !value.is_null();
+        // Of predefined keys C has the address of the value, but of a window's base the base.
+        let value = match key {
+            FIRST_KEY..=LAST_OF_COMMS | DISP_UNIT..=LAST_KEY if found => {
+                value.cast::<c_int>().read() as isize
+            }
+            WIN_SIZE if found => value.cast::<isize>().read(),
+            _ => value.addr() as isize,
+        };
+        (code, value)
+    }
+}
+
+/// Open MPI's numbers of the predefined keys: `MPI_TAG_UB` to `MPI_UNIVERSE_SIZE`, then `MPI_WIN_BASE` to `MPI_WIN_MODEL`.
+const FIRST_KEY: c_int = 0;
+const LAST_OF_COMMS: c_int = 6;
+const WIN_SIZE: c_int = 8;
+const DISP_UNIT: c_int = 9;
+const LAST_KEY: c_int = 11;
+
+/// The keys that Fortran has made for types and windows; the handle in a table does not say what it is of.
+static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
+
+fn kind_of_key(key: c_int) -> c_int {
+    match key {
+        FIRST_KEY..=LAST_OF_COMMS => OF_COMM,
+        ..=LAST_KEY => OF_WIN,
+        _ => {
+            let keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+            keys.get(&key).copied().unwrap_or(OF_COMM)
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_attr_get_fint(
+    table: usize,
+    key: c_int,
+    value: *mut c_int,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        let (code, found) = get(table, key, flag);
+        if flag.read() != 0 {
+            value.write(found as c_int);
+        }
+        code
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_attr_get_aint(
+    table: usize,
+    key: c_int,
+    value: *mut isize,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        let (code, found) = get(table, key, flag);
+        if flag.read() != 0 {
+            value.write(found);
+        }
+        code
+    }
+}
+
+/// What Fortran programs name: functions that leave an attribute behind, that copy it as it is, and that do nothing.
+macro_rules! attribute_functions_of_fortran {
+    ($($value:ty: $null_copy:ident $null_delete:ident $dup:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $null_copy(
+            _object: *const c_int,
+            _key: *const c_int,
+            _extra: *const $value,
+            _value: *const $value,
+            _copied: *mut $value,
+            flag: *mut c_int,
+            code: *mut c_int,
+        ) {
+            // SAFETY: output arguments of a copy function.
+            unsafe {
+                flag.write(0);
+                code.write(SUCCESS);
+            }
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $dup(
+            _object: *const c_int,
+            _key: *const c_int,
+            _extra: *const $value,
+            value: *const $value,
+            copied: *mut $value,
+            flag: *mut c_int,
+            code: *mut c_int,
+        ) {
+            // SAFETY: arguments of a copy function.
+            unsafe {
+                copied.write(value.read());
+                flag.write(1);
+                code.write(SUCCESS);
+            }
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $null_delete(
+            _object: *const c_int,
+            _key: *const c_int,
+            _value: *const $value,
+            _extra: *const $value,
+            code: *mut c_int,
+        ) {
+            // SAFETY: an output argument of a delete function.
+            unsafe { code.write(SUCCESS) };
+        }
+    )* };
+}
+
+attribute_functions_of_fortran! {
+    c_int: mpi_null_copy_fn_ mpi_null_delete_fn_ mpi_dup_fn_;
+    isize: mpi_comm_null_copy_fn_ mpi_comm_null_delete_fn_ mpi_comm_dup_fn_;
+    isize: mpi_type_null_copy_fn_ mpi_type_null_delete_fn_ mpi_type_dup_fn_;
+    isize: mpi_win_null_copy_fn_ mpi_win_null_delete_fn_ mpi_win_dup_fn_;
+}
