@@ -35,7 +35,7 @@ pub(super) fn failed(doing: &str, errno: Errno) -> IoError {
 }
 
 pub(super) fn write_all(disk: &Disk, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
-    disk.make_sure_of(at as u64 + data.len() as u64)?;
+    within_limit(at as u64 + data.len() as u64)?;
     while !data.is_empty() {
         match disk.pwrite(data, at as u64) {
             Ok(0) => return Err(failed("pwrite", Errno::IO)),

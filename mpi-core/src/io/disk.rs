@@ -3,8 +3,6 @@
 //! Each writes its name and the file's to the state page while it runs, so that a hang report can say in which call a rank is,
 //! and is counted where a report is wanted ([`super::report`]).
 
-use super::access::within_limit;
-use super::error::IoError;
 use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};
 use crate::engine::Engine;
@@ -21,13 +19,8 @@ pub struct Disk {
     name: [u64; FILE_NAME_WORDS],
     tuning: Cell<Tuning>,
     costs: Costs,
-    /// The user's limit lets the file have so many bytes, as far as was asked.
-    fits: Cell<u64>,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
 }
-
-/// So many bytes behind a write the next ones need not ask for the limit again.
-const AHEAD: u64 = 4 << 20;
 
 /// CLOCK_MONOTONIC nanoseconds.
 pub(super) fn now_ns() -> u64 {
@@ -58,7 +51,6 @@ impl Disk {
             fd,
             tuning: Cell::new(tuning),
             costs: Costs::of(magic),
-            fits: Cell::new(0),
             engine: engine.clone(),
             name: file_name_words(path),
             counted: FileLog::of(engine).map(|log| {
@@ -68,19 +60,6 @@ impl Disk {
         };
         disk.advise();
         disk
-    }
-
-    /// Refuses a write that ends behind what the user's limit lets a file have ([`within_limit`]).
-    ///
-    /// Asking is a system call, which short records would make twice as many of, so what is near was asked together.
-    /// A program that lowers its own limit meanwhile is ended by the system, as without a library.
-    pub(super) fn make_sure_of(&self, end: u64) -> Result<(), IoError> {
-        if end > self.fits.get() {
-            within_limit(end)?;
-            let limit = mpi_base::mem::file_limit().unwrap_or(u64::MAX);
-            self.fits.set(limit.min(end.saturating_add(AHEAD)));
-        }
-        Ok(())
     }
 
     pub(super) fn tuning(&self) -> Tuning {
