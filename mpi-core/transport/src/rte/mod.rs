@@ -3,7 +3,7 @@
 //! A component speaks to one kind of launcher; the first that finds its launcher serves, without configuration:
 //! * [`pmi1`]: the PMI-1 wire protocol, which our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux speak;
 //! * [`pmix`]: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: no launcher has started us; it refuses where one has and gave us no way to speak to it,
+//! * `singleton`: no launcher has started us, and one is started when we first spawn; it refuses where one has and gave us no way to speak to it,
 //!   because N processes that each believe to be alone are worse than an error.
 //!
 //! Promises of every component:
@@ -32,7 +32,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use wire::WireError;
 
 pub use board::Board;
@@ -130,9 +130,6 @@ pub trait Rte: Send + Sync {
 
     /// The memory of our node; collective over the job, called once.
     fn node_segment(&self) -> Result<NodeMembership, RteError>;
-
-    /// A descriptor that reports a hang-up when the launcher is lost, for a thread that sleeps in `epoll_wait`.
-    fn launcher(&self) -> Option<BorrowedFd<'_>>;
 
     /// What has gone away that this process cannot go on without, before we were done with it.
     fn lost(&self) -> Option<Lost>;

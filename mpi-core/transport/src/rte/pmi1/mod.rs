@@ -18,7 +18,7 @@ use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Param, Params};
 use mpi_base::ranges;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -225,10 +225,6 @@ impl Rte for Pmi1 {
 
     fn left_by_parent(&self, key: &str) -> Option<String> {
         self.client().left_by_parent(key)
-    }
-
-    fn launcher(&self) -> Option<BorrowedFd<'_>> {
-        self.socket.as_ref().map(AsFd::as_fd)
     }
 
     fn lost(&self) -> Option<Lost> {

@@ -27,7 +27,6 @@ use library::{Found, Library};
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Level, Param, Params};
 use std::ffi::CString;
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -282,11 +281,6 @@ impl Rte for Pmix {
 
     fn left_by_parent(&self, key: &str) -> Option<String> {
         self.env.get(&spawn::left(key)).map(str::to_string)
-    }
-
-    /// The connection is the library's own.
-    fn launcher(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 
     fn lost(&self) -> Option<Lost> {

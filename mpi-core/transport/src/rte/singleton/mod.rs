@@ -14,7 +14,6 @@ use mpi_base::fdpass::Key;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use std::collections::HashMap;
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub const COMPONENT: Component = Component {
@@ -97,7 +96,13 @@ impl Singleton {
         self.adoption().clone()
     }
 
-    /// The same; it is started if there is none.
+    /// The launcher that keeps names; none is started for that, since no other process would see them.
+    fn names(&self) -> Result<Arc<Pmi1>, RteError> {
+        self.adopted()
+            .ok_or_else(|| self.lacks("place where names are published"))
+    }
+
+    /// The launcher that serves it; it is started if there is none.
     fn served(&self) -> Result<Arc<Pmi1>, RteError> {
         let mut launcher = self.adoption();
         if let Some(known) = &*launcher {
@@ -145,33 +150,20 @@ impl Rte for Singleton {
         })
     }
 
-    fn launcher(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
     fn lost(&self) -> Option<Lost> {
         self.adopted()?.lost()
     }
 
     fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
-        match self.adopted() {
-            Some(launcher) => launcher.publish(service, port),
-            None => Err(self.lacks("place where names are published")),
-        }
+        self.names()?.publish(service, port)
     }
 
     fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
-        match self.adopted() {
-            Some(launcher) => launcher.lookup(service),
-            None => Err(self.lacks("place where names are published")),
-        }
+        self.names()?.lookup(service)
     }
 
     fn unpublish(&self, service: &str) -> Result<bool, RteError> {
-        match self.adopted() {
-            Some(launcher) => launcher.unpublish(service),
-            None => Err(self.lacks("place where names are published")),
-        }
+        self.names()?.unpublish(service)
     }
 
     fn spawn_job(&self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
