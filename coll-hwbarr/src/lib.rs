@@ -71,7 +71,7 @@ impl Guest for HwBarr {
             Ok(version) => version,
             Err(_) => c"0",
         };
-    /// Above all software: a user who wires the machines up wants the wires used.
+    /// The hardware is above all components in software: a user who wires machines up wants the wires used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
     type Module = module::Module;

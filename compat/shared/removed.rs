@@ -11,10 +11,12 @@ macro_rules! removed {
     ($($name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $profiled($($argument: $kind),*) -> c_int {
+            // SAFETY: the caller's arguments go to the function that took this one's place.
             unsafe { $body }
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+            // SAFETY: the same function under its other name.
             unsafe { $profiled($($argument),*) }
         }
     )* };

@@ -112,7 +112,7 @@ pub fn ring(tag: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doorbell::NAP;
+    use crate::doorbell::{NAP, POLLING, SLEEPING};
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Instant;
 
@@ -139,6 +139,20 @@ mod tests {
             }
         });
         assert_eq!((bell.wishes(), other.wishes()), (0, 0));
+    }
+
+    #[test]
+    fn while_a_process_sleeps_all_its_bells_say_so() {
+        let bells = [Doorbell::new(), Doorbell::new(), Doorbell::new()];
+        let ear = DescriptorDoorbell::new().unwrap();
+        let sleeping = |bell: &Doorbell| bell.wishes() & (SLEEPING | POLLING) == SLEEPING | POLLING;
+        let mut said = false;
+        ear.sleep(&bells.each_ref(), NAP, &[], || {
+            said = bells.iter().all(sleeping);
+            true
+        });
+        assert!(said);
+        assert!(bells.iter().all(|bell| bell.wishes() == 0));
     }
 
     #[test]

@@ -196,9 +196,11 @@ static void as_child(int argc, char **argv, MPI_Comm parent)
     CHECK(same == MPI_COMM_NULL, "still there");
 }
 
-static int open_descriptors(void)
+static int open_descriptors(const char *whose)
 {
-    DIR *all = opendir("/proc/self/fd");
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s/fd", whose);
+    DIR *all = opendir(path);
     int n = 0;
     while (readdir(all))
         n++;
@@ -207,13 +209,13 @@ static int open_descriptors(void)
 }
 
 /* The fewest within a second: a process that has parted keeps its end of a connection until the other end has parted, too. */
-static int fewest_descriptors(void)
+static int fewest_descriptors(const char *whose)
 {
-    int fewest = open_descriptors();
+    int fewest = open_descriptors(whose);
     for (int look = 0; look < 100; look++) {
         int flag;
         OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
-        int now = open_descriptors();
+        int now = open_descriptors(whose);
         fewest = now < fewest ? now : fewest;
         usleep(10 * 1000);
     }
@@ -242,7 +244,7 @@ static void rounds(const char *program, int how_many)
     char parent[32];
     snprintf(parent, sizeof parent, "%d", getppid());
     long own = 0, launcher = 0;
-    int after_ten = 0;
+    int after_ten = 0, launchers = 0;
     for (int round = 0; round < how_many; round++) {
         MPI_Comm inter = spawn(program, "guest", 2, MPI_INFO_NULL);
         int word = -1;
@@ -250,14 +252,16 @@ static void rounds(const char *program, int how_many)
         CHECK(word == rank, "%d", word);
         OK(MPI_Comm_disconnect(&inter));
         if (round == 9)
-            own = resident("self"), launcher = resident(parent), after_ten = fewest_descriptors();
+            own = resident("self"), launcher = resident(parent), after_ten = fewest_descriptors("self"), launchers = fewest_descriptors(parent);
     }
     if (how_many > 10) {
         long most = MOST + MOST * (long)how_many / 100;
         CHECK(resident("self") <= own + most, "%ld kB, after ten rounds %ld", resident("self"), own);
         CHECK(resident(parent) <= launcher + most, "mpirun has %ld kB, after ten rounds %ld", resident(parent), launcher);
-        int at_end = fewest_descriptors();
+        int at_end = fewest_descriptors("self");
         CHECK(at_end <= after_ten, "%d descriptors, after ten rounds %d", at_end, after_ten);
+        at_end = fewest_descriptors(parent);
+        CHECK(at_end <= launchers, "mpirun has %d descriptors, after ten rounds %d", at_end, launchers);
     }
     announce("dynamic");
 }

@@ -45,7 +45,7 @@ fn tool() -> Result<PathBuf, ProcessError> {
                 "install",
                 "--quiet",
                 "--locked",
-                // It runs for two seconds either way, and is built in half the time.
+                // It has little to compute, and is built sooner so.
                 "--debug",
                 "cargo-deny",
                 "--version",

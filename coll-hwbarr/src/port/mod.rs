@@ -191,7 +191,7 @@ pub trait Port {
     }
 }
 
-/// Those of so many nodes that are not in a mask of those that have entered.
+/// The nodes below `nodes` whose bit is not set in `arrived`, the mask of the nodes that have entered.
 pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
     (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }

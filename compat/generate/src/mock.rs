@@ -368,7 +368,8 @@ impl Mock<'_> {
             value => format!("assert_eq!(code, {value} as _, \"{name}: the value\"); "),
         };
         format!(
-            "unsafe extern \"C\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
+            "// SAFETY: only `check_{name}` calls it, with arguments that live until it returns.\n\
+             unsafe extern \"C\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
              fn check_{name}() {{ begin({id}, mock_{name} as *mut c_void); {}\
              let code = unsafe {{ crate::entries::{name}({}) }}; {checked}\
              assert!(called(), \"{name} is not called below\"); {}{} }}\n",

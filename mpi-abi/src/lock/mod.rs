@@ -38,7 +38,7 @@ use reserved::Reservation;
 /// How long a thread looks whether the lock is free before it gives its core away: about as long as a short call takes.
 const SPINS: u32 = 32;
 
-/// It looks once in so many spins: the holder makes several calls meanwhile, instead of each one being another thread's with all
+/// A waiting thread looks at the lock once in so many spins: the holder makes several calls meanwhile, instead of each one being another thread's with all
 /// that the engine touches on the wrong core.
 const LOOK: u32 = 16;
 

@@ -131,7 +131,7 @@ pub struct ShmBlock {
     /// Whether it lies in the annex.
     large: bool,
     len: usize,
-    /// No process has written behind so many bytes.
+    /// Bytes from the beginning, behind which no process has written.
     used: usize,
     /// Others may use it for as long as the node's memory exists.
     kept: bool,

@@ -9,7 +9,7 @@ use super::layout::MAX_LOCAL;
 /// Why a node could not be made or joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
-    /// No layout exists for so many ranks, or for the sizes given with them; found by the process that makes the memory and again by each that joins it.
+    /// The number of ranks, or the sizes given with it, have no layout; the process that makes the memory finds this, and again each process that joins it.
     Sizes {
         /// The ranks wanted on this node; 0 and more than [`MAX_LOCAL`] are never possible.
         nlocal: u32,

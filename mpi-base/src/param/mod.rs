@@ -28,16 +28,16 @@ pub use value::{Kind, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Who a parameter is for, 1 to 9: user, tuner, developer, each basic, detail and all.
+/// The readers that a parameter is for, 1 to 9: user, tuner, developer, each basic, detail and all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(pub u8);
 
 impl Level {
-    /// For users who run programs.
+    /// The parameter is for users who run programs.
     pub const USER: Level = Level(1);
-    /// For users who make them faster on a machine.
+    /// The parameter is for users who make programs faster on a machine.
     pub const TUNER: Level = Level(4);
-    /// For people who work on this library.
+    /// The parameter is for people who work on this library.
     pub const DEVELOPER: Level = Level(7);
     /// Everything.
     pub const ALL: Level = Level(9);

@@ -292,6 +292,26 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_only_called_is_forgotten_and_one_that_is_named_is_not() {
+        let universe = universe();
+        let [caller, named] = [0, 1].map(|rank| {
+            let proc = universe.introduce(Name::new(8, rank), Card::default());
+            proc.unwrap()
+        });
+        universe.hold([named].into_iter());
+        assert_eq!(
+            [caller, named].map(|proc| universe.is_unused(proc)),
+            [true, false]
+        );
+        universe.forget_unused(caller);
+        universe.forget_unused(named);
+        assert_eq!(
+            (universe.foreign(), universe.proc(Name::new(8, 0))),
+            (1, None)
+        );
+    }
+
+    #[test]
     fn a_card_is_read_under_the_number_of_its_process() {
         let universe = universe();
         let mut card = Card::default();

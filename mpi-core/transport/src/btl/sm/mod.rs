@@ -77,6 +77,9 @@ pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
     params.get(&SINGLE_COPY)
 }
 
+/// Memory is used alone wherever it reaches a peer.
+const EXCLUSIVITY: u32 = 1 << 10;
+
 /// Senders that are looked at one by one; measured, a look costs 0.7 ns, and marks cost an atomic operation for each message.
 const SCAN: usize = 32;
 
@@ -279,7 +282,7 @@ impl Btl for Sm {
     }
 
     fn exclusivity(&self) -> u32 {
-        1 << 10
+        EXCLUSIVITY
     }
 
     fn limits(&self) -> Limits {

@@ -35,8 +35,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The sockets are looked at once in so many looks at the memories: often enough for a program that looks once in a while,
-/// and a look at them costs as much as ten at the memories.
+/// The sockets are looked at once in so many looks at the memories, since a look at them is a system call:
+/// often enough for a program that calls MPI once in a while.
 const ASK: u32 = 32;
 
 /// Under which a process's card says where its socket is.
@@ -194,7 +194,7 @@ impl Btl for OtherJobs {
     }
 
     fn exclusivity(&self) -> u32 {
-        1 << 10
+        super::EXCLUSIVITY
     }
 
     fn limits(&self) -> Limits {

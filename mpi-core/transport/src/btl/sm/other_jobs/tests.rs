@@ -134,6 +134,40 @@ fn a_process_that_parts_is_not_lost_and_may_come_again() {
 }
 
 #[test]
+fn what_was_written_before_parting_comes_though_the_next_memory_is_there_already() {
+    let [(a, of_a), (b, of_b)] = pair();
+    for n in 0..3 {
+        send_numbered(&a, endpoint(&a, OTHER), n, 100).unwrap();
+    }
+    of_a.release([OTHER].into_iter());
+    a.part_from(OTHER);
+    let again = introduce(&of_a, &of_b);
+    for n in 3..5 {
+        send_numbered(&a, endpoint(&a, again), n, 100).unwrap();
+    }
+    // Only now the other process looks, and finds two memories of one process.
+    let sink = Watch::default();
+    until(&b, &sink, || sink.keep.len() == 5);
+    let numbers = sink.keep.0.borrow();
+    let numbers: Vec<u64> = numbers.iter().map(|(header, _)| header[0]).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4]);
+    assert!(sink.lost.borrow().is_empty());
+}
+
+#[test]
+fn a_caller_that_no_communicator_names_is_forgotten_when_it_has_gone() {
+    let [(a, of_a), _others] = pair();
+    let known = of_a.foreign();
+    let of_c = universe("c");
+    let c = OtherJobs::open(&Params::default(), &of_c).unwrap();
+    let to = introduce(&of_c, &of_a);
+    come(&c, &a, to, 3);
+    assert_eq!(of_a.foreign(), known + 1);
+    c.leave();
+    until(&a, &Nothing, || of_a.foreign() == known);
+}
+
+#[test]
 fn a_stranger_and_memory_that_is_none_are_turned_away() {
     let [(a, of_a), (b, _)] = pair();
     let entry = Entry::decode(&of_a.own_card().get(KEY).unwrap()).unwrap();
@@ -203,6 +237,7 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
                     let (mut descriptors, mut inboxes) = (Vec::new(), Vec::new());
                     btl.descriptors(&mut descriptors);
                     btl.bells(&mut inboxes);
+                    assert!(!inboxes.is_empty(), "no bell would ring");
                     let mut bells = vec![&own];
                     bells.extend(inboxes.iter().map(|inbox| inbox.bell()));
                     ear.sleep(&bells, NAP, &descriptors, || btl.pending());
