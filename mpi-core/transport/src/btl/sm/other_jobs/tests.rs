@@ -4,6 +4,7 @@ use super::*;
 use crate::btl::suite::{Keep, Net, Nothing, endpoint, send_numbered};
 use crate::universe::{Name, job_number};
 use mpi_base::doorbell::NAP;
+use mpi_base::node::Node;
 
 /// Each process is the only one of its job, and number 1 for the other.
 const OTHER: ProcId = 1;
@@ -178,14 +179,15 @@ fn a_stranger_and_memory_that_is_none_are_turned_away() {
         bytes[20] ^= 1;
         bytes
     });
-    for entry in [entry, other.unwrap()] {
+    let whole = Node::create_with(2, link::sizes()).unwrap();
+    for (entry, memory) in [(entry, &memory), (other.unwrap(), &whole)] {
         let socket = meeting::call(entry, name, memory.as_fd()).unwrap();
         let sink = Watch::default();
         until(&a, &sink, || meeting::end(socket.as_fd()).is_some());
         assert_eq!((sink.keep.len(), sink.lost.borrow().len()), (0, 0));
     }
     // A process of the same job does not come this way.
-    let own = meeting::call(entry, Name::new(job_number("a"), 0).0, memory.as_fd()).unwrap();
+    let own = meeting::call(entry, Name::new(job_number("a"), 0).0, whole.as_fd()).unwrap();
     until(&a, &Nothing, || meeting::end(own.as_fd()).is_some());
     come(&b, &a, OTHER, 3);
 }
