@@ -33,6 +33,7 @@ pub fn bare_installation() -> &'static Path {
         let contents = Contents {
             bare: true,
             plugins: false,
+            others: true,
             ..test::CONTENTS
         };
         make(

@@ -181,6 +181,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         profile: Profile::Release,
         bare: false,
         plugins: true,
+        others: true,
     };
     steps
         .step("building with all optimisation", || {

@@ -140,7 +140,8 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
     let contents = Contents {
         profile: Profile::Release,
         bare: false,
-        plugins: true,
+        plugins: false,
+        others: false,
     };
     steps
         .step("building Portcullis (the first time takes a while)", || {

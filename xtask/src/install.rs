@@ -79,13 +79,14 @@ const FOREIGN: &[(&str, &str)] = &[
 /// Links in an installation: (link, what it leads to).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
-    // What Debian calls MPICH's library.
-    ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12"),
     ("bin/mpiexec", "mpirun"),
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
     ("share/man/man1/mpiexec.1", "mpirun.1"),
 ];
+
+/// A link beside the stand-ins: what Debian calls MPICH's library.
+const COMPAT_LINK: (&str, &str) = ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12");
 
 /// Headers: (in the repository, in the installation).
 const HEADERS: &[(&str, &str)] = &[
@@ -132,6 +133,8 @@ pub struct Contents {
     pub bare: bool,
     /// With plugin files in `lib/portcullis`.
     pub plugins: bool,
+    /// With what serves programs of other ABIs, and other libraries and launchers, in `lib/portcullis`.
+    pub others: bool,
 }
 
 /// What cargo made of them.
@@ -139,8 +142,8 @@ struct Made {
     usual: Artifacts,
     launcher: Artifacts,
     command: Artifacts,
-    compat: Artifacts,
-    foreign: Artifacts,
+    compat: Option<Artifacts>,
+    foreign: Option<Artifacts>,
     /// Another library, without optional components.
     bare: Option<Artifacts>,
     plugins: Option<Artifacts>,
@@ -201,6 +204,7 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
         profile,
         bare: false,
         plugins: true,
+        others: true,
     };
     let made = steps.step("building the library, the launcher and the tools", || {
         build(&contents)
@@ -268,8 +272,8 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         usual: usual.run()?,
         launcher: launcher.run()?,
         command: command.run()?,
-        compat: compat.run()?,
-        foreign: foreign.run()?,
+        compat: contents.others.then(|| compat.run()).transpose()?,
+        foreign: contents.others.then(|| foreign.run()).transpose()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
         plugins: contents.plugins.then(|| plugin.run()).transpose()?,
     })
@@ -291,15 +295,18 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
     )?;
     for (made, names) in [(&made.compat, COMPAT), (&made.foreign, FOREIGN)] {
         for (made_as, to) in names {
-            copy(made.file(made_as)?, &prefix.join(to))?;
+            match made {
+                Some(made) => copy(made.file(made_as)?, &prefix.join(to))?,
+                None => remove(&prefix.join(to))?,
+            }
         }
     }
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
     make_folder_of(&plugin)?;
     if let Some(plugins) = &made.plugins {
         copy(plugins.file(PLUGIN_MADE)?, &plugin)?;
-    } else if plugin.exists() {
-        fs::remove_file(&plugin).map_err(failed("remove", &plugin))?;
+    } else {
+        remove(&plugin)?;
     }
     for (from, to) in HEADERS {
         let from = workspace::root().join(from);
@@ -308,7 +315,11 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
             copy(&from, &prefix.join(to))?;
         }
     }
-    for (link, target) in LINKS {
+    let compat_link = made.compat.as_ref().map(|_| &COMPAT_LINK);
+    if compat_link.is_none() {
+        remove(&prefix.join(COMPAT_LINK.0))?;
+    }
+    for (link, target) in LINKS.iter().chain(compat_link) {
         let link = prefix.join(link);
         replace(&link, |fresh| symlink(target, fresh))?;
     }
@@ -321,6 +332,16 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
     let description = prefix.join("lib/pkgconfig/mpi.pc");
     make_folder_of(&description)?;
     replace(&description, |fresh| fs::write(fresh, pkg_config()))
+}
+
+/// Removes what an earlier installation of more parts has left.
+fn remove(file: &Path) -> Result<(), InstallError> {
+    match fs::remove_file(file) {
+        Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
+            Err(failed("remove", file)(reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Relocatable: everything is said relative to where the file lies.

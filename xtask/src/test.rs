@@ -68,6 +68,7 @@ pub const CONTENTS: Contents = Contents {
     profile: Profile::Dev,
     bare: false,
     plugins: true,
+    others: true,
 };
 
 /// Everything, in the order in which failures are cheapest.

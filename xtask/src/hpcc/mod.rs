@@ -141,6 +141,7 @@ pub fn run(options: &Options) -> Result<(), HpccError> {
         profile: Profile::Release,
         bare: false,
         plugins: true,
+        others: true,
     };
     steps
         .step("building Portcullis with all optimisation", || {

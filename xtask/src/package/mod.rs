@@ -91,6 +91,7 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
         },
         bare: false,
         plugins: true,
+        others: true,
     };
     install::install(&whole, &contents).map_err(PackageError::Install)?;
     let prefix = workspace::target().join("package-stripped");
