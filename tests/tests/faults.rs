@@ -36,7 +36,8 @@ fn a_loop_of_collectives_is_revoked_and_shrunk_whenever_somebody_dies() {
 
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
-    for ranks in [2, 3, 6] {
+    // Those that have the last sum leave while others wait for it: a leave is no failure. Which of the two comes first is chance.
+    for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         survivors("checkpoint", ranks, 1).holds();
     }
 }

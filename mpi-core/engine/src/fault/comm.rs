@@ -92,9 +92,31 @@ impl Comm {
         })
     }
 
-    /// The error of an operation that needs all members, or these.
+    /// The members that this process knows to have left MPI.
+    fn departures(&self) -> Vec<(ProcId, Rc<str>)> {
+        let faults = self.engine().faults();
+        faults.map_or_else(Vec::new, |faults| {
+            faults.left_among(|proc| self.has_member(proc))
+        })
+    }
+
+    /// The error of an operation that needs all members, or these: some of them have died.
     fn failed(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
-        let failures = self.failures();
+        self.error_about(&self.failures(), needed)
+    }
+
+    /// The error of an operation that needs something of members that have died, or have left MPI.
+    fn gone(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
+        let mut all = self.failures();
+        all.append(&mut self.departures());
+        self.error_about(&all, needed)
+    }
+
+    fn error_about(
+        &self,
+        failures: &[(ProcId, Rc<str>)],
+        needed: impl Fn(ProcId) -> bool,
+    ) -> Option<FaultError> {
         let sentences: Vec<String> = failures
             .iter()
             .filter(|(proc, _)| needed(*proc))
@@ -134,8 +156,8 @@ impl Comm {
         }
     }
 
-    /// A member has failed: what needs all members fails from now on.
-    pub(super) fn has_failed(&self) {
+    /// A member has failed, or has left: what needs it fails from now on, and after a failure what needs all members.
+    pub(super) fn has_lost_member(&self) {
         self.trouble().add(Trouble::FAILED);
         // What the members of one side say to each other is a part of what both sides do.
         if let Some(within) = self.within() {
@@ -150,7 +172,7 @@ impl Comm {
     pub(crate) fn error_of_peer(&self, rank: i32) -> Result<(), Error> {
         self.error_if_revoked()?;
         let proc = u32::try_from(rank).ok().and_then(|r| self.peers().proc(r));
-        match proc.and_then(|proc| self.failed(|dead| dead == proc)) {
+        match proc.and_then(|proc| self.gone(|gone| gone == proc)) {
             Some(error) => Err(error.into()),
             None => Ok(()),
         }
@@ -179,14 +201,14 @@ impl Comm {
         }
     }
 
-    /// The error of a receive from any source where all others are dead.
+    /// The error of a receive from any source where all others have died or left.
     pub(crate) fn nobody_sends(&self) -> Option<FaultError> {
         let faults = self.engine().faults()?;
         let me = self.engine().me();
         let mut others = self.peers().iter().filter(|proc| *proc != me).peekable();
         others.peek()?;
-        let all_dead = others.all(|proc| faults.is_dead(proc));
-        all_dead.then(|| self.failed(|_| true)).flatten()
+        let all_gone = others.all(|proc| faults.is_dead(proc));
+        all_gone.then(|| self.gone(|_| true)).flatten()
     }
 
     /// `MPIX_Comm_revoke`: every operation fails from now on, here at once and at all others soon.
@@ -270,10 +292,14 @@ impl Comm {
             let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
             everybody.iter().map(is_there).collect()
         };
+        // A member that has left before all others came to this agreement has no part in it.
+        let gone: Vec<_> = (failures.iter().cloned())
+            .chain(self.departures())
+            .collect();
         let value = Value {
             flag,
             number,
-            dead: among(&failures),
+            dead: among(&gone),
             acknowledged: among(&failures[..first]),
         };
         let agreements = faults.agreements();

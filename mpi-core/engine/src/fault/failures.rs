@@ -37,10 +37,13 @@ pub struct Faults {
     outbox: RefCell<VecDeque<Letter>>,
 }
 
-/// The dead, in the order in which this process learnt of them.
+/// The processes with which nothing can be done any more, in the order in which this process learnt of them.
 #[derive(Default)]
 struct Deaths {
     order: Vec<(ProcId, Rc<str>)>,
+    /// Those that have left MPI in order. What they began with this process they have ended, so they are no failures
+    /// until an operation needs something of them.
+    left: Vec<(ProcId, Rc<str>)>,
     all: HashSet<ProcId>,
 }
 
@@ -66,14 +69,27 @@ impl Faults {
         &self.agreements
     }
 
+    /// Whether a process has died, or has left MPI.
     pub(super) fn is_dead(&self, proc: ProcId) -> bool {
         self.deaths.borrow().all.contains(&proc)
+    }
+
+    fn has_failed(&self, proc: ProcId) -> bool {
+        let deaths = self.deaths.borrow();
+        deaths.order.iter().any(|(dead, _)| *dead == proc)
     }
 
     /// The dead among these, in the order in which this process learnt of them, and what is known of each.
     pub(super) fn dead_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<(ProcId, Rc<str>)> {
         let deaths = self.deaths.borrow();
         let members = deaths.order.iter().filter(|(proc, _)| is_member(*proc));
+        members.cloned().collect()
+    }
+
+    /// Those among these that have left MPI in order.
+    pub(super) fn left_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<(ProcId, Rc<str>)> {
+        let deaths = self.deaths.borrow();
+        let members = deaths.left.iter().filter(|(proc, _)| is_member(*proc));
         members.cloned().collect()
     }
 
@@ -130,20 +146,44 @@ impl Faults {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
         };
-        if proc == engine.me() || !self.deaths.borrow_mut().all.insert(proc) {
+        if proc == engine.me() || self.has_failed(proc) {
             return;
         }
-        self.deaths.borrow_mut().order.push((proc, why.into()));
-        for comm in self.all_comms() {
-            if comm.has_member(proc) {
-                comm.has_failed();
-            }
-        }
+        let mut deaths = self.deaths.borrow_mut();
+        deaths.all.insert(proc);
+        deaths.left.retain(|(left, _)| *left != proc);
+        deaths.order.push((proc, why.into()));
+        drop(deaths);
+        self.tell_communicators(proc);
         self.agreements.on_death(self);
         if !known {
             self.pass_on(&engine, proc);
         }
         engine.pml().requests().nudge();
+    }
+
+    /// A process has left MPI in order; it says nothing more, and agreements do not wait for it.
+    fn take_leave(&self, proc: ProcId, why: &str) {
+        let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
+            return;
+        };
+        let mut deaths = self.deaths.borrow_mut();
+        if proc == engine.me() || !deaths.all.insert(proc) {
+            return;
+        }
+        deaths.left.push((proc, why.into()));
+        drop(deaths);
+        self.tell_communicators(proc);
+        self.agreements.on_death(self);
+        engine.pml().requests().nudge();
+    }
+
+    fn tell_communicators(&self, gone: ProcId) {
+        for comm in self.all_comms() {
+            if comm.has_member(gone) {
+                comm.has_lost_member();
+            }
+        }
     }
 
     /// Tells some of the job's other processes of a death.
@@ -221,7 +261,10 @@ impl Sink for Faults {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        self.take_death(peer, why, false);
+        // That the connection to a process that has left ends is no death.
+        if !self.is_dead(peer) {
+            self.take_death(peer, why, false);
+        }
     }
 }
 
@@ -315,22 +358,25 @@ impl Engine {
         if proc == self.me() || faults.is_dead(proc) {
             return;
         }
-        // What it has sent before it died is still delivered.
+        // What it has sent before is still delivered. A round of progress does not look everywhere, but `pending` does.
         for _ in 0..LAST_LOOKS {
-            if !self.progress() {
+            if !self.progress() && !self.pml().bml().pending() {
                 break;
             }
         }
         let how = if left { "has left MPI" } else { "has died" };
         let why = format!("{} {how}", self.label_of(proc));
-        faults.take_death(proc, &why, true);
+        match left {
+            true => faults.take_leave(proc, &why),
+            false => faults.take_death(proc, &why, true),
+        }
         self.lose(proc, &why);
     }
 
-    /// An agreement has found a process dead.
+    /// An agreement has found a process dead, or gone without its part.
     pub(super) fn found_dead(&self, proc: ProcId) {
         let Some(faults) = self.faults() else { return };
-        if proc != self.me() && !faults.is_dead(proc) {
+        if proc != self.me() && !faults.has_failed(proc) {
             let why = format!("{} has died", self.label_of(proc));
             faults.take_death(proc, &why, true);
             self.lose(proc, &why);
