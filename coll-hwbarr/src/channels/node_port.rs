@@ -24,8 +24,8 @@ use std::cell::{Cell, RefCell};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long the end of a job waits for the farewells of others, which come at once unless a node died.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long the end of a job waits for the farewells of others, which come as soon as they get a processor unless a node died.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 type Speaker = Programmer<BoxedOut, BoxedIn, Pause>;
 type Problem = ProgramError<WireError>;
