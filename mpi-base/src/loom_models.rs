@@ -14,11 +14,11 @@ use crate::doorbell::{Doorbell, NAP};
 use crate::inbox::Inbox;
 use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
 use crate::split_copy::{Helping, Pieces};
-use crate::window::{self, Announced, Arrivals, Line, Lock, Mode};
+use crate::window::{Announced, Line, Lock, Mode};
 
 /// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
 /// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
-fn check(model: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
@@ -611,66 +611,5 @@ fn a_lock_of_all_and_an_exclusive_lock_exclude_each_other() {
         announced.withdraw();
         let added = other.join().unwrap();
         assert_eq!(value.load(Ordering::Relaxed), 1 + added);
-    });
-}
-
-/// Two epochs of post and complete: what was written in an access epoch is seen after the wait for it, and a post ahead of time is not lost.
-#[test]
-fn counters_of_a_pair_order_what_was_written_between_them() {
-    check(|| {
-        // What the origin says at the target, what the target says at the origin, the window.
-        let words = Arc::new((Line::new(), Line::new(), AtomicU64::new(0)));
-        let origin = {
-            let words = words.clone();
-            thread::spawn(move || {
-                let (at_target, at_origin, window) = &*words;
-                for epoch in 1..=2 {
-                    while !window::has_reached(at_origin.posted(), epoch) {
-                        thread::yield_now();
-                    }
-                    let before = window.load(Ordering::Relaxed);
-                    window.store(before + 1, Ordering::Relaxed);
-                    at_target.complete();
-                }
-            })
-        };
-        let (at_target, at_origin, window) = &*words;
-        at_origin.post();
-        while !window::has_reached(at_target.completed(), 1) {
-            thread::yield_now();
-        }
-        assert_eq!(window.load(Ordering::Relaxed), 1);
-        window.store(10, Ordering::Relaxed);
-        at_origin.post();
-        while !window::has_reached(at_target.completed(), 2) {
-            thread::yield_now();
-        }
-        assert_eq!(window.load(Ordering::Relaxed), 11);
-        origin.join().unwrap();
-    });
-}
-
-/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken, though only the second one rings.
-#[test]
-fn the_last_of_those_that_are_waited_for_rings() {
-    check(|| {
-        let words = Arc::new((Arrivals::new(), Doorbell::new(), [Line::new(), Line::new()]));
-        let posts = |which: usize| {
-            let words = words.clone();
-            thread::spawn(move || {
-                let (arrivals, bell, lines) = &*words;
-                lines[which].post();
-                if arrivals.arrive() {
-                    bell.ring();
-                }
-            })
-        };
-        let others = [posts(0), posts(1)];
-        let (arrivals, bell, lines) = &*words;
-        let missing = || lines.iter().map(|line| 1 - line.posted()).sum();
-        while !arrivals.are_in(missing) {
-            bell.sleep(NAP, || arrivals.are_in(missing));
-        }
-        others.into_iter().for_each(|t| t.join().unwrap());
     });
 }

@@ -8,7 +8,7 @@
 //! If there is an announcement, the member takes the flag down and draws shared tickets like any other.
 //!
 //! **Post, start, complete, wait.** For each ordered pair two counters that only ever grow ([`Line`]), each in the line that its writer
-//! has at the reader. The reader compares them with what it expects, so that what comes early is counted further and never lost.
+//! has at the reader. The reader compares them with what it expects ([`Awaited`]), so that what comes early is counted further and never lost.
 //!
 //! SYNC POINT `window.ticket`: a rank that lets others in stores first and then looks for tickets; a rank that draws a ticket looks afterwards whether it may enter.
 //! SYNC POINT `window.all`: a rank that raises a flag looks for announcements afterwards; a rank that announces looks for flags afterwards.
@@ -16,7 +16,12 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(all(test, loom))]
+mod loom_models;
+mod pair;
+
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub use pair::{Arrivals, Awaited, has_reached};
 
 /// How a lock is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,58 +278,6 @@ impl Line {
     }
 }
 
-/// How many posts and completions have come to a member from whomever, so that it is woken by the last one that it waits for and not by each.
-///
-/// SYNC POINT `window.arrival`: a waiting rank says at which number it is to be woken: the number that have come plus the number that are missing.
-/// Only what comes can make that number larger, so one that was said before is never too large.
-#[repr(C, align(64))]
-#[derive(Debug, Default)]
-pub struct Arrivals {
-    count: AtomicU32,
-    wake_at: AtomicU32,
-}
-
-// SAFETY: atomics only.
-#[cfg(not(loom))]
-unsafe impl crate::mem::Shared for Arrivals {}
-
-impl Arrivals {
-    /// None yet.
-    pub fn new() -> Arrivals {
-        Arrivals::default()
-    }
-
-    /// Something has come, whose counter has been stored before; whether the member may have to be woken.
-    #[inline]
-    pub fn arrive(&self) -> bool {
-        // SYNC POINT window.arrival
-        let count = self.count.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        settle();
-        has_reached(count, self.wake_at.load(Ordering::SeqCst))
-    }
-
-    /// Whether nothing is missing; else the member wants to be woken when as much has come as `missing` says (owner only).
-    #[inline]
-    pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
-        let come = self.count.load(Ordering::SeqCst);
-        let missing = missing();
-        if missing == 0 {
-            return true;
-        }
-        // SYNC POINT window.arrival
-        self.wake_at
-            .store(come.wrapping_add(missing), Ordering::SeqCst);
-        settle();
-        false
-    }
-}
-
-/// Whether a counter that only grows has come as far as `expected`, which is at most two thousand million ahead of it.
-#[inline]
-pub fn has_reached(counter: u32, expected: u32) -> bool {
-    counter.wrapping_sub(expected) as i32 >= 0
-}
-
 /// A lock that is held for a moment: around one update of memory that no single instruction can do.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
@@ -415,7 +368,6 @@ mod tests {
             lock.enter(ticket, 0);
             assert!(!lock.leave(mode));
         }
-        assert!(has_reached(1, u32::MAX) && !has_reached(u32::MAX, 1));
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
 use crate::op::{Op, Predefined};
 use crate::request::Req;
 
+/// The longest element that is accessed the plain way.
+pub const LONGEST_PLAIN: usize = 16;
+
 impl Win {
     /// The operator on the basic type of the target's elements, and that it may be used.
     fn combine(&self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
@@ -167,7 +170,7 @@ impl Win {
         }
     }
 
-    /// `MPI_Fetch_and_op` where all is plain: one aligned element of at most 8 bytes of mapped memory, in an epoch that is open to all.
+    /// `MPI_Fetch_and_op` where all is plain: one aligned element of at most [`LONGEST_PLAIN`] bytes of mapped memory, in an epoch that is open to all.
     /// False where it is none of that, and nothing has happened.
     ///
     /// # Safety
@@ -198,7 +201,7 @@ impl Win {
             // SAFETY: the caller vouches for it.
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
-        let mut old = [0; 8];
+        let mut old = [0; LONGEST_PLAIN];
         // SAFETY: an aligned element inside the window; the result is the caller's.
         unsafe {
             combine.atomic(at, input, Some(&mut old[..size]));

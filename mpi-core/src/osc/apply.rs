@@ -1,18 +1,23 @@
 //! Accumulating: one operator on elements of one basic type in a member's window.
 //!
-//! Elements of 1, 2, 4 or 8 bytes that lie at a multiple of their size are updated by a single instruction or a compare-and-swap loop.
+//! Elements of 1, 2, 4 or 8 bytes that lie at a multiple of their size are updated by a single instruction or a compare-and-swap loop,
+//! and so are those of 16 bytes where the processor compares and swaps as many: complex and long doubles.
 //! All others, and all of memory that some member can only reach through the system, are updated under the lock of their stripe.
 //! Bytes (`MPI_BYTE`) too are updated under the lock, so that what a program treats as bytes changes as a whole as far as it lies in one stripe:
 //! the standard asks for that of each byte only, but programs put structures there.
-//! Which of the two it is follows from the element's address at its owner, its size and what kind of memory it is,
-//! so that all routes to an element decide alike.
+//! Which of the two it is follows from the element's address at its owner, its size, what kind of memory it is and the processor,
+//! which is the same one for all that reach the memory directly; so all routes to an element decide alike.
 #![allow(unsafe_code)]
+
+#[cfg(test)]
+mod tests;
 
 use super::control::{STRIPE_BYTES, STRIPES};
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
 use crate::op::{DenseOp, Op, OpError, Predefined};
 use mpi_base::cma::{self, CmaError};
 use mpi_base::window::Stripe;
+use portable_atomic::AtomicU128;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
@@ -380,7 +385,7 @@ impl Combine {
     /// One element by the processor alone.
     ///
     /// # Safety
-    /// `at` leads to an element that is aligned to its size of 1, 2, 4 or 8 bytes.
+    /// `at` leads to an element of which [`is_atomic`] is true.
     #[inline]
     pub unsafe fn atomic(&self, at: *mut u8, input: &[u8], old: Option<&mut [u8]>) {
         macro_rules! word {
@@ -416,6 +421,7 @@ impl Combine {
             1 => word!(u8, AtomicU8),
             2 => word!(u16, AtomicU16),
             4 => word!(u32, AtomicU32),
+            16 => word!(u128, AtomicU128),
             _ => word!(u64, AtomicU64),
         }
     }
@@ -426,7 +432,12 @@ impl Combine {
 pub(super) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
     let info = named.info();
     !locked
-        && matches!(info.size, 1 | 2 | 4 | 8)
+        && match info.size {
+            1 | 2 | 4 | 8 => true,
+            // Where the processor cannot, the crate takes a lock of this process, which is none for others.
+            16 => AtomicU128::is_lock_free(),
+            _ => false,
+        }
         && info.size == info.extent
         && !matches!(info.kind, Kind::Byte | Kind::Packed)
         && address.is_multiple_of(info.size as u64)
@@ -524,6 +535,7 @@ pub(super) unsafe fn compare_and_swap(
             1 => word!(u8, AtomicU8),
             2 => word!(u16, AtomicU16),
             4 => word!(u32, AtomicU32),
+            16 => word!(u128, AtomicU128),
             _ => word!(u64, AtomicU64),
         }
         return Ok(());

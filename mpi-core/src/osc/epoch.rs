@@ -14,7 +14,7 @@ use crate::coll::Call;
 use crate::group::Group;
 use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::{About, AboutWindow, WindowNeed};
-use mpi_base::window::has_reached;
+use mpi_base::window::Awaited;
 use std::cell::{Cell, RefCell};
 
 /// What a program asserts of an epoch.
@@ -49,18 +49,12 @@ pub(super) struct Epochs {
     started: RefCell<Vec<u32>>,
     /// Ranks of the group that the window is exposed to.
     exposed: RefCell<Option<Vec<u32>>>,
-    /// By rank, how many posts and completions of each have been waited for.
-    seen: RefCell<Vec<Seen>>,
+    /// By rank, which posts and completions of each the next epochs take.
+    awaited: RefCell<Vec<Awaited>>,
     /// Whether a lock of all is a flag, not a ticket of each member.
     pub(super) by_flag: Cell<bool>,
     /// Counts flushes that had nothing to wait for.
     pub(super) flushes: Cell<u32>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    posts: u32,
-    completions: u32,
 }
 
 impl Epochs {
@@ -228,9 +222,9 @@ impl Win {
     }
 
     fn prepare_counters(&self) {
-        let mut seen = self.0.epochs.seen.borrow_mut();
-        if seen.is_empty() {
-            seen.resize(self.0.targets.len(), Seen::default());
+        let mut awaited = self.0.epochs.awaited.borrow_mut();
+        if awaited.is_empty() {
+            awaited.resize(self.0.targets.len(), Awaited::default());
         }
     }
 
@@ -244,15 +238,12 @@ impl Win {
         let ranks = self.of_group("MPI_Win_start", group)?;
         self.prepare_counters();
         for rank in &ranks {
-            let mut seen = epochs.seen.borrow_mut();
-            let seen = &mut seen[*rank as usize];
-            seen.posts = seen.posts.wrapping_add(1);
+            epochs.awaited.borrow_mut()[*rank as usize].start();
         }
         // A program that asserts that they have posted has synchronised by itself.
         if !assert.nocheck {
-            let expected = |target: &Target| epochs.seen.borrow()[target.rank as usize].posts;
             self.wait_for_all(("MPI_Win_start", WindowNeed::Post), &ranks, |target| {
-                has_reached(self.posts_of(target), expected(target))
+                self.awaited_of(target).has_posted(self.posts_of(target))
             })?;
         }
         for rank in &ranks {
@@ -312,26 +303,26 @@ impl Win {
             return Err(self.misfit("MPI_Win_wait", "MPI_Win_post has not exposed it"));
         };
         self.wait_for_all(("MPI_Win_wait", WindowNeed::Complete), &ranks, |origin| {
-            has_reached(
-                self.completions_of(origin),
-                self.next_completion(origin.rank),
-            )
+            self.has_completed(origin)
         })?;
-        self.count_completions(&ranks);
+        self.end_exposure(&ranks);
         fence(Ordering::SeqCst);
         Ok(())
     }
 
-    fn next_completion(&self, rank: u32) -> u32 {
-        let seen = self.0.epochs.seen.borrow();
-        seen[rank as usize].completions.wrapping_add(1)
+    fn awaited_of(&self, member: &Target) -> Awaited {
+        self.0.epochs.awaited.borrow()[member.rank as usize]
     }
 
-    fn count_completions(&self, ranks: &[u32]) {
-        let mut seen = self.0.epochs.seen.borrow_mut();
+    fn has_completed(&self, origin: &Target) -> bool {
+        let completed = self.completions_of(origin);
+        self.awaited_of(origin).has_completed(completed)
+    }
+
+    fn end_exposure(&self, ranks: &[u32]) {
+        let mut awaited = self.0.epochs.awaited.borrow_mut();
         for rank in ranks {
-            let seen = &mut seen[*rank as usize];
-            seen.completions = seen.completions.wrapping_add(1);
+            awaited[*rank as usize].end();
         }
     }
 
@@ -348,13 +339,12 @@ impl Win {
             return Err(self.misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
         };
         self.0.engine.poll_once();
-        let over = ranks.iter().all(|rank| {
-            let origin = &self.0.targets[*rank as usize];
-            has_reached(self.completions_of(origin), self.next_completion(*rank))
-        });
+        let over = ranks
+            .iter()
+            .all(|rank| self.has_completed(&self.0.targets[*rank as usize]));
         match over {
             true => {
-                self.count_completions(&ranks);
+                self.end_exposure(&ranks);
                 fence(Ordering::SeqCst);
             }
             false => *self.0.epochs.exposed.borrow_mut() = Some(ranks),

@@ -45,6 +45,7 @@ mod transfer;
 mod turns;
 mod win;
 
+pub use accumulate::LONGEST_PLAIN;
 pub use am::Service;
 pub use check::CHECK;
 pub use epoch::Assert;

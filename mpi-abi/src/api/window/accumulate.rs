@@ -9,6 +9,7 @@ use crate::error::{Failure, Outcome};
 use crate::state;
 use mpi_core::datatype::{Kind, Named, SendBuf};
 use mpi_core::op::{Op, Predefined};
+use mpi_core::osc::LONGEST_PLAIN;
 use mpi_core::request::Req;
 use std::ffi::{c_int, c_void};
 
@@ -38,7 +39,7 @@ pub unsafe fn MPI_Accumulate_c(
         && !origin_addr.is_null()
         && let Some((op, named)) = plain(op, target_datatype)
     {
-        let mut old = [0u8; 8];
+        let mut old = [0u8; LONGEST_PLAIN];
         let (from, disp) = (origin_addr.cast(), target_disp as i64);
         let to = old.as_mut_ptr();
         // SAFETY: the caller's element, and a local that is as long as any that is done so.

@@ -1,0 +1,231 @@
+//! Models of post, start, complete and wait; how they are run is told in [`crate::loom_models`].
+//!
+//! A member here is what `MPI_Win_post` and its siblings are made of: it counts with [`Awaited`], speaks through [`Line`] and is woken through [`Arrivals`].
+//! The data of a window are written with relaxed stores, so that nothing but the protocol orders them.
+#![allow(unsafe_code)]
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{Arrivals, Awaited, Line};
+use crate::atomic::{AtomicU64, Ordering, fence};
+use crate::doorbell::{Doorbell, NAP};
+use crate::loom_models::check;
+
+/// The words of a window of `N` members that share a node.
+struct Words<const N: usize> {
+    /// `lines[reader][writer]`.
+    lines: [[Line; N]; N],
+    arrivals: [Arrivals; N],
+    bells: [Doorbell; N],
+    /// Each member's part of the window.
+    parts: [AtomicU64; N],
+}
+
+/// One member, as its own thread sees it.
+struct Member<const N: usize> {
+    words: Arc<Words<N>>,
+    me: usize,
+    awaited: [Awaited; N],
+}
+
+fn members<const N: usize>() -> [Member<N>; N] {
+    let words = Arc::new(Words {
+        lines: std::array::from_fn(|_| std::array::from_fn(|_| Line::new())),
+        arrivals: std::array::from_fn(|_| Arrivals::new()),
+        bells: std::array::from_fn(|_| Doorbell::new()),
+        parts: std::array::from_fn(|_| AtomicU64::new(0)),
+    });
+    std::array::from_fn(|me| Member {
+        words: words.clone(),
+        me,
+        awaited: [Awaited::default(); N],
+    })
+}
+
+impl<const N: usize> Member<N> {
+    fn tell(&self, whom: usize, tell: impl FnOnce(&Line)) {
+        tell(&self.words.lines[whom][self.me]);
+        if self.words.arrivals[whom].arrive() {
+            self.words.bells[whom].ring();
+        }
+    }
+
+    fn wait_for(&self, group: &[usize], has_come: impl Fn(Awaited, &Line) -> bool) {
+        let lines = &self.words.lines[self.me];
+        let missing = || {
+            let each = group.iter();
+            each.filter(|&&from| !has_come(self.awaited[from], &lines[from]))
+                .count() as u32
+        };
+        let all_in = || self.words.arrivals[self.me].are_in(missing);
+        while !all_in() {
+            self.words.bells[self.me].sleep(NAP, all_in);
+        }
+    }
+
+    fn post(&self, group: &[usize]) {
+        fence(Ordering::SeqCst);
+        for &whom in group {
+            self.tell(whom, Line::post);
+        }
+    }
+
+    fn start(&mut self, group: &[usize]) {
+        self.start_nocheck(group);
+        self.wait_for(group, |awaited, line| awaited.has_posted(line.posted()));
+    }
+
+    fn start_nocheck(&mut self, group: &[usize]) {
+        group.iter().for_each(|&whom| self.awaited[whom].start());
+    }
+
+    fn complete(&self, group: &[usize]) {
+        fence(Ordering::SeqCst);
+        for &whom in group {
+            self.tell(whom, Line::complete);
+        }
+    }
+
+    fn wait(&mut self, group: &[usize]) {
+        self.wait_for(group, |awaited, line| {
+            awaited.has_completed(line.completed())
+        });
+        group.iter().for_each(|&whom| self.awaited[whom].end());
+    }
+
+    fn read(&self, whom: usize) -> u64 {
+        self.words.parts[whom].load(Ordering::Relaxed)
+    }
+
+    fn write(&self, whom: usize, value: u64) {
+        self.words.parts[whom].store(value, Ordering::Relaxed);
+    }
+}
+
+/// What a member wrote before its post is there in the access epoch, what was written in that is there after the wait; twice in a row.
+#[test]
+fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
+    check(|| {
+        let [mut target, mut origin] = members::<2>();
+        let origin = thread::spawn(move || {
+            for epoch in [1, 2] {
+                origin.start(&[0]);
+                assert_eq!(origin.read(0), 10 * epoch);
+                origin.write(0, 10 * epoch + 1);
+                origin.complete(&[0]);
+            }
+        });
+        for epoch in [1, 2] {
+            target.write(0, 10 * epoch);
+            target.post(&[1]);
+            target.wait(&[1]);
+            assert_eq!(target.read(0), 10 * epoch + 1);
+        }
+        origin.join().unwrap();
+    });
+}
+
+/// Both expose and both access, each asleep until the other one has come: nobody is left asleep.
+#[test]
+fn two_members_that_expose_to_each_other_end_their_epochs() {
+    check(|| {
+        let run = |mut member: Member<2>| {
+            let other = [1 - member.me];
+            member.post(&other);
+            member.start(&other);
+            member.write(other[0], 7);
+            member.complete(&other);
+            member.wait(&other);
+            assert_eq!(member.read(member.me), 7);
+        };
+        let [first, second] = members::<2>();
+        let second = thread::spawn(move || run(second));
+        run(first);
+        second.join().unwrap();
+    });
+}
+
+/// A member that belongs to the next epoch's group posts whenever it likes: it lets nobody into the epoch of another member.
+#[test]
+fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
+    check(|| {
+        let [first, second, mut origin] = members::<3>();
+        let exposing = |member: Member<3>| {
+            thread::spawn(move || {
+                member.write(member.me, 5);
+                member.post(&[2]);
+            })
+        };
+        let threads = [exposing(first), exposing(second)];
+        for whom in [0, 1] {
+            origin.start(&[whom]);
+            assert_eq!(origin.read(whom), 5);
+            origin.complete(&[whom]);
+        }
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+/// A completion of a member outside of the exposure's group, for an earlier or a later epoch, ends no epoch of others.
+#[test]
+fn an_exposure_of_two_ends_when_both_have_completed() {
+    check(|| {
+        let [mut target, first, second] = members::<3>();
+        let accessing = |mut member: Member<3>| {
+            thread::spawn(move || {
+                member.start(&[0]);
+                // A part of the window for each.
+                member.write(member.me, 3);
+                member.complete(&[0]);
+            })
+        };
+        let threads = [accessing(first), accessing(second)];
+        target.post(&[1, 2]);
+        target.wait(&[1, 2]);
+        assert_eq!((target.read(1), target.read(2)), (3, 3));
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+/// An epoch whose post nobody waits for takes that post all the same, so the next start waits for the next one.
+#[test]
+fn an_epoch_without_check_takes_its_post_with_it() {
+    check(|| {
+        let [mut target, mut origin] = members::<2>();
+        // The program's own word that the window is exposed.
+        let exposed = Arc::new(AtomicU64::new(0));
+        let told = exposed.clone();
+        let origin = thread::spawn(move || {
+            while told.load(Ordering::Acquire) == 0 {
+                thread::yield_now();
+            }
+            origin.start_nocheck(&[0]);
+            assert_eq!(origin.read(0), 1);
+            origin.complete(&[0]);
+            origin.start(&[0]);
+            assert_eq!(origin.read(0), 2);
+            origin.complete(&[0]);
+        });
+        target.write(0, 1);
+        target.post(&[1]);
+        exposed.store(1, Ordering::Release);
+        target.wait(&[1]);
+        target.write(0, 2);
+        target.post(&[1]);
+        target.wait(&[1]);
+        origin.join().unwrap();
+    });
+}
+
+/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken, though only the second one rings.
+#[test]
+fn the_last_of_those_that_are_waited_for_rings() {
+    check(|| {
+        let [first, second, mut origin] = members::<3>();
+        let posting = |member: Member<3>| thread::spawn(move || member.post(&[2]));
+        let threads = [posting(first), posting(second)];
+        origin.start(&[0, 1]);
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
