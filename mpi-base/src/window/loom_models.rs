@@ -172,9 +172,10 @@ fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
 fn an_exposure_of_two_ends_when_both_have_completed() {
     check(|| {
         let [mut target, first, second] = members::<3>();
+        // No member waits for the posts: another model shows that one that waits is let in, and three members that wait are too many for loom.
         let accessing = |mut member: Member<3>| {
             thread::spawn(move || {
-                member.start(&[0]);
+                member.start_nocheck(&[0]);
                 // A part of the window for each.
                 member.write(member.me, 3);
                 member.complete(&[0]);
