@@ -6,11 +6,37 @@
 
 #[cfg(not(loom))]
 pub use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
 };
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// What [`std::sync::atomic::fence`] promises, in less time.
+///
+/// The compiler makes `mfence` of a sequentially consistent fence for x86-64, which also waits for what no fence of the language speaks of.
+/// A locked operation orders all loads and stores of ordinary memory as well (Intel SDM volume 3, 9.2.3.9; AMD APM volume 2, 7.4.2):
+/// 2.8 ns after a store on an EPYC, where `mfence` takes 21.
+#[cfg(not(loom))]
+#[inline(always)]
+pub fn fence(order: Ordering) {
+    match order {
+        Ordering::SeqCst => full_fence(),
+        order => std::sync::atomic::fence(order),
+    }
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+fn full_fence() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the word on top of the stack keeps its value; the compiler takes it for an access to any memory.
+    unsafe {
+        std::arch::asm!("lock or dword ptr [rsp], 0");
+    }
+    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    std::sync::atomic::fence(Ordering::SeqCst);
+}
 
 /// Tells the processor that this thread is polling.
 #[inline(always)]
@@ -65,7 +91,7 @@ pub fn prefetch_for_write(address: *const u8) {
 #[inline(always)]
 pub fn settle_writes() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: the word on top of the stack keeps its value. A locked operation waits for the stores before it, in half the time of `mfence`.
+    // SAFETY: the word on top of the stack keeps its value. A locked operation waits for the stores before it.
     unsafe {
         std::arch::asm!("lock or dword ptr [rsp], 0");
     }

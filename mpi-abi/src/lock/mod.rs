@@ -190,14 +190,14 @@ impl Giant {
         if self.asymmetric.load(Relaxed) {
             fence::light();
         } else {
-            std::sync::atomic::fence(Ordering::SeqCst);
+            mpi_base::atomic::fence(Ordering::SeqCst);
         }
     }
 
     /// The sleeper's counterpart of [`Giant::order`].
     fn order_for_all(&self) {
         if !(self.asymmetric.load(Relaxed) && fence::heavy()) {
-            std::sync::atomic::fence(Ordering::SeqCst);
+            mpi_base::atomic::fence(Ordering::SeqCst);
         }
     }
 
