@@ -416,6 +416,15 @@ static void meet(const char *file, int accepts)
     announce("dynamic");
 }
 
+/* How many processes there is room for. */
+static void universe(int wanted)
+{
+    int *room, flag;
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &room, &flag));
+    CHECK(flag && *room == wanted, "room for %d", flag ? *room : 0);
+    announce("dynamic");
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -434,6 +443,8 @@ int main(int argc, char **argv)
         rounds(argv[0], atoi(argv[2]));
     else if (strcmp(argv[1], "mortal") == 0 || strcmp(argv[1], "survivor") == 0)
         bear(argv[0], argv[1], argv[2]);
+    else if (strcmp(argv[1], "universe") == 0)
+        universe(atoi(argv[2]));
     else if (strcmp(argv[1], "mute") == 0)
         MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent, MPI_ERRCODES_IGNORE);
     else if (strcmp(argv[1], "ports") == 0)

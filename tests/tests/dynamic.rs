@@ -15,6 +15,17 @@ fn a_job_spawns_another_and_they_share_communicators_and_windows() {
 }
 
 #[test]
+fn a_program_learns_how_many_processes_there_is_room_for() {
+    let room = |count: usize, ranks| dynamic("universe", ranks).arg(count.to_string());
+    room(5, 2).with(["--host", "localhost:5"]).holds();
+    let more = ["--host", "localhost:2", "--oversubscribe"];
+    room(3, 3).with(more).holds();
+    // What spawns without a launcher has the cores.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    room(cores, 1).alone().holds();
+}
+
+#[test]
 fn a_job_whose_ranks_are_connected_by_tcp_spawns_another() {
     dynamic("spawn", 3)
         .with(["--mca", "btl", "tcp,self"])

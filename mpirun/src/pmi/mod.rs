@@ -101,6 +101,8 @@ pub struct Server {
     dead: Vec<Proc>,
     /// Makes the names of key-value spaces differ from those of any other `mpirun`.
     stem: String,
+    /// How many processes there is room for.
+    slots: usize,
 }
 
 /// Something a client said that ends the conversation with it.
@@ -123,13 +125,16 @@ impl fmt::Display for Nonsense {
 
 impl Server {
     /// No jobs yet; the names of their key-value spaces will begin with `stem`, which is this mpirun's alone.
-    pub fn new(stem: impl Into<String>) -> Server {
+    ///
+    /// `slots` is how many processes there is room for on all hosts: `MPI_UNIVERSE_SIZE`, unless more are started at once.
+    pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
             jobs: Vec::new(),
             clients: Vec::new(),
             names: HashMap::new(),
             dead: Vec::new(),
             stem: stem.into(),
+            slots,
         }
     }
 
@@ -299,7 +304,7 @@ impl Server {
                 .with("appnum", client.appnum),
             "get_universe_size" => Line::cmd("universe_size")
                 .with("rc", 0)
-                .with("size", self.jobs[job].procs.len()),
+                .with("size", self.slots.max(self.jobs[job].procs.len())),
             "get_my_kvsname" => Line::cmd("my_kvsname")
                 .with("rc", 0)
                 .with("kvsname", &self.jobs[job].kvsname),

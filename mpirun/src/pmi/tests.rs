@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn server(size: usize) -> Server {
-    let mut server = Server::new("test");
+    let mut server = Server::new("test", 1);
     server.add_job(&vec![0; size], &vec![0; size], &[]);
     server
 }
@@ -314,7 +314,7 @@ proptest! {
 
 #[test]
 fn the_mapping_and_node_barriers_follow_the_hosts() {
-    let mut server = Server::new("t");
+    let mut server = Server::new("t", 1);
     server.add_job(&[0; 4], &[7, 7, 3, 7], &[]);
     let ask = |server: &mut Server, who: usize, line: &str| {
         server.line(Proc(who), line.as_bytes()).unwrap()

@@ -160,20 +160,16 @@ impl Supervisor<'_> {
 
     /// Where the ranks of a job run.
     pub(super) fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
-        if !self.plan.tolerates_deaths {
-            return self.plan.place(apps);
-        }
         let alive = self.ranks.iter().filter(|(_, rank)| rank.alive);
         let used: Vec<u32> = alive.map(|(_, rank)| rank.host).collect();
-        place_spares(self.plan, apps, &used, &self.losses.hosts)
+        place_beside(self.plan, apps, &used, &self.losses.hosts)
     }
 }
 
-/// Where programs run: first on slots that nobody has, as those of lost ranks, and never on lost hosts;
-/// `used` has a host for each rank that lives.
+/// Where programs run: on slots that no living rank has, and never on lost hosts; `used` has a host for each rank that lives.
 ///
 /// If there are not enough such slots, they are placed as they would be if nothing ran.
-fn place_spares(
+fn place_beside(
     plan: &Plan,
     apps: &[App],
     used: &[u32],
@@ -225,13 +221,19 @@ mod tests {
             app.hosts.clear();
         }
         let lost = lost.iter().copied().collect();
-        place_spares(&first, &apps, used, &lost).unwrap().concat()
+        place_beside(&first, &apps, used, &lost).unwrap().concat()
     }
 
     #[test]
     fn a_spare_takes_the_place_of_a_dead_rank() {
         assert_eq!(placed("-n 1", &[0, 0, 1, 2, 2], &[]), [1]);
         assert_eq!(placed("-n 2", &[0, 1, 1, 2], &[]), [0, 2]);
+    }
+
+    #[test]
+    fn a_spawned_job_fills_the_slots_that_are_left() {
+        assert_eq!(placed("-n 3", &[0, 0, 1], &[]), [1, 2, 2]);
+        assert_eq!(placed("--map-by node -n 2", &[0], &[]), [0, 1]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::super::pmi1::Pmi1;
 use super::super::{Identity, RteError};
+use mpi_base::cpu::Cores;
 use mpi_base::installation;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
@@ -41,6 +42,12 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
         // A program that ignores SIGCHLD does not learn the status; the greeting that follows finds out.
         _ => Pmi1::adopted(ours, identity.clone()),
     }
+}
+
+/// How many processes the launcher that would be started has room for, this one among them; `None` if there is no launcher.
+pub(super) fn universe_size() -> Option<u32> {
+    mpirun().ok()?;
+    u32::try_from(Cores::of_this_process().usable).ok()
 }
 
 fn failed(doing: String, error: io::Error) -> RteError {

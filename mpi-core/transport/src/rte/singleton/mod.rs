@@ -71,7 +71,7 @@ fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
             rank: 0,
             size: 1,
             appnum: None,
-            universe_size: None,
+            universe_size: adoption::universe_size(),
             spawned: false,
         },
         values: Mutex::default(),
