@@ -401,6 +401,13 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
         .ok_or_else(|| wrong(Kind::Win, handle.0))
 }
 
+/// Lets `look` at a window; it makes and frees none. False where there is no such window.
+#[inline(always)]
+pub(crate) fn look_at_win(handle: MPI_Win, look: impl FnOnce(&WinObject) -> bool) -> bool {
+    let wins = state().wins.borrow();
+    wins.get(handle.0).is_some_and(|object| look(object))
+}
+
 /// A file argument.
 pub(crate) fn file(handle: MPI_File) -> Result<Rc<FileObject>, Failure> {
     let files = state().files.borrow();

@@ -16,7 +16,7 @@ use crate::op::{Op, Predefined};
 use crate::request::Req;
 
 /// The longest element that is accessed the plain way.
-pub const LONGEST_PLAIN: usize = 16;
+const LONGEST_PLAIN: usize = 16;
 
 impl Win {
     /// The operator on the basic type of the target's elements, and that it may be used.
@@ -170,11 +170,11 @@ impl Win {
         }
     }
 
-    /// `MPI_Fetch_and_op` where all is plain: one aligned element of at most [`LONGEST_PLAIN`] bytes of mapped memory, in an epoch that is open to all.
+    /// `MPI_Fetch_and_op` where all is plain: one aligned element of at most 16 bytes of mapped memory, in an epoch that is open to all.
     /// False where it is none of that, and nothing has happened.
     ///
     /// # Safety
-    /// Both pointers lead to an element of `named`; `origin` may be anything for operators that read nothing.
+    /// Both pointers lead to an element of `named`; `origin` may be anything for operators that read nothing, and `result` may be null.
     #[inline]
     pub unsafe fn fetch_and_op_plain(
         &self,
@@ -201,6 +201,11 @@ impl Win {
             // SAFETY: the caller vouches for it.
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
+        if result.is_null() {
+            // SAFETY: an aligned element inside the window.
+            unsafe { combine.atomic(at, input, None) };
+            return true;
+        }
         let mut old = [0; LONGEST_PLAIN];
         // SAFETY: an aligned element inside the window; the result is the caller's.
         unsafe {

@@ -45,7 +45,6 @@ mod transfer;
 mod turns;
 mod win;
 
-pub use accumulate::LONGEST_PLAIN;
 pub use am::Service;
 pub use check::CHECK;
 pub use epoch::Assert;

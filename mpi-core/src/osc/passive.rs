@@ -14,6 +14,9 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
+/// One flush of so many looks for messages of others, which costs as much as a few accesses.
+const FLUSHES: u32 = 64;
+
 impl Win {
     /// Whether all members share this node's memory.
     pub(super) fn is_all_here(&self) -> bool {
@@ -181,6 +184,43 @@ impl Win {
         Ok(())
     }
 
+    /// `MPI_Win_flush` where every access is complete when its call returns, and nobody looks on; it calls nothing.
+    /// False where there is more to do, and nothing has happened.
+    #[inline(always)]
+    pub fn flush_plain(&self, rank: i32) -> bool {
+        let target = usize::try_from(rank)
+            .ok()
+            .and_then(|rank| self.0.targets.get(rank));
+        target.is_some_and(|target| self.is_plain_flush(|| target.held.get() != Held::Nothing))
+    }
+
+    /// `MPI_Win_flush_all` as [`Win::flush_plain`].
+    #[inline(always)]
+    pub fn flush_all_plain(&self) -> bool {
+        self.is_plain_flush(|| true)
+    }
+
+    #[inline(always)]
+    fn is_plain_flush(&self, holds_lock: impl FnOnce() -> bool) -> bool {
+        let window = &*self.0;
+        let flushes = window.epochs.flushes.get().wrapping_add(1);
+        let is_open = match window.epochs.access() {
+            Access::LockAll => true,
+            Access::Locks(_) => holds_lock(),
+            _ => false,
+        };
+        let is_plain = is_open
+            && window.remote.is_idle()
+            && window.trace.is_none()
+            && !window.accesses.are_wanted()
+            && !flushes.is_multiple_of(FLUSHES);
+        if is_plain {
+            window.epochs.flushes.set(flushes);
+            fence(Ordering::SeqCst);
+        }
+        is_plain
+    }
+
     fn flushable(&self, call: &str) -> Result<(), Error> {
         match self.0.epochs.is_passive() {
             true => Ok(()),
@@ -227,8 +267,6 @@ impl Win {
     /// Progress for others that messages of ours do not need: a program may flush in a loop until a peer answers.
     #[inline]
     fn progress_now_and_then(&self) {
-        /// A look costs as much as a few accesses.
-        const FLUSHES: u32 = 16;
         let flushes = self.0.epochs.flushes.get().wrapping_add(1);
         self.0.epochs.flushes.set(flushes);
         if flushes.is_multiple_of(FLUSHES) {

@@ -6,10 +6,10 @@ use super::{Part, requested};
 use crate::abi::*;
 use crate::api::args::{recv_buf, send_buf};
 use crate::error::{Failure, Outcome};
+use crate::object::window::WinObject;
 use crate::state;
 use mpi_core::datatype::{Kind, Named, SendBuf};
 use mpi_core::op::{Op, Predefined};
-use mpi_core::osc::LONGEST_PLAIN;
 use mpi_core::request::Req;
 use std::ffi::{c_int, c_void};
 
@@ -32,25 +32,24 @@ pub unsafe fn MPI_Accumulate_c(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    let object = state::win(win)?;
     let is_one = origin_count == 1 && target_count == 1 && origin_datatype == target_datatype;
     if is_one
         && op != MPI_NO_OP
         && !origin_addr.is_null()
         && let Some((op, named)) = plain(op, target_datatype)
     {
-        let mut old = [0u8; LONGEST_PLAIN];
         let (from, disp) = (origin_addr.cast(), target_disp as i64);
-        let to = old.as_mut_ptr();
-        // SAFETY: the caller's element, and a local that is as long as any that is done so.
-        if unsafe {
-            object
-                .win
-                .fetch_and_op_plain(from, to, named, op, target_rank, disp)
-        } {
+        let add = |object: &WinObject| {
+            let nowhere = std::ptr::null_mut();
+            let win = &object.win;
+            // SAFETY: the caller's element, and the old one is not asked for.
+            unsafe { win.fetch_and_op_plain(from, nowhere, named, op, target_rank, disp) }
+        };
+        if state::look_at_win(win, add) {
             return Ok(());
         }
     }
+    let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: the caller's buffer.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
@@ -201,19 +200,19 @@ pub unsafe fn MPI_Fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    let object = state::win(win)?;
     let (from, to, disp) = (origin_addr.cast(), result_addr.cast(), target_disp as i64);
     let there = !result_addr.is_null() && (op == MPI_NO_OP || !origin_addr.is_null());
     if there && let Some((op, named)) = plain(op, datatype) {
-        // SAFETY: elements of the caller.
-        if unsafe {
-            object
-                .win
-                .fetch_and_op_plain(from, to, named, op, target_rank, disp)
-        } {
+        let fetch = |object: &WinObject| {
+            let win = &object.win;
+            // SAFETY: elements of the caller.
+            unsafe { win.fetch_and_op_plain(from, to, named, op, target_rank, disp) }
+        };
+        if state::look_at_win(win, fetch) {
             return Ok(());
         }
     }
+    let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
     // SAFETY: elements of the caller.
     let (origin, mut result) = unsafe {
@@ -238,7 +237,6 @@ pub unsafe fn MPI_Compare_and_swap(
     target_disp: MPI_Aint,
     win: MPI_Win,
 ) -> Outcome {
-    let object = state::win(win)?;
     let named = Named::from_handle(datatype.0);
     let is_integer = named.is_some_and(|named| {
         matches!(
@@ -259,13 +257,15 @@ pub unsafe fn MPI_Compare_and_swap(
         };
         let disp = target_disp as i64;
         let both = [origin, compare];
-        if object
-            .win
-            .compare_and_swap_plain(named, both, result, target_rank, disp)
-        {
+        let swap = |object: &WinObject| {
+            let win = &object.win;
+            win.compare_and_swap_plain(named, both, result, target_rank, disp)
+        };
+        if state::look_at_win(win, swap) {
             return Ok(());
         }
     }
+    let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
     // SAFETY: elements of the caller.
     let (origin, compare, mut result) = unsafe {

@@ -19,15 +19,16 @@ pub unsafe fn MPI_Put_c(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> Outcome {
-    let object = state::win(win)?;
     if origin_datatype == target_datatype && origin_count == target_count {
         // SAFETY: the caller's buffer.
         let data = unsafe { plain_data(origin_addr, origin_count, origin_datatype) };
-        let put = |data| object.win.put_plain(data, target_rank, target_disp as i64);
+        let disp = target_disp as i64;
+        let put = |data| state::look_at_win(win, |w| w.win.put_plain(data, target_rank, disp));
         if data.is_some_and(put) {
             return Ok(());
         }
     }
+    let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: the caller's buffer.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
@@ -44,16 +45,17 @@ pub unsafe fn MPI_Get_c(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> Outcome {
-    let object = state::win(win)?;
     if origin_datatype == target_datatype && origin_count == target_count {
         // SAFETY: the caller's buffer.
         let room = unsafe { plain_room(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
-        let got = room.is_some_and(|r| r.with(|r| object.win.get_plain(r, target_rank, disp)));
-        if got {
+        let get =
+            |room: &mut [u8]| state::look_at_win(win, |w| w.win.get_plain(room, target_rank, disp));
+        if room.is_some_and(|room| room.with(get)) {
             return Ok(());
         }
     }
+    let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: the caller's buffer.
     let mut origin = unsafe { recv_buf(origin_addr, origin_count, origin_datatype)? };
