@@ -9,6 +9,7 @@ use super::runs;
 use super::target::{Spot, Target};
 use super::transfer::There;
 use super::win::Win;
+use super::word::Word;
 use super::{OscClass, OscError};
 use crate::Error;
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
@@ -50,6 +51,7 @@ impl Win {
         }
         let combine = Combine::new(op, named)?;
         self.0.combine.set(Some(combine));
+        self.0.word.set(Word::new(op, named));
         Ok(combine)
     }
 
@@ -185,6 +187,34 @@ impl Win {
         rank: i32,
         disp: i64,
     ) -> bool {
+        if let Some(word) = self.0.word.get()
+            && word.is(op, named)
+            && let Some((at, target)) = self.plain_spot(rank, disp, word.size())
+            && !target.locked
+        {
+            // SAFETY: a word inside the window; the other two are the caller's.
+            if unsafe { word.apply(at, origin, result) } {
+                self.0.epochs.has_loaded();
+                return true;
+            }
+        }
+        // SAFETY: passed on.
+        unsafe { self.fetch_and_op_element((origin, result), named, op, (rank, disp)) }
+    }
+
+    /// The same for all types and operators.
+    ///
+    /// # Safety
+    /// As [`Win::fetch_and_op_plain`].
+    #[inline(never)]
+    unsafe fn fetch_and_op_element(
+        &self,
+        (origin, result): (*const u8, *mut u8),
+        named: Named,
+        op: Predefined,
+        (rank, disp): (i32, i64),
+    ) -> bool {
+        self.0.epochs.has_stored();
         let combine = match self.0.combine.get() {
             Some(combine) if combine.op() == op && combine.named() == named => combine,
             _ => return false,
@@ -312,6 +342,7 @@ impl Win {
         if !apply::is_atomic(named, target.locked, at.addr() as u64) {
             return false;
         }
+        self.0.epochs.has_loaded();
         let memory = self.plain_memory(target, at);
         // SAFETY: an aligned element inside the window.
         unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()

@@ -44,6 +44,7 @@ mod traced;
 mod transfer;
 mod turns;
 mod win;
+mod word;
 
 pub use am::Service;
 pub use check::CHECK;

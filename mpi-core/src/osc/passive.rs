@@ -216,7 +216,7 @@ impl Win {
             && !flushes.is_multiple_of(FLUSHES);
         if is_plain {
             window.epochs.flushes.set(flushes);
-            fence(Ordering::SeqCst);
+            window.epochs.order();
         }
         is_plain
     }

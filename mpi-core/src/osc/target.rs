@@ -121,6 +121,8 @@ impl Win {
         count: i64,
         datatype: &Datatype,
     ) -> Result<Spot<'a>, Error> {
+        // Whatever is done there, the next flush has to put in order.
+        self.0.epochs.has_stored();
         let span = datatype.span(count);
         if self.0.flavor == Flavor::Dynamic {
             return self.attached_spot(target, disp, span);

@@ -40,6 +40,7 @@ pub(super) struct Inner {
     pub trace: Option<Rc<Trace>>,
     /// Operators as they were used last.
     pub combine: Cell<Option<super::apply::Combine>>,
+    pub word: Cell<Option<super::word::Word>>,
     name: RefCell<String>,
     _memory: Own,
     _control: ShmBlock,
@@ -180,6 +181,7 @@ impl Win {
             accesses: Accesses::new(checks, own.size(), neighbours),
             trace,
             combine: Cell::new(None),
+            word: Cell::new(None),
             engine,
             flavor: spec.flavor,
             hints: RefCell::new(spec.hints.clone()),

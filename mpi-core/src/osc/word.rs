@@ -1,0 +1,172 @@
+//! Accumulating one word of 4 or 8 bytes by one instruction of the processor: what counters, flags and queues of programs are made of.
+//!
+//! It is the shortest way of what [`super::apply`] does for all types and operators, and does the same to memory.
+#![allow(unsafe_code)]
+
+use crate::datatype::{Kind, Named};
+use crate::op::Predefined;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// An operator on words of a type for which the processor has an instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Word {
+    op: Predefined,
+    named: Named,
+    instruction: Instruction,
+    is_long: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Instruction {
+    Add,
+    And,
+    Or,
+    Xor,
+    Swap,
+    Load,
+}
+
+impl Word {
+    /// `None` where there is no such instruction.
+    pub fn new(op: Predefined, named: Named) -> Option<Word> {
+        let info = named.info();
+        let is_whole = matches!(info.size, 4 | 8) && info.size == info.extent;
+        let is_integer = matches!(
+            info.kind,
+            Kind::CInteger(_) | Kind::Char(_) | Kind::FInteger(_) | Kind::Multi(_)
+        );
+        let instruction = match op {
+            Predefined::Sum if is_integer => Instruction::Add,
+            Predefined::Band if is_integer => Instruction::And,
+            Predefined::Bor if is_integer => Instruction::Or,
+            Predefined::Bxor if is_integer => Instruction::Xor,
+            Predefined::Replace if is_integer => Instruction::Swap,
+            Predefined::NoOp if is_integer => Instruction::Load,
+            _ => return None,
+        };
+        is_whole.then_some(Word {
+            op,
+            named,
+            instruction,
+            is_long: info.size == 8,
+        })
+    }
+
+    #[inline(always)]
+    pub fn is(&self, op: Predefined, named: Named) -> bool {
+        self.op == op && self.named == named
+    }
+
+    /// Bytes of a word.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        if self.is_long { 8 } else { 4 }
+    }
+
+    /// Combines the word at `at` with the one at `origin`; what was there goes to `result`, unless that is null.
+    /// False where the word is not aligned, and nothing has happened.
+    ///
+    /// # Safety
+    /// There is a word at `at` that is changed by atomic instructions only, one at `origin` unless the operator reads nothing,
+    /// and room for one at `result`. The last two may lie anyhow.
+    #[inline(always)]
+    pub unsafe fn apply(&self, at: *mut u8, origin: *const u8, result: *mut u8) -> bool {
+        if !at.addr().is_multiple_of(self.size()) {
+            return false;
+        }
+        macro_rules! word {
+            ($t:ty, $atomic:ty) => {{
+                // SAFETY: the caller vouches for the word, and it is aligned.
+                let word = unsafe { <$atomic>::from_ptr(at.cast()) };
+                let given = || {
+                    // SAFETY: the caller vouches for it, wherever an operator reads it.
+                    unsafe { origin.cast::<$t>().read_unaligned() }
+                };
+                let before = match self.instruction {
+                    Instruction::Add => word.fetch_add(given(), AcqRel),
+                    Instruction::And => word.fetch_and(given(), AcqRel),
+                    Instruction::Or => word.fetch_or(given(), AcqRel),
+                    Instruction::Xor => word.fetch_xor(given(), AcqRel),
+                    Instruction::Swap => word.swap(given(), AcqRel),
+                    Instruction::Load => word.load(Acquire),
+                };
+                if !result.is_null() {
+                    // SAFETY: the caller vouches for the room.
+                    unsafe { result.cast::<$t>().write_unaligned(before) };
+                }
+            }};
+        }
+        match self.is_long {
+            true => word!(u64, AtomicU64),
+            false => word!(u32, AtomicU32),
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPS: [Predefined; 6] = [
+        Predefined::Sum,
+        Predefined::Band,
+        Predefined::Bor,
+        Predefined::Bxor,
+        Predefined::Replace,
+        Predefined::NoOp,
+    ];
+
+    #[test]
+    fn a_word_becomes_what_the_operator_says_and_the_old_one_comes_back() {
+        let (before, given) = (0xF0F0_1234_5678_9ABC_u64, 0x0FF0_0000_8000_0001_u64);
+        let wanted = [
+            before.wrapping_add(given),
+            before & given,
+            before | given,
+            before ^ given,
+            given,
+            before,
+        ];
+        for (op, wanted) in OPS.into_iter().zip(wanted) {
+            let word = Word::new(op, Named::INT64).expect("a word");
+            let (mut there, mut old) = (before, 0_u64);
+            let (at, from) = (std::ptr::from_mut(&mut there), std::ptr::from_ref(&given));
+            // SAFETY: locals of eight bytes.
+            let done = unsafe { word.apply(at.cast(), from.cast(), (&raw mut old).cast()) };
+            assert!(done && there == wanted && old == before, "{op:?}");
+        }
+        let word = Word::new(Predefined::Sum, Named::INT32).expect("a word");
+        let mut two = [u32::MAX, 7];
+        // SAFETY: a word of four bytes; its carry goes nowhere.
+        let done = unsafe {
+            word.apply(
+                two.as_mut_ptr().cast(),
+                [1, 0, 0, 0].as_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        assert!(done && two == [0, 7]);
+    }
+
+    #[test]
+    fn what_no_instruction_does_to_a_word_is_none() {
+        for named in [
+            Named::DOUBLE,
+            Named::INTEGER1,
+            Named::BYTE,
+            Named::DOUBLE_INT,
+            Named::COMPLEX16,
+        ] {
+            assert!(OPS.iter().all(|op| Word::new(*op, named).is_none()));
+        }
+        assert!(Word::new(Predefined::Max, Named::INT64).is_none());
+        let word = Word::new(Predefined::Sum, Named::INT64).expect("a word");
+        let mut two = [3_u64; 2];
+        let between = two.as_mut_ptr().cast::<u8>().wrapping_add(4);
+        // SAFETY: inside the two words, and nothing happens.
+        let done = unsafe { word.apply(between, [0; 8].as_ptr(), std::ptr::null_mut()) };
+        assert!(!done && two == [3, 3]);
+    }
+}
