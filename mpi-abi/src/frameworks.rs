@@ -136,7 +136,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         },
         Framework {
             name: "rte",
-            what: "who we are and how we find each other",
+            what: "which rank this process is and how ranks find each other",
             params: vec![rte::SELECT.about()],
             components: rte::BUILT_IN
                 .iter()

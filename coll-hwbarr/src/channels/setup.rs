@@ -272,7 +272,7 @@ impl Port for Channel {
                 }
             }
             Err(reason) => ReadBack {
-                sentence: format!("and the board does not say who is missing: {reason}"),
+                sentence: format!("and the board does not say which node is missing: {reason}"),
                 speaks: false,
             },
         })

@@ -258,7 +258,7 @@ impl fmt::Display for CollError {
                 match bytes {
                     0 => write!(
                         f,
-                        "; who has received another length than it expects sends nothing more"
+                        "; a rank that has received another length than it expects sends nothing more"
                     ),
                     _ => Ok(()),
                 }

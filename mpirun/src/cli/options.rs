@@ -134,7 +134,7 @@ pub struct Options {
     #[arg(long, hide_short_help = true, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = TELLING)]
     pub io_report: Option<PathBuf>,
 
-    /// Record what depends on who was faster, into a folder
+    /// Record what depends on which rank was faster, into a folder
     #[arg(long, value_name = "DIR", help_heading = TELLING, hide_short_help = true, conflicts_with = "replay")]
     pub record: Option<PathBuf>,
 

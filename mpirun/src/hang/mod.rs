@@ -288,7 +288,7 @@ impl fmt::Display for Finding {
                 };
                 write!(
                     f,
-                    "{} {verb} for whoever comes first, and nobody is left who could come: all others have left or wait themselves, and no rank that {take} part can move",
+                    "{} {verb} for a message of any rank, and no rank is left that could send one: all others have left or wait themselves, and no rank that {take} part can move",
                     named(waiting)
                 )
             }

@@ -22,7 +22,7 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
         Failure::new(
             MPI_ERR_TOPOLOGY,
             format!(
-                "{} has no topology that says who is a neighbour",
+                "{} has no topology that says which ranks are neighbours",
                 comm.label()
             ),
         )

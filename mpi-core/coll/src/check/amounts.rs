@@ -125,7 +125,7 @@ pub struct Disagreement {
 }
 
 impl fmt::Display for Disagreement {
-    /// "MPI_Alltoallv: rank 2 sends rank 0 12 bytes, who expects 8".
+    /// "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", function(self.call))?;
         for (i, pair) in self.pairs.iter().enumerate() {
@@ -139,11 +139,11 @@ impl fmt::Display for Disagreement {
             match self.call {
                 CallId::ReduceScatter => write!(
                     f,
-                    "{separator}rank {from} gives rank {to} {sent} bytes, who takes {expected}"
+                    "{separator}rank {from} gives {sent} bytes to rank {to}, which takes {expected}"
                 )?,
                 _ => write!(
                     f,
-                    "{separator}rank {from} sends rank {to} {sent} bytes, who expects {expected}"
+                    "{separator}rank {from} sends {sent} bytes to rank {to}, which expects {expected}"
                 )?,
             }
         }

@@ -125,7 +125,7 @@ fn other_counts_for_ranks_are_told() {
             counts: if rank == 0 { [1, 2] } else { [2, 1] }.into(),
             op: Predefined::Sum.into(),
         },
-        "MPI_Reduce_scatter: rank 1 gives rank 0 8 bytes, who takes 4; rank 0 gives rank 1 8 bytes, who takes 4",
+        "MPI_Reduce_scatter: rank 1 gives 8 bytes to rank 0, which takes 4; rank 0 gives 8 bytes to rank 1, which takes 4",
     );
 }
 
@@ -141,7 +141,7 @@ fn rows(send: [i64; 3], recv: [i64; 3]) -> (Rc<[SendBuf]>, Rc<[RecvBuf]>) {
 fn what_one_sends_and_the_other_does_not_expect_is_told() {
     let sentence = |call: &str| {
         format!(
-            "{call}: rank 1 sends rank 0 12 bytes, who expects 8; rank 0 sends rank 2 4 bytes, who expects 0"
+            "{call}: rank 1 sends 12 bytes to rank 0, which expects 8; rank 0 sends 4 bytes to rank 2, which expects 0"
         )
     };
     let counts = |rank: u32| match rank {
@@ -177,7 +177,7 @@ fn a_root_that_expects_something_else_is_told() {
     differ(
         3,
         gather,
-        "MPI_Gatherv: rank 2 sends rank 1 8 bytes, who expects 12",
+        "MPI_Gatherv: rank 2 sends 8 bytes to rank 1, which expects 12",
     );
     let scatter = |rank: u32| Call::Scatterv {
         send: (rank == 1).then(|| row([2, 1, 2], |b| b.as_send())),
@@ -187,7 +187,7 @@ fn a_root_that_expects_something_else_is_told() {
     differ(
         3,
         scatter,
-        "MPI_Scatterv: rank 1 sends rank 2 8 bytes, who expects 16",
+        "MPI_Scatterv: rank 1 sends 8 bytes to rank 2, which expects 16",
     );
 }
 
@@ -200,15 +200,14 @@ fn a_member_with_another_length_is_told_by_those_who_expect_it() {
     differ(
         3,
         call,
-        "MPI_Allgatherv: rank 1 sends rank 0 8 bytes, who expects 4; rank 1 sends rank 1 8 bytes, who expects 4; rank 1 sends rank 2 8 bytes, who expects 4",
+        "MPI_Allgatherv: rank 1 sends 8 bytes to rank 0, which expects 4; rank 1 sends 8 bytes to rank 1, which expects 4; rank 1 sends 8 bytes to rank 2, which expects 4",
     );
 }
 
 #[test]
 fn a_member_that_sends_another_amount_than_all_expect_is_told() {
     let send = |rank: u32| Some(words(if rank == 1 { 1 } else { 2 }).as_send());
-    let to_all =
-        "rank 1 sends rank 0 4 bytes, who expects 8; rank 1 sends rank 1 4 bytes, who expects 8";
+    let to_all = "rank 1 sends 4 bytes to rank 0, which expects 8; rank 1 sends 4 bytes to rank 1, which expects 8";
     let allgather = |rank| Call::Allgather {
         send: send(rank),
         recv: words(2),
@@ -231,7 +230,7 @@ fn a_root_that_gives_itself_another_amount_is_told() {
     differ(
         3,
         gather,
-        "MPI_Gather: rank 1 sends rank 1 4 bytes, who expects 8",
+        "MPI_Gather: rank 1 sends 4 bytes to rank 1, which expects 8",
     );
     let scatter = |rank: u32| Call::Scatter {
         send: (rank == 1).then(|| words(2).as_send()),
@@ -241,7 +240,7 @@ fn a_root_that_gives_itself_another_amount_is_told() {
     differ(
         3,
         scatter,
-        "MPI_Scatter: rank 1 sends rank 1 8 bytes, who expects 12",
+        "MPI_Scatter: rank 1 sends 8 bytes to rank 1, which expects 12",
     );
 }
 
@@ -251,7 +250,7 @@ fn no_more_than_four_pairs_are_named() {
         send: Some(row([i64::from(rank == 5); 6], |b| b.as_send())),
         recv: row([0; 6], |b| b),
     };
-    let last = "rank 5 sends rank 3 4 bytes, who expects 0; and 2 other pairs";
+    let last = "rank 5 sends 4 bytes to rank 3, which expects 0; and 2 other pairs";
     for said in told(&checked(6), true, call) {
         assert!(said.ends_with(last), "{said}");
     }
@@ -310,7 +309,7 @@ fn what_a_neighbour_does_not_expect_is_told() {
             false => Call::NeighborAlltoallv { near, send, recv },
         }
     };
-    let sentence = "rank 1 sends rank 2 4 bytes, who expects 8; and another pair";
+    let sentence = "rank 1 sends 4 bytes to rank 2, which expects 8; and another pair";
     differ(
         3,
         |rank| call(rank, false),
@@ -333,7 +332,7 @@ fn a_neighbour_with_another_count_is_told() {
     differ(
         3,
         gather,
-        "MPI_Neighbor_allgather: rank 1 sends rank 0 4 bytes, who expects 8; and 2 other pairs",
+        "MPI_Neighbor_allgather: rank 1 sends 4 bytes to rank 0, which expects 8; and 2 other pairs",
     );
     let gatherv = |rank: u32| Call::NeighborAllgatherv {
         near: near(rank),
@@ -343,7 +342,7 @@ fn a_neighbour_with_another_count_is_told() {
     differ(
         3,
         gatherv,
-        "MPI_Neighbor_allgatherv: rank 2 sends rank 0 12 bytes, who expects 4; rank 2 sends rank 1 12 bytes, who expects 4; and another pair",
+        "MPI_Neighbor_allgatherv: rank 2 sends 12 bytes to rank 0, which expects 4; rank 2 sends 12 bytes to rank 1, which expects 4; and another pair",
     );
     let alltoall = |rank: u32| Call::NeighborAlltoall {
         near: grid(rank),
@@ -353,7 +352,7 @@ fn a_neighbour_with_another_count_is_told() {
     differ(
         3,
         alltoall,
-        "MPI_Neighbor_alltoall: rank 0 sends rank 1 8 bytes, who expects 4",
+        "MPI_Neighbor_alltoall: rank 0 sends 8 bytes to rank 1, which expects 4",
     );
 }
 
@@ -378,7 +377,7 @@ fn an_edge_that_one_end_does_not_know_is_told() {
     differ(
         2,
         one_way,
-        "MPI_Neighbor_allgather: rank 0 sends rank 1 4 bytes, who expects 0",
+        "MPI_Neighbor_allgather: rank 0 sends 4 bytes to rank 1, which expects 0",
     );
 }
 

@@ -36,7 +36,7 @@ pub static RECORD: Param<String> = Param::new(
     "record",
     "",
     Level::USER,
-    "The folder in which each rank records what depends on who was faster; what mpirun --record sets",
+    "The folder in which each rank records what depends on which rank was faster; what mpirun --record sets",
 );
 
 /// Set by `mpirun --replay`.

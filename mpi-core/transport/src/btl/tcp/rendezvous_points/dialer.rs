@@ -191,7 +191,7 @@ impl Racer {
         match self.stage {
             RacerStage::Greeted => {
                 let Some(nonce) = hello.read_challenge(key, &bytes) else {
-                    return Step::Over("somebody who is not of this job answered".into());
+                    return Step::Over("a process that is not of this job answered".into());
                 };
                 match say(&self.socket, &hello.proof(key, &nonce)) {
                     Ok(()) => self.stage = RacerStage::Proven(nonce),
@@ -200,7 +200,7 @@ impl Racer {
                 Step::On
             }
             RacerStage::Proven(nonce) if hello.is_welcome(key, &nonce, &bytes) => Step::Done,
-            _ => Step::Over("somebody who is not of this job answered".into()),
+            _ => Step::Over("a process that is not of this job answered".into()),
         }
     }
 
