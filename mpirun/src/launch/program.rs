@@ -151,6 +151,11 @@ pub struct Far {
 }
 
 impl Plan {
+    /// How many processes there is room for on all hosts.
+    pub fn slots(&self) -> usize {
+        self.hosts.iter().map(|host| host.slots).sum()
+    }
+
     /// The host of each rank, program by program.
     pub fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
         self.place_on(apps, &self.hosts)

@@ -391,7 +391,8 @@ impl Place<'_> {
         set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
         set("PORTCULLIS_JOB", self.order.kvsname.clone());
         set("PORTCULLIS_APPNUM", appnum.to_string());
-        set("PORTCULLIS_UNIVERSE_SIZE", size.to_string());
+        let room = self.order.slots.max(size);
+        set("PORTCULLIS_UNIVERSE_SIZE", room.to_string());
         if self.order.tolerates_deaths {
             set(SERVED, "1".to_string());
         }

@@ -150,7 +150,7 @@ impl<'a> Supervisor<'a> {
             deadline: plan.timeout.map(|limit| Instant::now() + limit),
             plan,
             wires,
-            server: Server::new(stem, plan.hosts.iter().map(|host| host.slots).sum()),
+            server: Server::new(stem, plan.slots()),
             ranks: Ranks::default(),
             nodes: Vec::new(),
             links: Vec::new(),

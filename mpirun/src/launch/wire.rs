@@ -88,6 +88,8 @@ pub struct Order {
     pub binding: Binding,
     /// Ranks that get standard input.
     pub readers: Vec<u32>,
+    /// How many processes there is room for on all hosts.
+    pub slots: usize,
     /// Whether the death of a rank does not end the job.
     pub tolerates_deaths: bool,
 }

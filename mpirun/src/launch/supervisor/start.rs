@@ -54,6 +54,7 @@ impl Supervisor<'_> {
             hosts,
             binding: self.plan.binding,
             readers,
+            slots: self.plan.slots(),
             tolerates_deaths: self.plan.tolerates_deaths,
         };
         let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
