@@ -4,7 +4,7 @@ use hdl::tool::Tool;
 use rustix::process::Signal;
 use sim::emulate::channels::ChannelBoard;
 use std::fs;
-use tests::machines::{self, Kind as _};
+use tests::machines;
 use tests::{Job, needs};
 use xtask::workspace;
 
