@@ -13,6 +13,7 @@
 mod tests;
 
 use super::control::{STRIPE_BYTES, STRIPES};
+use super::word::{Instruction, instruct};
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
 use crate::op::{DenseOp, Op, OpError, Predefined};
 use mpi_base::cma::{self, CmaError};
@@ -94,12 +95,7 @@ pub(super) struct Combine {
 
 #[derive(Clone, Copy)]
 enum Native {
-    Add,
-    And,
-    Or,
-    Xor,
-    Swap,
-    Load,
+    Alone(Instruction),
     /// Sums of reals, which no instruction does in memory, but which need no call either.
     AddF32,
     AddF64,
@@ -111,20 +107,10 @@ impl Combine {
         let general = Op::Predefined(op);
         general.check(&datatype)?;
         let kind = named.info().kind;
-        let is_integer = matches!(
-            kind,
-            Kind::CInteger(_) | Kind::Char(_) | Kind::FInteger(_) | Kind::Multi(_) | Kind::Byte
-        );
-        let native = match op {
-            Predefined::Replace => Some(Native::Swap),
-            Predefined::NoOp => Some(Native::Load),
-            Predefined::Sum if is_integer => Some(Native::Add),
-            Predefined::Sum if kind == Kind::Float(Scalar::F32) => Some(Native::AddF32),
-            Predefined::Sum if kind == Kind::Float(Scalar::F64) => Some(Native::AddF64),
-            Predefined::Band if is_integer => Some(Native::And),
-            Predefined::Bor if is_integer => Some(Native::Or),
-            Predefined::Bxor if is_integer => Some(Native::Xor),
-            _ => None,
+        let native = match (op, kind) {
+            (Predefined::Sum, Kind::Float(Scalar::F32)) => Some(Native::AddF32),
+            (Predefined::Sum, Kind::Float(Scalar::F64)) => Some(Native::AddF64),
+            _ => Instruction::of(op, kind).map(Native::Alone),
         };
         Ok(Combine {
             op,
@@ -394,12 +380,7 @@ impl Combine {
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let given = input.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
                 let before = match self.native {
-                    Some(Native::Add) => word.fetch_add(given, AcqRel),
-                    Some(Native::And) => word.fetch_and(given, AcqRel),
-                    Some(Native::Or) => word.fetch_or(given, AcqRel),
-                    Some(Native::Xor) => word.fetch_xor(given, AcqRel),
-                    Some(Native::Swap) => word.swap(given, AcqRel),
-                    Some(Native::Load) => word.load(Acquire),
+                    Some(Native::Alone(instruction)) => instruct!(instruction, word, given),
                     Some(Native::AddF32 | Native::AddF64) | None => {
                         let mut now = word.load(Acquire);
                         loop {

@@ -18,6 +18,7 @@
 //! | [`accumulate`] | accumulate and its relatives |
 //! | [`runs`] | where the bytes of an access lie |
 //! | [`apply`] | one operator on elements in memory |
+//! | [`word`] | the same on one word by one instruction |
 //! | [`attach`] | memory attached to dynamic windows |
 //! | [`check`] | finding accesses that conflict |
 //! | [`neighbours`] | what others access at the same time |

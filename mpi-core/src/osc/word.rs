@@ -1,11 +1,10 @@
 //! Accumulating one word of 4 or 8 bytes by one instruction of the processor: what counters, flags and queues of programs are made of.
 //!
-//! It is the shortest way of what [`super::apply`] does for all types and operators, and does the same to memory.
+//! It is the shortest way of what [`super::apply`] does for all types and operators, by the same [`Instruction`]s.
 #![allow(unsafe_code)]
 
 use crate::datatype::{Kind, Named};
 use crate::op::Predefined;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// An operator on words of a type for which the processor has an instruction.
@@ -17,8 +16,9 @@ pub(super) struct Word {
     is_long: bool,
 }
 
+/// What the processor does to a word in memory by itself.
 #[derive(Clone, Copy)]
-enum Instruction {
+pub(super) enum Instruction {
     Add,
     And,
     Or,
@@ -27,25 +27,48 @@ enum Instruction {
     Load,
 }
 
+impl Instruction {
+    /// The one that is the operator on elements of this kind.
+    pub fn of(op: Predefined, kind: Kind) -> Option<Instruction> {
+        let is_integer = matches!(
+            kind,
+            Kind::CInteger(_) | Kind::Char(_) | Kind::FInteger(_) | Kind::Multi(_) | Kind::Byte
+        );
+        match op {
+            Predefined::Replace => Some(Instruction::Swap),
+            Predefined::NoOp => Some(Instruction::Load),
+            Predefined::Sum if is_integer => Some(Instruction::Add),
+            Predefined::Band if is_integer => Some(Instruction::And),
+            Predefined::Bor if is_integer => Some(Instruction::Or),
+            Predefined::Bxor if is_integer => Some(Instruction::Xor),
+            _ => None,
+        }
+    }
+}
+
+/// Runs an [`Instruction`] on an atomic integer of any length; its value is what was there before.
+macro_rules! instruct {
+    ($instruction:expr, $word:expr, $given:expr) => {{
+        use std::sync::atomic::Ordering::{AcqRel, Acquire};
+        match $instruction {
+            Instruction::Add => $word.fetch_add($given, AcqRel),
+            Instruction::And => $word.fetch_and($given, AcqRel),
+            Instruction::Or => $word.fetch_or($given, AcqRel),
+            Instruction::Xor => $word.fetch_xor($given, AcqRel),
+            Instruction::Swap => $word.swap($given, AcqRel),
+            Instruction::Load => $word.load(Acquire),
+        }
+    }};
+}
+pub(super) use instruct;
+
 impl Word {
     /// `None` where there is no such instruction.
     pub fn new(op: Predefined, named: Named) -> Option<Word> {
         let info = named.info();
         let is_whole = matches!(info.size, 4 | 8) && info.size == info.extent;
-        let is_integer = matches!(
-            info.kind,
-            Kind::CInteger(_) | Kind::Char(_) | Kind::FInteger(_) | Kind::Multi(_)
-        );
-        let instruction = match op {
-            Predefined::Sum if is_integer => Instruction::Add,
-            Predefined::Band if is_integer => Instruction::And,
-            Predefined::Bor if is_integer => Instruction::Or,
-            Predefined::Bxor if is_integer => Instruction::Xor,
-            Predefined::Replace if is_integer => Instruction::Swap,
-            Predefined::NoOp if is_integer => Instruction::Load,
-            _ => return None,
-        };
-        is_whole.then_some(Word {
+        let instruction = Instruction::of(op, info.kind).filter(|_| is_whole)?;
+        Some(Word {
             op,
             named,
             instruction,
@@ -83,14 +106,7 @@ impl Word {
                     // SAFETY: the caller vouches for it, wherever an operator reads it.
                     unsafe { origin.cast::<$t>().read_unaligned() }
                 };
-                let before = match self.instruction {
-                    Instruction::Add => word.fetch_add(given(), AcqRel),
-                    Instruction::And => word.fetch_and(given(), AcqRel),
-                    Instruction::Or => word.fetch_or(given(), AcqRel),
-                    Instruction::Xor => word.fetch_xor(given(), AcqRel),
-                    Instruction::Swap => word.swap(given(), AcqRel),
-                    Instruction::Load => word.load(Acquire),
-                };
+                let before = instruct!(self.instruction, word, given());
                 if !result.is_null() {
                     // SAFETY: the caller vouches for the room.
                     unsafe { result.cast::<$t>().write_unaligned(before) };
@@ -153,7 +169,6 @@ mod tests {
     #[test]
     fn what_no_instruction_does_to_a_word_is_none() {
         for named in [
-            Named::DOUBLE,
             Named::INTEGER1,
             Named::BYTE,
             Named::DOUBLE_INT,
@@ -161,6 +176,7 @@ mod tests {
         ] {
             assert!(OPS.iter().all(|op| Word::new(*op, named).is_none()));
         }
+        assert!(Word::new(Predefined::Sum, Named::DOUBLE).is_none());
         assert!(Word::new(Predefined::Max, Named::INT64).is_none());
         let word = Word::new(Predefined::Sum, Named::INT64).expect("a word");
         let mut two = [3_u64; 2];
