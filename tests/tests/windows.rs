@@ -58,8 +58,3 @@ fn windows_that_are_left_at_finalize_are_told_in_one_line_of_each_rank_that_know
     );
     assert_eq!(told.len(), 2, "{told:?}");
 }
-
-#[test]
-fn a_put_with_its_flush_comes_before_the_get_that_follows() {
-    Job::of("flush_order").ranks(2).holds();
-}
