@@ -125,6 +125,11 @@ pub trait Module {
         Ok(())
     }
 
+    /// Whether it serves without having taken a letter: what a process has where its members cannot agree, since one of them has died.
+    fn serves_alone(&self) -> bool {
+        true
+    }
+
     /// The members have not agreed on the module, all of them have said so, and none has used it.
     fn withdraw(&self) {}
 

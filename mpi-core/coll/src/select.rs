@@ -185,7 +185,12 @@ impl Proposal for Stand {
     }
 
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives> {
-        Box::new(Table::new(self.offers, self.refused))
+        let Stand {
+            mut offers,
+            refused,
+        } = *self;
+        offers.retain(|offer| offer.module.as_ref().is_some_and(|m| m.serves_alone()));
+        Box::new(Table::new(offers, refused))
     }
 }
 

@@ -16,14 +16,30 @@ pub struct SegmentLease {
     members: u64,
     /// At rank 0.
     block: Cell<Option<ShmBlock>>,
+    /// Whether others may look at the block though this rank drops it.
+    outlives: bool,
+}
+
+impl Drop for SegmentLease {
+    fn drop(&mut self) {
+        if let (true, Some(block)) = (self.outlives, self.block.take()) {
+            block.abandon();
+        }
+    }
 }
 
 impl SegmentLease {
-    pub fn new(left: Held<AtomicU64>, block: Option<ShmBlock>, members: u32) -> SegmentLease {
+    /// Rank 0 has the `block`; it `outlives` a lease that is dropped before it has ended, if members may use what they have not agreed on.
+    pub fn new(
+        left: Held<AtomicU64>,
+        (block, outlives): (Option<ShmBlock>, bool),
+        members: u32,
+    ) -> SegmentLease {
         SegmentLease {
             left,
             members: members.into(),
             block: Cell::new(block),
+            outlives,
         }
     }
 

@@ -51,8 +51,10 @@ use route::Route;
 use segment::{Long, Segment};
 use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
+use std::future::poll_fn;
 use std::ops::Range;
 use std::rc::Rc;
+use std::task::Poll;
 use wait::{Here, Later, Waits};
 
 const WORD: usize = size_of::<u64>();
@@ -85,6 +87,11 @@ impl Component for Shm {
         ]
     }
 
+    /// They are looked after by [`unless_broken`].
+    fn survives_deaths(&self) -> bool {
+        true
+    }
+
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         if comm.size() < 2 {
             return Err(Refusal("the communicator has one member".into()));
@@ -99,12 +106,22 @@ impl Component for Shm {
             0 => None,
             wish => Some(cells::possible_cell(wish)),
         };
+        // A member that fails has its buffers back while others may still read them, so nothing is read from buffers where deaths are survived.
+        let survives = comm.engine().is_fault_tolerant();
+        let (single_copy_from, long_way) = match survives {
+            true => (u64::MAX, LongWay(Some(Way::Fragments))),
+            false => (
+                single_copy_from as u64,
+                params.get(&LONG_WAY).map_err(refuse)?,
+            ),
+        };
         Ok(Rc::new(ShmModule(Rc::new(State {
             members,
             choice,
-            single_copy_from: single_copy_from as u64,
+            survives,
+            single_copy_from,
             pieces_up_to: pieces_up_to as u64,
-            long_way: params.get(&LONG_WAY).map_err(refuse)?,
+            long_way,
             cell,
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
@@ -122,6 +139,8 @@ struct ShmModule(Rc<State>);
 struct State {
     members: Members,
     choice: GateChoice,
+    /// Whether operations end when a member dies.
+    survives: bool,
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
@@ -135,6 +154,29 @@ struct State {
     /// How many barriers have been called here, and how many have let this rank pass.
     called: Cell<u64>,
     passed: Cell<u64>,
+}
+
+impl Drop for State {
+    /// Where the members have not agreed because one has died, some of them may look at the block all the same.
+    fn drop(&mut self) {
+        if let (true, Some(block)) = (self.survives, self.block.take()) {
+            block.abandon();
+        }
+    }
+}
+
+/// Ends an operation with an error when a member has died or the communicator has been revoked: it would wait in memory without end.
+///
+/// The cells are left as they are; no operation of the communicator uses them after that.
+async fn unless_broken(cx: Invocation, mut running: Running) -> Result<(), Error> {
+    poll_fn(|context| match running.as_mut().poll(context) {
+        Poll::Pending => match cx.comm().usable() {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        },
+        done => done,
+    })
+    .await
 }
 
 /// A barrier that this rank is in.
@@ -273,7 +315,67 @@ impl Module for ShmModule {
         })
     }
 
-    fn start(&self, cx: Invocation, mut call: Call) -> Running {
+    fn serves_alone(&self) -> bool {
+        self.0.place.get().is_some()
+    }
+
+    fn start(&self, cx: Invocation, call: Call) -> Running {
+        match self.0.survives {
+            true => Box::pin(unless_broken(cx.clone(), self.begin(cx, call))),
+            false => self.begin(cx, call),
+        }
+    }
+
+    #[inline]
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
+        match self.0.survives {
+            true => cx.engine().block_on(self.start(cx.clone(), call.clone())),
+            false => self.run_here(cx, call),
+        }
+    }
+
+    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
+        let place = self.0.place.get().filter(|_| !self.0.survives)?;
+        if place.leaves(call) {
+            return None;
+        }
+        let small = self.0.blocking();
+        match call {
+            CallId::Barrier => Some(0),
+            _ => Some(small?.fits_one(call, self.0.members.count()) as usize),
+        }
+    }
+
+    #[inline]
+    fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
+        let (state, engine) = (&*self.0, comm.engine());
+        let (false, Some(small)) = (matches!(brief, FastCall::Barrier), state.blocking()) else {
+            // Nothing else is taken without cells.
+            state.pass(engine);
+            return Ok(());
+        };
+        let turn = small::Turn {
+            cells: &small.cells,
+            kind: small.kind,
+            members: &state.members,
+            engine,
+            comm,
+            number: small.cells.begin(1),
+            wait: Here,
+        };
+        wait::now(engine, turn.run_fast_call(brief))
+    }
+
+    fn disable(&self) {
+        if let Some(place) = self.0.place.get() {
+            place.lease.end(&self.0.retired, self.0.is_untouched(place));
+        }
+    }
+}
+
+impl ShmModule {
+    /// Begins an operation that comes back where it has to wait.
+    fn begin(&self, cx: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
             let mut pass = state.begin();
@@ -309,8 +411,9 @@ impl Module for ShmModule {
         }
     }
 
+    /// Carries an operation out without coming back.
     #[inline]
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
+    fn run_here(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         let state = &*self.0;
         if let Call::Barrier = call {
             state.pass(cx.engine());
@@ -335,44 +438,6 @@ impl Module for ShmModule {
         match (route, state.in_cells(&begun, Here, cx)) {
             (Route::Cells(shape), Some(turn)) => wait::now(cx.engine(), turn.run(call, shape)),
             _ => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
-        }
-    }
-
-    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
-        let place = self.0.place.get()?;
-        if place.leaves(call) {
-            return None;
-        }
-        let small = self.0.blocking();
-        match call {
-            CallId::Barrier => Some(0),
-            _ => Some(small?.fits_one(call, self.0.members.count()) as usize),
-        }
-    }
-
-    #[inline]
-    fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
-        let (state, engine) = (&*self.0, comm.engine());
-        let (false, Some(small)) = (matches!(brief, FastCall::Barrier), state.blocking()) else {
-            // Nothing else is taken without cells.
-            state.pass(engine);
-            return Ok(());
-        };
-        let turn = small::Turn {
-            cells: &small.cells,
-            kind: small.kind,
-            members: &state.members,
-            engine,
-            comm,
-            number: small.cells.begin(1),
-            wait: Here,
-        };
-        wait::now(engine, turn.run_fast_call(brief))
-    }
-
-    fn disable(&self) {
-        if let Some(place) = self.0.place.get() {
-            place.lease.end(&self.0.retired, self.0.is_untouched(place));
         }
     }
 }

@@ -66,7 +66,7 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         let left = node.hold(letter.place).ok_or_else(outside)?;
-        let lease = SegmentLease::new(left, self.block.take(), members.count());
+        let lease = SegmentLease::new(left, (self.block.take(), self.survives), members.count());
         let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
         let gate =
             ShmBarrier::at(node, at(barrier::LINE), letter.kind, members).ok_or_else(outside)?;

@@ -55,7 +55,8 @@ pub trait Proposal {
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>>;
 
-    /// Chooses without a word, where members may die meanwhile: then only components serve that all members have and that need nothing set up.
+    /// Chooses without a word, where the members cannot agree because one of them has died: only components serve that need nothing set up.
+    /// What other members have chosen does not matter: operations of all members fail from then on, whichever component serves them.
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 

@@ -6,6 +6,7 @@
 use super::{Chosen, Comm, Context, ControlGroup, Purpose, context_id};
 use crate::Error;
 use crate::coll::{Collectives, Proposal};
+use crate::fault::is_about_deaths;
 
 const NUMBER: usize = size_of::<u64>();
 
@@ -39,11 +40,8 @@ impl ControlGroup<'_> {
         }
         let (comm, stand) = made?;
         let invitation = words.get(NUMBER..).unwrap_or_default();
-        let chosen = match engine.is_fault_tolerant() {
-            true => stand.choose_alone(),
-            false => stand.agree(&comm, invitation).await?,
-        };
-        comm.adopt(chosen);
+        let chosen = stand.agree(&comm, invitation).await;
+        comm.adopt(comm.or_alone(chosen)?);
         Ok(comm)
     }
 }
@@ -56,11 +54,15 @@ impl Comm {
             return Ok(());
         }
         let stand = self.engine().coll().propose(self)?;
-        if self.engine().is_fault_tolerant() {
-            // So a death meanwhile does not keep MPI from beginning, or the living from being among themselves.
-            self.adopt(stand.choose_alone());
-            return Ok(());
-        }
+        let chosen = self.invite_and_agree(stand).await;
+        self.adopt(self.or_alone(chosen)?);
+        Ok(())
+    }
+
+    async fn invite_and_agree(
+        &self,
+        stand: Box<dyn Proposal>,
+    ) -> Result<Box<dyn Collectives>, Error> {
         let mut invitation = Vec::new();
         if self.rank() == 0 {
             stand.invite(self, &mut invitation);
@@ -68,8 +70,21 @@ impl Comm {
         let cx = self.hidden();
         let all = ControlGroup::of(&cx, self.group(), self.rank());
         let invitation = all.tell(invitation, 0).await?;
-        self.adopt(stand.agree(self, &invitation).await?);
-        Ok(())
+        stand.agree(self, &invitation).await
+    }
+
+    /// What was agreed on. Where deaths are survived and one has kept the members from agreeing, what this process chooses alone,
+    /// so that it does not keep MPI from beginning either, or the living from being among themselves.
+    fn or_alone(
+        &self,
+        chosen: Result<Box<dyn Collectives>, Error>,
+    ) -> Result<Box<dyn Collectives>, Error> {
+        match chosen {
+            Err(error) if self.engine().is_fault_tolerant() && is_about_deaths(&error) => {
+                Ok(self.engine().coll().propose(self)?.choose_alone())
+            }
+            chosen => chosen,
+        }
     }
 
     /// Has these components serve from now on.

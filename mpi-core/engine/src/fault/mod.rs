@@ -32,6 +32,7 @@ pub use error::{FaultError, FaultKind};
 pub use failures::Faults;
 
 pub(crate) use comm::Trouble;
+pub(crate) use shrink::is_about_deaths;
 
 use mpi_base::param::{Level, Param};
 
@@ -42,5 +43,5 @@ pub static ENABLE: Param<bool> = Param::new(
     "enable",
     "false",
     Level::USER,
-    "Whether the job goes on when a rank dies: its peers get errors, and may revoke, shrink and agree (ULFM); what mpirun --with-ft ulfm sets. Collective operations then travel as messages: the components shm and han and plugins do not serve",
+    "Whether the job goes on when a rank dies: its peers get errors, and may revoke, shrink and agree (ULFM); what mpirun --with-ft ulfm sets. The collective component han and plugins do not serve then",
 );

@@ -47,7 +47,7 @@ impl Comm {
     }
 }
 
-fn is_about_deaths(error: &Error) -> bool {
+pub(crate) fn is_about_deaths(error: &Error) -> bool {
     error.find::<FaultError>().is_some()
         || matches!(
             error.find(),
