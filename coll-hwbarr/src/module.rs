@@ -171,8 +171,32 @@ impl State {
         }
     }
 
+    /// A member is dead, so no barrier is released any more: each living one leaves by itself when it hears of that.
+    fn leave_the_dead(&mut self, comm: &Comm) -> Result<(), String> {
+        let dead = comm.failed_ranks();
+        if dead.is_empty() || self.queue.is_closed() {
+            return Ok(());
+        }
+        let told_by = (0..comm.size()).find(|rank| !dead.contains(rank));
+        let dead: Vec<_> = dead.iter().map(ToString::to_string).collect();
+        let why = match &*dead {
+            [one] => format!("has lost node {one}, which is dead"),
+            all => format!("has lost nodes {}, which are dead", listed(all)),
+        };
+        self.queue.leave(self.queue.released());
+        if !self.warned && told_by == Some(comm.rank()) {
+            self.warned = true;
+            comm.warn(&format!(
+                "the hardware barrier of {} nodes {why}; the others leave it",
+                self.nodes
+            ));
+        }
+        Err(format!("the hardware barrier {why}"))
+    }
+
     /// Gives up when it is time, and takes part when another member has.
     fn look_further(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
+        self.leave_the_dead(comm)?;
         if self.queue.is_closed() {
             return Ok(());
         }
@@ -280,7 +304,16 @@ pub fn sentence(missing: &[String], nodes: usize) -> String {
         // This node has entered, so a barrier with no node in it has let all go since.
         all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
-        [most @ .., last] => format!("nodes {} and {last} have not entered", most.join(", ")),
+        all => format!("nodes {} have not entered", listed(all)),
+    }
+}
+
+/// As in "1, 2 and 3".
+fn listed(nodes: &[String]) -> String {
+    match nodes {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
     }
 }
 
@@ -317,13 +350,18 @@ impl guest::Module for Module {
             return Ok(Served::Next);
         };
         let mut over = Ok(Poll::Pending);
-        self.comm.wait(None, || {
+        let waited = self.comm.wait(None, || {
             // Asked again after it has answered, it remembers.
             if over == Ok(Poll::Pending) {
                 over = self.over(ticket);
             }
             over != Ok(Poll::Pending)
-        })?;
+        });
+        if waited.is_err() {
+            // The wait ends so when a member is dead.
+            self.attend();
+        }
+        waited?;
         Ok(served(over?))
     }
 

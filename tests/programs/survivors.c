@@ -118,6 +118,72 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
+/* A rank dies while the others are in a barrier; each way of calling one ends. */
+static void barrier(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int victim = size - 1, flag = 1, error;
+    MPI_Request request;
+    for (int i = 0; i < 100; i++)
+        OK(MPI_Barrier(world));
+    if (rank == victim) {
+        nap(20000);
+        die();
+    }
+    if (rank % 2)
+        error = MPI_Barrier(world);
+    else {
+        OK(MPI_Ibarrier(world, &request));
+        error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a barrier gives class %d", class_of(error));
+    TRY(MPIX_Comm_agree(world, &flag));
+    CHECK(class_of(MPI_Barrier(world)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    MPI_Comm smaller;
+    OK(MPIX_Comm_shrink(world, &smaller));
+    returning(smaller);
+    OK(MPI_Barrier(smaller));
+    OK(MPI_Comm_free(&smaller));
+}
+
+/* A sum over a communicator of the living, which works. */
+static void works(MPI_Comm comm, const char *made_by)
+{
+    int one = 1, sum = 0, members;
+    CHECK(comm != MPI_COMM_NULL, "%s made none", made_by);
+    returning(comm);
+    OK(MPI_Comm_size(comm, &members));
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == members && members == size - 1, "%s: %d of %d", made_by, sum, members);
+    OK(MPI_Barrier(comm));
+    OK(MPI_Comm_free(&comm));
+}
+
+/* A rank dies while all are being divided; groups without it make communicators that work. */
+static void groups(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD, part = MPI_COMM_NULL;
+    int victim = size - 1, flag = 1, in;
+    MPI_Group all, living;
+    if (rank == victim) {
+        nap(20000);
+        die();
+    }
+    /* Some may have their part and others not, but none waits without end. */
+    int error = MPI_Comm_split(world, 0, rank, &part);
+    CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "MPI_Comm_split gives class %d", class_of(error));
+    CHECK(class_of(MPI_Recv(&in, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    TRY(MPIX_Comm_agree(world, &flag));
+    OK(MPI_Comm_group(world, &all));
+    OK(MPI_Group_excl(all, 1, &victim, &living));
+    OK(MPI_Comm_create_group(world, living, 3, &part));
+    works(part, "MPI_Comm_create_group");
+    OK(MPI_Comm_create_from_group(living, "the living", MPI_INFO_NULL, MPI_ERRORS_RETURN, &part));
+    works(part, "MPI_Comm_create_from_group");
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&living));
+}
+
 /* Windows and files of which a member dies: what needs all members fails, and they are freed. */
 static void memory(char **argv)
 {
@@ -558,6 +624,10 @@ int main(int argc, char **argv)
     chance += strtoull(argv[2], NULL, 10) * 0x9E3779B97F4A7C15ULL;
     if (!strcmp(argv[1], "dead"))
         dead();
+    else if (!strcmp(argv[1], "barrier"))
+        barrier();
+    else if (!strcmp(argv[1], "groups"))
+        groups();
     else if (!strcmp(argv[1], "memory") && argc > 3)
         memory(argv);
     else if (!strcmp(argv[1], "loop"))

@@ -1,6 +1,7 @@
 //! Fault tolerance (ULFM): communicators that are revoked, and jobs that survive the death of some of their ranks, in real processes.
 
-use tests::Job;
+use tests::hosts::Hosts;
+use tests::{Job, compile};
 
 const TCP: [&str; 3] = ["--mca", "btl", "tcp,self"];
 
@@ -39,6 +40,47 @@ fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_
     // Those that have the last sum leave while others wait for it: a leave is no failure. Which of the two comes first is chance.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         survivors("checkpoint", ranks, 1).holds();
+    }
+}
+
+#[test]
+fn groups_of_the_living_make_communicators_that_work() {
+    for ranks in [2, 3, 5] {
+        survivors("groups", ranks, 1).holds();
+        survivors("groups", ranks, 1).with(TCP).holds();
+    }
+}
+
+#[test]
+fn the_hardware_barrier_names_the_dead_node_and_is_left() {
+    for version in ["1", "2"] {
+        let job = survivors("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
+        let outcome = job.with(["--mca", "coll_hwbarr_version", version]).holds();
+        let told = "coll hwbarr: warning: the hardware barrier of 4 nodes has lost node 3, which is dead; the others leave it";
+        assert_eq!(
+            outcome.stderr.matches(told).count(),
+            1,
+            "version {version}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+/// Three ranks on each of two hosts: inside each by shared memory, between them by messages of the leaders; whichever of them dies.
+#[test]
+fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    for (what, seed) in [
+        ("barrier", 1),
+        ("groups", 1),
+        ("loop", 1),
+        ("loop", 2),
+        ("loop", 3),
+    ] {
+        let job = hosts.remote_job(&compile("survivors"), 3);
+        let job = job.with(["--with-ft", "ulfm"]).arg(what);
+        job.arg(seed.to_string()).holds();
     }
 }
 

@@ -33,6 +33,7 @@ pub static HOST: Host = Host {
     call_next: Some(call_next),
     component_data: Some(component_data),
     barrier_wire: Some(barrier_wire),
+    failed_ranks: Some(failed_ranks),
 };
 
 /// The seat behind the pointer that the component hands back.
@@ -282,6 +283,11 @@ unsafe extern "C" fn call_next(_: *mut Call, why: *mut Why) -> c_int {
 unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
     // SAFETY: the component keeps the rule of `seat`.
     unsafe { seat(comm) }.common.as_ptr()
+}
+
+/// The library below ends the job when a rank dies.
+unsafe extern "C" fn failed_ranks(_: *mut Comm, _: *mut u32, _: u32) -> u32 {
+    0
 }
 
 /// No report reads it here.

@@ -102,16 +102,14 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Whether its operations end, with an error, when a member dies; only such components serve where the job goes on then.
-    fn survives_deaths(&self) -> bool {
-        false
-    }
-
     /// Whether this process can use the component on this communicator. Local: no communication here.
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
 }
 
 /// A component's services for one communicator.
+///
+/// Where deaths are survived (`mpi_ft_enable`), an operation ends with an error once its communicator has lost a member or is revoked.
+/// Messages and steps on communicators made for them do by themselves; what waits for anything else asks [`Comm::usable`] meanwhile.
 pub trait Module {
     /// The functions it serves.
     fn serves(&self) -> CallSet;
@@ -127,7 +125,7 @@ pub trait Module {
 
     /// Whether it serves without having taken a letter: what a process has where its members cannot agree, since one of them has died.
     fn serves_alone(&self) -> bool {
-        true
+        !self.sets_up()
     }
 
     /// The members have not agreed on the module, all of them have said so, and none has used it.

@@ -33,7 +33,6 @@ use crate::datatype::RecvBuf;
 use crate::pml::Plane;
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
 use mpi_engine::coll::{Collectives, Framework, Joint, Proposal};
-use mpi_engine::fault::ENABLE;
 use std::any::Any;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -357,7 +356,6 @@ impl Candidates {
             .check("coll", &known)
             .map_err(CollError::Selection)?;
 
-        let survives = params.get(&ENABLE).map_err(CollError::Parameter)?;
         let mut may_serve: Vec<Candidate> = Vec::new();
         let mut refused = Vec::new();
         for (number, component) in components.iter().enumerate() {
@@ -365,12 +363,6 @@ impl Candidates {
             let mut refuse = |why: &str| refused.push((name.clone(), Refusal(why.into())));
             if !selection.allows(&name) {
                 refuse("the parameter coll leaves it out");
-                continue;
-            }
-            if survives && !component.survives_deaths() {
-                refuse(
-                    "its operations would wait for a member that dies, and mpi_ft_enable is set",
-                );
                 continue;
             }
             let priority = priority(component.as_ref(), params).map_err(CollError::Parameter)?;

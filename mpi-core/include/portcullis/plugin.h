@@ -97,7 +97,9 @@ typedef struct portcullis_host {
     int (*progress)(portcullis_comm *);
     /*
      * Waits until ready(argument) is not 0, progressing, and resting as the waiting policy says. Blocking.
-     * Whoever makes ready true in another process must call ring for this one.
+     * The process that makes ready true for another one must call ring for it.
+     * Fails when a member has died or the communicator is revoked, where the job survives that: then nothing makes ready true any more.
+     * What waits by itself, with progress, asks failed_ranks meanwhile.
      * Returns PORTCULLIS_DONE, or PORTCULLIS_PENDING after limit_ns nanoseconds (0: no limit).
      */
     int (*wait)(portcullis_comm *, int (*ready)(void *argument), void *argument, uint64_t limit_ns, portcullis_why *);
@@ -127,6 +129,11 @@ typedef struct portcullis_host {
      * and how many barriers it has entered and seen released. Costs a few stores; call it when one of them has changed.
      */
     void (*barrier_wire)(portcullis_comm *, uint32_t wire, uint64_t entered, uint64_t released);
+    /*
+     * The members that this process knows to be dead, in the order in which it learnt of them; at most capacity of them are written.
+     * Returns how many there are; always 0 unless the job survives deaths (mpi_ft_enable).
+     */
+    uint32_t (*failed_ranks)(portcullis_comm *, uint32_t *ranks, uint32_t capacity);
 } portcullis_host;
 
 /*

@@ -29,11 +29,6 @@ impl Component for Basic {
         vec![&PRIORITY, REPRODUCIBLE.about()]
     }
 
-    /// They are messages, each of which ends when a member dies.
-    fn survives_deaths(&self) -> bool {
-        true
-    }
-
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         let reproducible = comm.engine().params().get(&REPRODUCIBLE);
         Ok(Rc::new(BasicModule {

@@ -139,6 +139,8 @@ pub struct Host {
     pub component_data: Option<unsafe extern "C" fn(*mut Comm) -> *mut *mut c_void>,
     pub barrier_wire:
         Option<unsafe extern "C" fn(*mut Comm, wire: u32, entered: u64, released: u64)>,
+    pub failed_ranks:
+        Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
 }
 
 /// `portcullis_module`: what a component does for one communicator.

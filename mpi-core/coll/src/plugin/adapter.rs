@@ -132,7 +132,11 @@ impl Inner {
         let reason = match code {
             DONE => return Ok(Some(())),
             NEXT => return Ok(None),
-            FAILED => why.sentence(),
+            FAILED => {
+                // A member has died: that is what the program hears, and not what the component makes of it.
+                self.seat.usable()?;
+                why.sentence()
+            }
             unknown => format!("it answered {unknown}, which means nothing here"),
         };
         let (component, comm) = (
@@ -214,10 +218,13 @@ impl Inner {
         if matches!(code, DONE | PENDING) {
             let _restless = cx.engine().poll_always();
             code = poll_fn(|_| match self.test(ticket, &mut why) {
-                PENDING => Poll::Pending,
-                code => Poll::Ready(code),
+                PENDING => match cx.comm().usable() {
+                    Ok(()) => Poll::Pending,
+                    Err(error) => Poll::Ready(Err(error)),
+                },
+                code => Poll::Ready(Ok(code)),
             })
-            .await;
+            .await?;
         }
         self.outcome(call, code, &why)
     }

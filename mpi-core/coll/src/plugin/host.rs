@@ -44,6 +44,7 @@ pub(super) static HOST: Host = Host {
     call_next: Some(call_next),
     component_data: Some(component_data),
     barrier_wire: Some(barrier_wire),
+    failed_ranks: Some(failed_ranks),
 };
 
 const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
@@ -117,13 +118,25 @@ unsafe extern "C" fn comm_is_world(comm: *mut Comm) -> c_int {
 }
 
 unsafe extern "C" fn comm_node_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
-    // SAFETY: the plugin keeps the rule of `seat`.
-    let on_node = unsafe { seat(comm) }.node_ranks();
-    let count = on_node.len() as u32;
-    if !ranks.is_null() {
-        for (i, rank) in on_node.take(capacity as usize).enumerate() {
-            // SAFETY: the plugin says that there is room for `capacity` ranks.
-            unsafe { ranks.add(i).write(rank) };
+    // SAFETY: the plugin keeps the rule of `seat`, and says that there is room for `capacity` ranks.
+    unsafe { list(seat(comm).node_ranks(), ranks, capacity) }
+}
+
+unsafe extern "C" fn failed_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
+    // SAFETY: as above.
+    unsafe { list(seat(comm).failed_ranks().into_iter(), ranks, capacity) }
+}
+
+/// Writes ranks into a plugin's array, as far as there is room, and tells how many there are.
+///
+/// # Safety
+/// `to` is null or has room for `capacity` ranks.
+unsafe fn list(ranks: impl ExactSizeIterator<Item = u32>, to: *mut u32, capacity: u32) -> u32 {
+    let count = ranks.len() as u32;
+    if !to.is_null() {
+        for (i, rank) in ranks.take(capacity as usize).enumerate() {
+            // SAFETY: the caller vouches for the room.
+            unsafe { to.add(i).write(rank) };
         }
     }
     count

@@ -8,11 +8,11 @@
 use super::abi::WARNING;
 use super::memory::{Grave, Memory};
 use super::table::Plugin;
-use crate::Engine;
 use crate::comm::{Comm, WeakComm};
 use crate::datatype::Scratch;
 use crate::group::Group;
 use crate::pml::Plane;
+use crate::{Engine, Error};
 use crate::{Invocation, Pending, algo};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
@@ -132,6 +132,18 @@ impl Seat {
 
     pub fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32> {
         self.node().iter().map(|(rank, _)| *rank)
+    }
+
+    /// The members that this process knows to be dead.
+    pub fn failed_ranks(&self) -> Vec<u32> {
+        let failed = self.comm.upgrade().map(|comm| comm.get_failed());
+        let failed = failed.iter().flat_map(Group::iter);
+        failed.filter_map(|proc| self.group.rank_of(proc)).collect()
+    }
+
+    /// That the communicator still serves, or the error of what waits for its members.
+    pub fn usable(&self) -> Result<(), Error> {
+        self.comm.upgrade().map_or(Ok(()), |comm| comm.usable())
     }
 
     pub fn param(&self, name: &str) -> Option<&CStr> {
@@ -263,6 +275,7 @@ impl Seat {
             if self.engine.turn(&mut waiter, &mut ready) {
                 return Ok(true);
             }
+            self.usable().map_err(|error| error.to_string())?;
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Ok(ready());
             }

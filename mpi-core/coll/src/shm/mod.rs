@@ -87,11 +87,6 @@ impl Component for Shm {
         ]
     }
 
-    /// They are looked after by [`unless_broken`].
-    fn survives_deaths(&self) -> bool {
-        true
-    }
-
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         if comm.size() < 2 {
             return Err(Refusal("the communicator has one member".into()));

@@ -64,11 +64,6 @@ impl Component for Tuned {
         lines
     }
 
-    /// They are messages, each of which ends when a member dies.
-    fn survives_deaths(&self) -> bool {
-        true
-    }
-
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         let read = || Choices::read(comm.engine().params());
         let choices = self.choices.get_or_init(read).clone();

@@ -40,8 +40,15 @@ impl ControlGroup<'_> {
         }
         let (comm, stand) = made?;
         let invitation = words.get(NUMBER..).unwrap_or_default();
-        let chosen = stand.agree(&comm, invitation).await;
-        comm.adopt(comm.or_alone(chosen)?);
+        let whole = self.whole();
+        if let Some(whole) = whole {
+            whole.takes_part(&comm);
+        }
+        let chosen = comm.or_alone(stand.agree(&comm, invitation).await);
+        if let (Some(whole), Purpose::Program) = (whole, purpose) {
+            whole.lets_go(&comm);
+        }
+        comm.adopt(chosen?);
         Ok(comm)
     }
 }
@@ -73,14 +80,19 @@ impl Comm {
         stand.agree(self, &invitation).await
     }
 
-    /// What was agreed on. Where deaths are survived and one has kept the members from agreeing, what this process chooses alone,
+    /// What was agreed on. Where deaths are survived and that of a member has kept the others from agreeing, what this process chooses alone,
     /// so that it does not keep MPI from beginning either, or the living from being among themselves.
+    /// After the death of another process, in whose communicator this one was made, the members live and need one choice, so there is none.
     fn or_alone(
         &self,
         chosen: Result<Box<dyn Collectives>, Error>,
     ) -> Result<Box<dyn Collectives>, Error> {
         match chosen {
-            Err(error) if self.engine().is_fault_tolerant() && is_about_deaths(&error) => {
+            Err(error)
+                if self.engine().is_fault_tolerant()
+                    && !self.is_broken_from_outside()
+                    && is_about_deaths(&error) =>
+            {
                 Ok(self.engine().coll().propose(self)?.choose_alone())
             }
             chosen => chosen,

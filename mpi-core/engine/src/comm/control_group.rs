@@ -5,7 +5,7 @@
 //! The tree is flat, so that where ranks share cores nearly all have no member below them and answer at once what they have heard:
 //! each must be switched in twice to hear, to answer and to hear the result, where pairs that exchange would take turns for every doubling.
 
-use super::Conversation;
+use super::{Comm, Conversation};
 use crate::Error;
 use crate::datatype::{Scratch, SendBuf};
 use crate::engine::Engine;
@@ -37,6 +37,11 @@ impl<'a> ControlGroup<'a> {
 
     pub(super) fn engine(&self) -> &Engine {
         self.cx.engine()
+    }
+
+    /// The communicator of the conversation, if all its members take part in what the group does.
+    pub(super) fn whole(&self) -> Option<&Comm> {
+        self.cx.is_of_all().then(|| self.cx.comm())
     }
 
     pub(super) fn group(&self) -> &Group {

@@ -4,6 +4,7 @@ use super::{Comm, CommError, WeakComm};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::engine::Engine;
+use crate::group::Group;
 use crate::pml::ob1::Sent;
 use crate::pml::{Mode, Plane};
 use crate::request::{Outcome, Req, Status};
@@ -17,12 +18,32 @@ pub struct Conversation {
     comm: Comm,
     plane: Plane,
     tag: i32,
+    /// The members that take part, unless all do: the death of another does not matter.
+    among: Option<Group>,
 }
 
 impl Conversation {
     /// A conversation in a plane; the caller sees to it that all members give it one tag, and no other conversation that one.
     pub fn new(comm: Comm, plane: Plane, tag: i32) -> Conversation {
-        Conversation { comm, plane, tag }
+        Conversation {
+            comm,
+            plane,
+            tag,
+            among: None,
+        }
+    }
+
+    /// The same among these members alone.
+    pub(super) fn among(self, members: &Group) -> Conversation {
+        Conversation {
+            among: Some(members.clone()),
+            ..self
+        }
+    }
+
+    /// Whether all members take part.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.among.is_none()
     }
 
     /// Where it takes place.
@@ -47,26 +68,48 @@ impl Conversation {
 
     /// The same plane and tag on another communicator.
     pub fn on(&self, comm: &Comm) -> Conversation {
-        Conversation::new(comm.clone(), self.plane, self.tag)
+        Conversation {
+            comm: comm.clone(),
+            ..self.clone()
+        }
     }
 
     /// Starts sending to `dest`; the future ends when `buf` may be reused.
     pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
         // What the library says, it says among all.
-        let sent = self.comm.usable().and_then(|()| {
+        let sent = self.usable().and_then(|()| {
             self.comm
                 .isend_on(self.plane, buf, dest, self.tag, Mode::Standard)
         });
-        Pending::new(&self.comm, sent)
+        self.pending(sent)
     }
 
     /// Starts receiving from `source` a message that may be shorter than `buf`.
     pub fn irecv(&self, buf: RecvBuf, source: u32) -> Pending {
         let req = self
-            .comm
             .usable()
             .and_then(|()| self.comm.irecv_on(self.plane, buf, source as i32, self.tag));
-        Pending::new(&self.comm, req.map(Sent::Pending))
+        self.pending(req.map(Sent::Pending))
+    }
+
+    #[inline]
+    fn usable(&self) -> Result<(), Error> {
+        self.comm.usable_among(self.among.as_ref())
+    }
+
+    fn pending(&self, started: Result<Sent, Error>) -> Pending {
+        let state = match started {
+            Ok(Sent::Done) => State::Done,
+            Ok(Sent::Pending(req)) => State::Waiting(req),
+            Err(e) => State::Failed(e),
+        };
+        Pending {
+            engine: self.engine().clone(),
+            comm: self.comm.downgrade(),
+            among: self.among.clone(),
+            state,
+            given_up: false,
+        }
     }
 
     /// As [`Conversation::isend`], waited for at once: it may wait for the receive.
@@ -123,6 +166,7 @@ pub struct Pending {
     engine: Engine,
     /// Weak, because a component keeps messages of the communicator that it serves, and would keep that alive.
     comm: WeakComm,
+    among: Option<Group>,
     state: State,
     /// Whether it is given up, because a member has failed, and waits for its buffer to be free.
     given_up: bool,
@@ -135,20 +179,6 @@ enum State {
 }
 
 impl Pending {
-    fn new(comm: &Comm, started: Result<Sent, Error>) -> Pending {
-        let state = match started {
-            Ok(Sent::Done) => State::Done,
-            Ok(Sent::Pending(req)) => State::Waiting(req),
-            Err(e) => State::Failed(e),
-        };
-        Pending {
-            engine: comm.engine().clone(),
-            comm: comm.downgrade(),
-            state,
-            given_up: false,
-        }
-    }
-
     /// Whether it would end if it were asked.
     pub fn is_through(&self) -> bool {
         match &self.state {
@@ -160,7 +190,7 @@ impl Pending {
     /// Something is wrong with the communicator: takes the message back; its error once the buffer is free.
     #[cold]
     fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
-        let error = comm.error_of_all().err()?;
+        let error = comm.usable_among(self.among.as_ref()).err()?;
         if !self.given_up {
             self.engine().pml().give_up(req, &error);
             self.given_up = true;

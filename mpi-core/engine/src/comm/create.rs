@@ -59,7 +59,7 @@ impl Comm {
     pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.only_intra("MPI_Comm_create_group")?;
         self.check_has(group)?;
-        let cx = self.group_conversation(tag);
+        let cx = self.group_conversation(tag).among(group);
         self.found_in(&cx, group, Purpose::Program).await
     }
 
@@ -115,8 +115,10 @@ impl Comm {
         let proc = self.group().proc(leader).unwrap_or(0);
         let context = Context::numbered(context_id::told(proc, said(leader, 2))?);
         let part = Comm::assemble(self.engine(), context, group, rank, String::new());
-        part.choose_coll().await?;
-        Ok(Some(part))
+        self.takes_part(&part);
+        let chosen = part.choose_coll().await;
+        self.lets_go(&part);
+        chosen.map(|()| Some(part))
     }
 
     /// Every member's words, equally many of each, in the order of ranks.

@@ -39,6 +39,7 @@ impl Engine {
         }
         let meeting = self.meeting();
         let cx = meeting.group_conversation(conversation("communicator", text));
+        let cx = cx.among(group);
         let circle = ControlGroup::of(&cx, group, rank);
         circle.found(Purpose::Program).await.map(Some)
     }

@@ -244,7 +244,13 @@ impl Comm {
                 // The numbers are random if any member may be of another job, which the other leader may know alone.
                 let mixed = self.is_mixed() || bridge.is_mixed();
                 mine = Side::told(self.engine(), 1, mixed, names(self.engine(), &group));
-                (bridge.group_conversation(tag), peer)
+                let both = bridge
+                    .peers()
+                    .proc(peer)
+                    .into_iter()
+                    .chain([self.engine().me()]);
+                let link = bridge.group_conversation(tag);
+                (link.among(&Group::from_procs(both.collect())), peer)
             }));
         }
         let (ours, theirs) = swap(self, leader, link, &mine).await?;

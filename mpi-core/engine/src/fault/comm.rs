@@ -6,7 +6,7 @@ use super::error::FaultError;
 use super::failures::Faults;
 use super::wire::Key;
 use crate::Error;
-use crate::comm::Comm;
+use crate::comm::{Comm, WeakComm};
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
 use std::cell::{Cell, RefCell};
@@ -29,8 +29,10 @@ pub(crate) struct Trouble {
     next_agreement: Cell<u64>,
     /// Members that earlier agreements have found dead, the same at all of them.
     left_out: RefCell<Vec<ProcId>>,
-    /// What is wrong with the intercommunicator whose side this is.
+    /// What is wrong with the communicator that this one is a part of.
     outer: RefCell<Option<FaultError>>,
+    /// The communicators that are parts of this one.
+    parts: RefCell<Vec<WeakComm>>,
 }
 
 impl Trouble {
@@ -49,6 +51,10 @@ impl Trouble {
 
     pub(super) fn add(&self, flag: u8) {
         self.flags.set(self.flags.get() | flag);
+    }
+
+    fn remove(&self, flag: u8) {
+        self.flags.set(self.flags.get() & !flag);
     }
 }
 
@@ -90,6 +96,11 @@ impl Comm {
         faults.map_or_else(Vec::new, |faults| {
             faults.dead_among(|proc| self.has_member(proc))
         })
+    }
+
+    /// Whether it fails since the communicator does of which it is a part.
+    pub(crate) fn is_broken_from_outside(&self) -> bool {
+        self.trouble().outer.borrow().is_some()
     }
 
     /// The members that this process knows to have left MPI.
@@ -140,10 +151,30 @@ impl Comm {
     #[cold]
     pub(crate) fn error_of_all(&self) -> Result<(), Error> {
         self.error_if_revoked()?;
-        let outer = || self.trouble().outer.borrow().clone();
-        match self.failed(|_| true).or_else(outer) {
+        let outer = self.trouble().outer.borrow().clone();
+        match outer.or_else(|| self.failed(|_| true)) {
             Some(error) => Err(error.into()),
             None => Ok(()),
+        }
+    }
+
+    /// The error of an operation of these members: one of them has died, or the communicator is revoked.
+    #[cold]
+    fn error_of_some(&self, members: &Group) -> Result<(), Error> {
+        self.error_if_revoked()?;
+        match self.failed(|proc| members.rank_of(proc).is_some()) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Comm::usable`], for what these members do among themselves, or all if none are named.
+    #[inline]
+    pub(crate) fn usable_among(&self, members: Option<&Group>) -> Result<(), Error> {
+        match (self.trouble().is_none(), members) {
+            (true, _) => Ok(()),
+            (false, None) => self.error_of_all(),
+            (false, Some(members)) => self.error_of_some(members),
         }
     }
 
@@ -159,12 +190,64 @@ impl Comm {
     /// A member has failed, or has left: what needs it fails from now on, and after a failure what needs all members.
     pub(super) fn has_lost_member(&self) {
         self.trouble().add(Trouble::FAILED);
-        // What the members of one side say to each other is a part of what both sides do.
-        if let Some(within) = self.within() {
-            within.trouble().add(Trouble::FAILED);
-            *within.trouble().outer.borrow_mut() = self.failed(|_| true);
+        if let Some(error) = self.failed(|_| true) {
+            self.break_parts(&error);
         }
         self.interrupt_receives();
+    }
+
+    /// Has operations of a part fail when those of the whole do: its members would wait for each other,
+    /// if the whole has failed at some of them already and these do not come.
+    ///
+    /// Parts are the communicators of steps that a component takes, and for as long as they are being made those of some members.
+    pub(crate) fn takes_part(&self, part: &Comm) {
+        if !self.engine().is_fault_tolerant() {
+            return;
+        }
+        let mut parts = self.trouble().parts.borrow_mut();
+        parts.retain(|part| part.upgrade().is_some());
+        parts.push(part.downgrade());
+        drop(parts);
+        if let Err(error) = self.usable()
+            && let Some(error) = error.find::<FaultError>()
+        {
+            part.breaks_with(error);
+        }
+    }
+
+    /// The part is a communicator of its own from now on.
+    pub(crate) fn lets_go(&self, part: &Comm) {
+        let is_other = |other: &WeakComm| {
+            let other = other.upgrade();
+            other.is_some_and(|other| other.context() != part.context())
+        };
+        self.trouble().parts.borrow_mut().retain(is_other);
+        let trouble = part.trouble();
+        if trouble.outer.take().is_some() && part.failures().is_empty() {
+            trouble.remove(Trouble::FAILED);
+        }
+    }
+
+    fn break_parts(&self, error: &FaultError) {
+        // What the members of one side say to each other is a part of what both sides do.
+        if let Some(within) = self.within() {
+            within.breaks_with(error);
+        }
+        let parts = self.trouble().parts.borrow();
+        let parts: Vec<Comm> = parts.iter().filter_map(WeakComm::upgrade).collect();
+        for part in parts {
+            part.breaks_with(error);
+        }
+    }
+
+    /// What this communicator is a part of does not work any more.
+    fn breaks_with(&self, error: &FaultError) {
+        let trouble = self.trouble();
+        trouble.add(Trouble::FAILED);
+        *trouble.outer.borrow_mut() = Some(error.clone());
+        self.break_parts(error);
+        // What is under way looks at the communicator itself.
+        self.engine().pml().requests().nudge();
     }
 
     /// The error of sending to a rank, or receiving from it if everything that it has sent is here.
@@ -217,13 +300,12 @@ impl Comm {
             return;
         }
         self.trouble().add(Trouble::REVOKED);
-        if let Some(local) = self.within() {
-            local.trouble().add(Trouble::REVOKED);
-        }
+        let error = FaultError::revoked(&self.label());
+        self.break_parts(&error);
         if let Some(faults) = self.engine().faults() {
             faults.pass_revocation_on(self);
         }
-        let error = Error::from(FaultError::revoked(&self.label()));
+        let error = Error::from(error);
         let pml = self.engine().pml();
         pml.give_up_all(self.context().number(), &error);
         // What the library has under way looks at the communicator itself.

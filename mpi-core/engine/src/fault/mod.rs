@@ -43,5 +43,5 @@ pub static ENABLE: Param<bool> = Param::new(
     "enable",
     "false",
     Level::USER,
-    "Whether the job goes on when a rank dies: its peers get errors, and may revoke, shrink and agree (ULFM); what mpirun --with-ft ulfm sets. The collective component han and plugins do not serve then",
+    "Whether the job goes on when a rank dies: its peers get errors, and may revoke, shrink and agree (ULFM); what mpirun --with-ft ulfm sets",
 );

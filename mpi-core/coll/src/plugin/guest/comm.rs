@@ -113,6 +113,15 @@ impl Comm {
         ranks
     }
 
+    /// The members that this process knows to be dead, ascending; none unless the job survives deaths.
+    pub fn failed_ranks(&self) -> Vec<u32> {
+        let mut ranks = vec![0; self.size() as usize];
+        let count = tell!(0, self.failed_ranks(ranks.as_mut_ptr(), ranks.len() as u32));
+        ranks.truncate(count as usize);
+        ranks.sort_unstable();
+        ranks
+    }
+
     /// Sends a message to a member, which receives messages of one sender in their order; waits, while progress goes on.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())

@@ -32,7 +32,7 @@ fn the_header_and_the_rust_tables_have_one_layout() {
             progress = "progress",
             wait = "wait", ring = "ring", shared_memory = "shared_memory", param = "param", log = "log",
             now_ns = "now_ns", call_next = "call_next", component_data = "component_data",
-            barrier_wire = "barrier_wire"
+            barrier_wire = "barrier_wire", failed_ranks = "failed_ranks"
         }
         ModuleTable is "portcullis_module" {
             size = "size", enable = "enable", barrier = "barrier", barrier_start = "barrier_start",
