@@ -324,7 +324,7 @@ impl Module for ShmModule {
     #[inline]
     fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         match self.0.survives {
-            true => cx.engine().block_on(self.start(cx.clone(), call.clone())),
+            true => wait::watched(cx.engine(), self.start(cx.clone(), call.clone())),
             false => self.run_here(cx, call),
         }
     }

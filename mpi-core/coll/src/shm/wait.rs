@@ -13,7 +13,7 @@ use super::spin_hold::spin_hold;
 use crate::engine::Engine;
 use mpi_base::shared_core::yield_core;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -106,6 +106,20 @@ pub fn now<T>(engine: &Engine, operation: impl Future<Output = T>) -> T {
         // It waits for something else beside.
         Poll::Pending => engine.block_on(operation),
     }
+}
+
+/// Runs an operation that waits [`Later`], for a call that waits: on a core of its own it is watched alone first.
+pub fn watched<T>(engine: &Engine, mut operation: Pin<Box<dyn Future<Output = T>>>) -> T {
+    let mut outcome = None;
+    let mut cx = Context::from_waker(Waker::noop());
+    watch(engine, &mut || match operation.as_mut().poll(&mut cx) {
+        Poll::Ready(came) => {
+            outcome = Some(came);
+            true
+        }
+        Poll::Pending => false,
+    });
+    outcome.unwrap_or_else(|| engine.block_on(operation))
 }
 
 /// Waits until `done` without coming back.
