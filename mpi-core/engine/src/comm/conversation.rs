@@ -4,7 +4,7 @@ use super::{Comm, CommError, WeakComm};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::engine::Engine;
-use crate::pml::ob1::Sent;
+use crate::pml::Sent;
 use crate::pml::{Mode, Plane};
 use crate::request::{Outcome, Req, Status};
 use std::future::Future;
