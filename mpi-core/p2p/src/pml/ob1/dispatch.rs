@@ -1,13 +1,15 @@
 //! What arrives, and the part of ob1 whose it is.
 
 use super::Ob1;
-use super::core::{Handled, Nonsense};
+use super::core::Nonsense;
 use super::flow_control::on_throttle;
+use super::matching::Key;
 use super::peer_failure::end_all;
-use super::recv::{direct_receive, fragments};
+use super::recv::{direct_receive, eager_pipeline, fragments};
 use super::send::{assist, cancel, pipeline, streams};
 use super::wire;
 use crate::btl::{Am, Header, ProcId, Sink};
+use crate::pml::envelope::Context;
 use std::ops::Range;
 
 impl Ob1 {
@@ -27,7 +29,11 @@ impl Ob1 {
             wire::ASSIST => assist::on_assist(core, from, header, payload),
             wire::ASSIST_DONE => receiver.on_assist_done(core, from, header, payload),
             wire::THROTTLE => on_throttle(core, from, header),
-            wire::EAGER_LONG => receiver.on_eager_long(core, from, header, payload),
+            wire::EAGER_LONG => {
+                eager_pipeline::disturb(core, from);
+                self.on_eager(from, header, payload);
+                Ok(())
+            }
             wire::EAGER_START => receiver.on_eager_start(core, from, header, payload),
             wire::EAGER_FRAG => receiver.on_eager_frag(core, from, header, payload),
             wire::EAGER_MODE => pipeline::on_mode(core, from, header),
@@ -38,17 +44,30 @@ impl Ob1 {
             }
             _ => Err(Nonsense("an unknown kind of message")),
         };
-        self.believe(from, handled);
-    }
-
-    /// A peer that has sent what no message layer of this library sends is not believed any more: it counts as lost.
-    #[inline]
-    fn believe(&self, from: ProcId, handled: Handled) {
         if let Err(nonsense) = handled {
             self.disbelieve(from, nonsense);
         }
     }
 
+    /// A message has come whole.
+    #[inline(always)]
+    fn on_eager(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let (context, key) = wire::read_match(header);
+        if !(self.receiver).take_eager(&self.core, context, key, payload) {
+            self.keep_eager(from, context, key, payload);
+        }
+    }
+
+    /// It has come before its receive; apart, so that one that is waited for pays for none of it.
+    #[inline(never)]
+    fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
+        let kept = (self.receiver).keep_eager(&self.core, from, context, key, payload);
+        if let Err(nonsense) = kept {
+            self.disbelieve(from, nonsense);
+        }
+    }
+
+    /// A peer that has sent what no message layer of this library sends is not believed any more: it counts as lost.
     #[cold]
     fn disbelieve(&self, from: ProcId, Nonsense(what): Nonsense) {
         let core = &self.core;
@@ -76,10 +95,7 @@ impl Sink for Ob1 {
     #[inline]
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         match am {
-            wire::EAGER => {
-                let handled = self.receiver.on_eager(&self.core, from, header, payload);
-                self.believe(from, handled);
-            }
+            wire::EAGER => self.on_eager(from, header, payload),
             _ => self.on_rare(from, am, header, payload),
         }
     }

@@ -134,32 +134,27 @@ impl Receiver {
         }
     }
 
-    /// A message has come whole.
+    /// Gives a message that has come whole to the receive that waits for it; false if there is none.
     #[inline(always)]
-    pub(super) fn on_eager(
+    pub(super) fn take_eager(
         &self,
         core: &Core,
-        from: ProcId,
-        header: Header,
+        context: Context,
+        key: Key,
         payload: &[u8],
-    ) -> Handled {
-        let (context, key) = wire::read_match(header);
+    ) -> bool {
         if self.slot.takes(context, key) {
             self.slot.land(key, payload);
-            return Ok(());
+            return true;
         }
-        if let Some(id) = self.matcher.take_posted(context, key)
-            && let Some(()) =
-                (core.requests()).with(id, |req| meeting::accept_eager(core, req, key, payload))
-        {
-            return Ok(());
-        }
-        self.keep_eager(core, from, context, key, payload)
+        let receive = self.matcher.take_posted(context, key);
+        let accept = |req: &Req| meeting::accept_eager(core, req, key, payload);
+        receive.is_some_and(|id| core.requests().with(id, accept).is_some())
     }
 
-    /// A short message has come before its receive.
-    #[inline(never)]
-    fn keep_eager(
+    /// Keeps a message that has come whole before its receive.
+    #[inline(always)]
+    pub(super) fn keep_eager(
         &self,
         core: &Core,
         from: ProcId,
@@ -181,18 +176,6 @@ impl Receiver {
         core.requests().nudge();
         self.memory.charge(core, from, payload.len());
         Ok(())
-    }
-
-    /// A long message has come whole.
-    pub(super) fn on_eager_long(
-        &self,
-        core: &Core,
-        from: ProcId,
-        header: Header,
-        payload: &[u8],
-    ) -> Handled {
-        eager_pipeline::disturb(core, from);
-        self.on_eager(core, from, header, payload)
     }
 
     /// A message has been announced that asks first.
