@@ -31,7 +31,7 @@ use mpi_core::btl::{self, OpenContext};
 use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
-use mpi_core::pml::ob1::Config;
+use mpi_core::pml::Config;
 use mpi_core::rte::{self, Board, Env, Rte};
 use mpi_core::{Engine, Witness};
 use std::ffi::c_int;

@@ -29,7 +29,7 @@ use mpi_core::engine::Threads;
 use mpi_core::group::Group;
 use mpi_core::op::{DenseOp, Op};
 use mpi_core::plugin::Catalogue;
-use mpi_core::pml::ob1::Message;
+use mpi_core::pml::Message;
 use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

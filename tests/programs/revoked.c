@@ -1,6 +1,7 @@
 /* Communicators that are revoked, agreed on and shrunk while all processes live (mpi-ext.h; ULFM). */
 #include "check.h"
 #include <mpi-ext.h>
+#include <time.h>
 
 static int class_of(int error)
 {
@@ -46,6 +47,43 @@ static void agreements(MPI_Comm comm, int me)
         }
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         CHECK(flag == 7, "%d", flag);
+    }
+}
+
+/* Calls that wait while another member revokes: each ends, whichever way it waits. */
+static void revoke_under_way(MPI_Comm world, int me)
+{
+    enum { RECV, PROBE, SSEND, BARRIER, ALLREDUCE, LONG, IBARRIER, WAYS };
+    static long in[1 << 16], out[1 << 16];
+    if (size == 1)
+        return;
+    for (int way = 0; way < WAYS; way++) {
+        MPI_Comm comm;
+        MPI_Request request;
+        int error = MPI_SUCCESS, from = size - 1;
+        OK(MPI_Comm_dup(world, &comm));
+        OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        OK(MPI_Barrier(comm));
+        if (me == from) {
+            struct timespec pause = {0, 5000000};
+            nanosleep(&pause, NULL);
+            OK(MPIX_Comm_revoke(comm));
+        } else {
+            switch (way) {
+            case RECV: error = MPI_Recv(in, 1, MPI_LONG, from, 0, comm, MPI_STATUS_IGNORE); break;
+            case PROBE: error = MPI_Probe(from, 0, comm, MPI_STATUS_IGNORE); break;
+            case SSEND: error = MPI_Ssend(out, 1 << 16, MPI_LONG, from, 0, comm); break;
+            case BARRIER: error = MPI_Barrier(comm); break;
+            case ALLREDUCE: error = MPI_Allreduce(out, in, 1, MPI_LONG, MPI_SUM, comm); break;
+            case LONG: error = MPI_Allreduce(out, in, 1 << 16, MPI_LONG, MPI_SUM, comm); break;
+            case IBARRIER:
+                OK(MPI_Ibarrier(comm, &request));
+                error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+            }
+            CHECK(error != MPI_SUCCESS, "way %d ends well", way);
+            IS(error, MPIX_ERR_REVOKED);
+        }
+        OK(MPI_Comm_free(&comm));
     }
 }
 
@@ -151,6 +189,7 @@ int main(int argc, char **argv)
     MPI_Comm world = MPI_COMM_WORLD;
     agreements(world, rank);
     revoke(world, rank);
+    revoke_under_way(world, rank);
     between(world, rank);
     return finish("revoked");
 }

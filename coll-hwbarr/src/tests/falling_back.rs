@@ -3,7 +3,7 @@
 use super::*;
 use mpi_core::datatype::Scratch;
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Sent;
+use mpi_core::pml::Sent;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::object::request::{DONE, persistent, running, running_for};
 use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Sent;
+use mpi_core::pml::Sent;
 use mpi_core::request::Operation;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;

@@ -9,7 +9,7 @@ use crate::object::comm::CommObject;
 use crate::object::request::{RequestObject, register};
 use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Sent;
+use mpi_core::pml::Sent;
 use mpi_core::request::{Req, Status};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 
 use crate::btl::OpenContext;
 use crate::engine::{Engine, Parts};
-use crate::pml::ob1::Config;
+use crate::pml::Config;
 use crate::{Call, Coll, Component};
 use mpi_base::node::Node;
 use mpi_base::param::{Params, Source};

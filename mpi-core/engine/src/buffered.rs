@@ -7,7 +7,7 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{NoMemory, Scratch, SendBuf};
 use crate::engine::Engine;
-use crate::pml::ob1::Sent;
+use crate::pml::Sent;
 use crate::pml::{Mode, Plane};
 use crate::request::{PROC_NULL, Req};
 use std::cell::RefCell;

@@ -5,7 +5,7 @@
 //! With a witness the express lane of receives is closed, so that these places see all messages.
 
 use crate::engine::Engine;
-use crate::pml::ob1::matching::Key;
+use crate::pml::Key;
 use crate::pml::{Context, Envelope, Plane};
 use crate::record::{RECORD, REPLAY, RecordError, Script};
 use crate::request::ReqId;

@@ -9,7 +9,7 @@ use crate::comm::Comm;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::partitioned::Partitioned;
 use crate::pml::Mode;
-use crate::pml::ob1::Sent;
+use crate::pml::Sent;
 use crate::request::{Outcome, Req, Status};
 use mpi_base::state::About;
 

@@ -3,7 +3,7 @@
 //! A context and a group tell messages apart; of communicators nothing is known here, and the package does not depend on theirs.
 //!
 //! What the layers above use:
-//! * [`pml::ob1::Ob1`]: sends, receives, probes, cancels, and the one call that makes progress;
+//! * [`pml::Pml`]: sends, receives, probes, cancels, and the one call that makes progress;
 //! * [`request::Table`]: requests by name, their outcomes; [`request::Body::Coll`] holds any future, and only the engine polls it;
 //! * [`observer::Observer`]: how a trace or a recording sees messages leave and meet.
 

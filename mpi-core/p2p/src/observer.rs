@@ -2,9 +2,8 @@
 //!
 //! Each of its places is one branch on a plain load while there is none; with one, the express lane of receives is closed, so that it sees all messages.
 
-use crate::pml::ob1::matching::Key;
-use crate::pml::{Context, Envelope};
-use crate::request::ReqId;
+use crate::pml::{Context, Envelope, Key};
+use crate::request::id::ReqId;
 
 /// What is told of messages.
 pub trait Observer {

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Named, RecvBuf, SendBuf};
 use crate::pml::Mode;
-use crate::pml::ob1::Sent;
+use crate::pml::Sent;
 use crate::request::Req;
 
 const TAG: i32 = 1;

@@ -39,7 +39,6 @@ use super::{
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
-use crate::engine::Engine;
 use crate::trial::Way;
 use barrier::{Members, ShmBarrier};
 use cells::Lane;
@@ -51,10 +50,8 @@ use route::Route;
 use segment::{Long, Segment};
 use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
-use std::future::poll_fn;
 use std::ops::Range;
 use std::rc::Rc;
-use std::task::Poll;
 use wait::{Here, Later, Waits};
 
 const WORD: usize = size_of::<u64>();
@@ -134,7 +131,7 @@ struct ShmModule(Rc<State>);
 struct State {
     members: Members,
     choice: GateChoice,
-    /// Whether operations end when a member dies.
+    /// Whether the communicator may lose members.
     survives: bool,
     single_copy_from: u64,
     pieces_up_to: u64,
@@ -158,20 +155,6 @@ impl Drop for State {
             block.abandon();
         }
     }
-}
-
-/// Ends an operation with an error when a member has died or the communicator has been revoked: it would wait in memory without end.
-///
-/// The cells are left as they are; no operation of the communicator uses them after that.
-async fn unless_broken(cx: Invocation, mut running: Running) -> Result<(), Error> {
-    poll_fn(|context| match running.as_mut().poll(context) {
-        Poll::Pending => match cx.comm().usable() {
-            Ok(()) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(error)),
-        },
-        done => done,
-    })
-    .await
 }
 
 /// A barrier that this rank is in.
@@ -211,12 +194,13 @@ impl State {
 
     /// Passes a barrier.
     #[inline]
-    fn pass(&self, engine: &Engine) {
+    fn pass(&self, comm: &Comm) -> Result<(), Error> {
         let mut pass = self.begin();
-        wait::until(engine, || self.step(&mut pass));
+        wait::until(comm, || self.step(&mut pass))?;
         if let Some(small) = self.blocking() {
             small.cells.all_here();
         }
+        Ok(())
     }
 
     /// The short collectives of calls that wait.
@@ -314,23 +298,75 @@ impl Module for ShmModule {
         self.0.place.get().is_some()
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        match self.0.survives {
-            true => Box::pin(unless_broken(cx.clone(), self.begin(cx, call))),
-            false => self.begin(cx, call),
+    fn start(&self, cx: Invocation, mut call: Call) -> Running {
+        let state = self.0.clone();
+        if let Call::Barrier = call {
+            let mut pass = state.begin();
+            return Box::pin(async move {
+                // The gate rings the bell, but no message comes: some thread has to look.
+                let _restless = cx.engine().poll_always();
+                let passed = async {
+                    Later.until(cx.engine(), || state.step(&mut pass)).await;
+                    Ok(())
+                };
+                wait::unless_broken(cx.comm(), passed).await
+            });
+        }
+        let lane = Lane::Nonblocking;
+        let route = state.route(lane, &call);
+        match route.and_then(|route| state.begin_data(lane, route)) {
+            // What a short call keeps is less than half of what others do, and allocators are quicker with that.
+            Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
+                if let Some(emptied) = cx.emptied(&call) {
+                    call = emptied;
+                }
+                Box::pin(async move {
+                    let _restless = cx.engine().poll_always();
+                    match state.in_cells(&begun, Later, &cx) {
+                        Some(turn) => wait::unless_broken(cx.comm(), turn.run_at_once(&call)).await,
+                        // Nothing is taken up without them.
+                        None => Ok(()),
+                    }
+                })
+            }
+            Some(begun) => Box::pin(async move {
+                let _restless = cx.engine().poll_always();
+                wait::unless_broken(cx.comm(), state.carry_out(begun, Later, &cx, &call)).await
+            }),
+            None => Box::pin(async move { Table::next(&cx, call).await }),
         }
     }
 
     #[inline]
     fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        match self.0.survives {
-            true => wait::watched(cx.engine(), self.start(cx.clone(), call.clone())),
-            false => self.run_here(cx, call),
+        let (state, comm) = (&*self.0, cx.comm());
+        if let Call::Barrier = call {
+            return state.pass(comm);
+        }
+        let Some(route) = state.route(Lane::Blocking, call) else {
+            return Table::run_next(cx, call);
+        };
+        if let Route::Measured(shape) = route {
+            return wait::now(comm, state.run_measured(shape, cx, call));
+        }
+        let Some(begun) = state.begin_data(Lane::Blocking, route) else {
+            return Ok(());
+        };
+        if route == Route::Cells(Shape::Whole)
+            && let Some(emptied) = cx.emptied(call)
+        {
+            let emptied = state.carry_out(begun, Here(comm), cx, &emptied);
+            return wait::now(comm, emptied);
+        }
+        // Each future around a short call is a good part of it.
+        match (route, state.in_cells(&begun, Here(comm), cx)) {
+            (Route::Cells(shape), Some(turn)) => wait::now(comm, turn.run(call, shape)),
+            _ => wait::now(comm, state.carry_out(begun, Here(comm), cx, call)),
         }
     }
 
     fn takes_fast_call(&self, call: CallId) -> Option<usize> {
-        let place = self.0.place.get().filter(|_| !self.0.survives)?;
+        let place = self.0.place.get()?;
         if place.leaves(call) {
             return None;
         }
@@ -346,8 +382,7 @@ impl Module for ShmModule {
         let (state, engine) = (&*self.0, comm.engine());
         let (false, Some(small)) = (matches!(brief, FastCall::Barrier), state.blocking()) else {
             // Nothing else is taken without cells.
-            state.pass(engine);
-            return Ok(());
+            return state.pass(comm);
         };
         let turn = small::Turn {
             cells: &small.cells,
@@ -356,83 +391,14 @@ impl Module for ShmModule {
             engine,
             comm,
             number: small.cells.begin(1),
-            wait: Here,
+            wait: Here(comm),
         };
-        wait::now(engine, turn.run_fast_call(brief))
+        wait::now(comm, turn.run_fast_call(brief))
     }
 
     fn disable(&self) {
         if let Some(place) = self.0.place.get() {
             place.lease.end(&self.0.retired, self.0.is_untouched(place));
-        }
-    }
-}
-
-impl ShmModule {
-    /// Begins an operation that comes back where it has to wait.
-    fn begin(&self, cx: Invocation, mut call: Call) -> Running {
-        let state = self.0.clone();
-        if let Call::Barrier = call {
-            let mut pass = state.begin();
-            return Box::pin(async move {
-                // The gate rings the bell, but no message comes: some thread has to look.
-                let _restless = cx.engine().poll_always();
-                Later.until(cx.engine(), || state.step(&mut pass)).await;
-                Ok(())
-            });
-        }
-        let lane = Lane::Nonblocking;
-        let route = state.route(lane, &call);
-        match route.and_then(|route| state.begin_data(lane, route)) {
-            // What a short call keeps is less than half of what others do, and allocators are quicker with that.
-            Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
-                if let Some(emptied) = cx.emptied(&call) {
-                    call = emptied;
-                }
-                Box::pin(async move {
-                    let _restless = cx.engine().poll_always();
-                    match state.in_cells(&begun, Later, &cx) {
-                        Some(turn) => turn.run_at_once(&call).await,
-                        // Nothing is taken up without them.
-                        None => Ok(()),
-                    }
-                })
-            }
-            Some(begun) => Box::pin(async move {
-                let _restless = cx.engine().poll_always();
-                state.carry_out(begun, Later, &cx, &call).await
-            }),
-            None => Box::pin(async move { Table::next(&cx, call).await }),
-        }
-    }
-
-    /// Carries an operation out without coming back.
-    #[inline]
-    fn run_here(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        let state = &*self.0;
-        if let Call::Barrier = call {
-            state.pass(cx.engine());
-            return Ok(());
-        }
-        let Some(route) = state.route(Lane::Blocking, call) else {
-            return Table::run_next(cx, call);
-        };
-        if let Route::Measured(shape) = route {
-            return wait::now(cx.engine(), state.run_measured(shape, cx, call));
-        }
-        let Some(begun) = state.begin_data(Lane::Blocking, route) else {
-            return Ok(());
-        };
-        if route == Route::Cells(Shape::Whole)
-            && let Some(emptied) = cx.emptied(call)
-        {
-            let emptied = state.carry_out(begun, Here, cx, &emptied);
-            return wait::now(cx.engine(), emptied);
-        }
-        // Each future around a short call is a good part of it.
-        match (route, state.in_cells(&begun, Here, cx)) {
-            (Route::Cells(shape), Some(turn)) => wait::now(cx.engine(), turn.run(call, shape)),
-            _ => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
         }
     }
 }

@@ -125,7 +125,7 @@ impl State {
         };
         let number = cells.next();
         let spot = cells.long_spot(number);
-        cells.make_room(Here, cx.engine(), spot).await;
+        cells.make_room(Here(cx.comm()), cx.engine(), spot).await;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
         let measured = ways.begin(kind, number, began, finished);
@@ -135,7 +135,7 @@ impl State {
         };
         let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
         let outcome = match begun {
-            Some(begun) => self.carry_out(begun, Here, cx, call).await,
+            Some(begun) => self.carry_out(begun, Here(cx.comm()), cx, call).await,
             None => {
                 let number = cells.begin(1);
                 let outcome = Table::run_next(cx, call);

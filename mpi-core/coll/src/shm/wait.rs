@@ -8,12 +8,22 @@
 //!
 //! An operation is written once, over [`Waits`]: a blocking call waits [`Here`], inside the only poll that its future ever sees,
 //! so the compiler makes straight code of it; a request comes back [`Later`], when progress polls it again.
+//!
+//! What is waited for does not come any more once a member has died or the communicator is revoked.
+//! A request looks whether that is so whenever it is polled ([`unless_broken`]).
+//! A blocking call looks at last, before it sleeps; then it leaves the operation by unwinding, up to [`now`],
+//! since a way out behind each wait would cost calls to which nothing happens.
+//! No operation of the communicator looks at its memory after that.
 
 use super::spin_hold::spin_hold;
+use crate::Error;
+use crate::comm::Comm;
 use crate::engine::Engine;
 use mpi_base::shared_core::yield_core;
+use std::any::Any;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -41,28 +51,31 @@ pub trait Waits: Copy {
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
 
-/// Does not come back before it is time.
+/// Does not come back before it is time; for operations of this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
-pub struct Here;
+pub struct Here<'a>(pub &'a Comm);
+
+/// What unwinds from a wait that would not end.
+struct Broken;
 
 /// Comes back at once, and is asked again by progress.
 #[derive(Clone, Copy)]
 pub struct Later;
 
-impl Waits for Here {
+impl Waits for Here<'_> {
     #[inline(always)]
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) {
-        until(engine, done);
+        wait(self.0, engine, true, done);
     }
 
     #[inline(always)]
     async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool) {
-        wait(engine, false, done);
+        wait(self.0, engine, false, done);
     }
 
     #[inline(always)]
     fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> bool {
-        until(engine, done);
+        wait(self.0, engine, true, done);
         true
     }
 
@@ -94,62 +107,87 @@ impl Waits for Later {
     }
 }
 
-/// Runs an operation that waits [`Here`].
+/// Runs an operation that waits [`Here`]; the error if it can never end.
 #[inline(always)]
-pub fn now<T>(engine: &Engine, operation: impl Future<Output = T>) -> T {
-    let mut operation = pin!(operation);
-    match operation
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
-    {
-        Poll::Ready(outcome) => outcome,
-        // It waits for something else beside.
-        Poll::Pending => engine.block_on(operation),
+pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    unless_left(comm, || {
+        let mut operation = pin!(operation);
+        match operation
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(outcome) => outcome,
+            // It waits for something else beside.
+            Poll::Pending => comm.engine().block_on(operation),
+        }
+    })
+}
+
+/// Waits until `done` without coming back; the error if that can never be.
+#[inline(always)]
+pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
+    unless_left(comm, || {
+        wait(comm, comm.engine(), true, done);
+        Ok(())
+    })
+}
+
+/// Runs what may unwind from its waits.
+#[inline(always)]
+fn unless_left(comm: &Comm, operation: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    match catch_unwind(AssertUnwindSafe(operation)) {
+        Ok(outcome) => outcome,
+        Err(thrown) => why_left(comm, thrown),
     }
 }
 
-/// Runs an operation that waits [`Later`], for a call that waits: on a core of its own it is watched alone first.
-pub fn watched<T>(engine: &Engine, mut operation: Pin<Box<dyn Future<Output = T>>>) -> T {
-    let mut outcome = None;
-    let mut cx = Context::from_waker(Waker::noop());
-    watch(engine, &mut || match operation.as_mut().poll(&mut cx) {
-        Poll::Ready(came) => {
-            outcome = Some(came);
-            true
-        }
-        Poll::Pending => false,
-    });
-    outcome.unwrap_or_else(|| engine.block_on(operation))
+#[cold]
+fn why_left(comm: &Comm, thrown: Box<dyn Any + Send>) -> Result<(), Error> {
+    match (thrown.is::<Broken>(), comm.usable()) {
+        (true, Err(error)) => Err(error),
+        // A defect somewhere else.
+        _ => resume_unwind(thrown),
+    }
 }
 
-/// Waits until `done` without coming back.
-#[inline(always)]
-pub fn until(engine: &Engine, done: impl FnMut() -> bool) {
-    wait(engine, true, done);
+/// Ends an operation that waits [`Later`] with an error when it can never end otherwise.
+pub async fn unless_broken(
+    comm: &Comm,
+    operation: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    let mut operation = pin!(operation);
+    poll_fn(|context| match operation.as_mut().poll(context) {
+        Poll::Pending => match comm.usable() {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        },
+        done => done,
+    })
+    .await
 }
 
-/// The same; where ranks share cores, whether to hold this one.
+/// Waits until `done`; where ranks share cores, whether to hold this one.
 ///
 /// There the first switch is made without a call, since each return behind it is guessed wrong ([`mpi_base::yield_now`]).
 #[inline(always)]
-fn wait(engine: &Engine, holds: bool, mut done: impl FnMut() -> bool) {
+fn wait(comm: &Comm, engine: &Engine, holds: bool, mut done: impl FnMut() -> bool) {
     if done() {
         return;
     }
     if !engine.is_oversubscribed() {
-        return stay(engine, done);
+        return stay(comm, engine, done);
     }
     engine.give_core_away();
     if !done() {
-        rest(engine, holds, &mut done);
+        rest(comm, engine, holds, &mut done);
     }
 }
 
 /// Waits on a core of its own.
 #[inline(never)]
-fn stay(engine: &Engine, mut done: impl FnMut() -> bool) {
+fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) {
     if !watch(engine, &mut done) {
-        rest(engine, false, &mut done);
+        rest(comm, engine, false, &mut done);
     }
 }
 
@@ -175,7 +213,7 @@ fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
 
 /// Waits on, after looking or a switch in vain.
 #[cold]
-fn rest(engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
+fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
     if holds && spin_hold(done) {
         return;
     }
@@ -190,5 +228,12 @@ fn rest(engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
             return;
         }
     }
-    engine.wait_until(done);
+    let mut came = false;
+    engine.wait_until(|| {
+        came = came || done();
+        came || comm.usable().is_err()
+    });
+    if !came {
+        resume_unwind(Box::new(Broken));
+    }
 }

@@ -6,7 +6,7 @@ use crate::comm::Comm;
 use crate::datatype::Scratch;
 use crate::engine::Engine;
 use crate::pml::Mode;
-use crate::pml::ob1::Sent;
+use crate::pml::Sent;
 use crate::testing::Job;
 use crate::{Call, CallId, Table};
 use std::sync::atomic::{AtomicU32, Ordering};

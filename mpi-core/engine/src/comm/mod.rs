@@ -32,7 +32,7 @@ use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
 use crate::engine::Engine;
 use crate::fault::Trouble;
 use crate::group::{Comparison, Group};
-use crate::pml::ob1::Matching;
+use crate::pml::Matching;
 use crate::pml::{Context, Plane};
 use crate::request::Req;
 use crate::{Error, Witness};

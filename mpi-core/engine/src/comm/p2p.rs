@@ -4,9 +4,9 @@ use super::{Comm, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
-use crate::pml::ob1::matching::Key;
-use crate::pml::ob1::{Message, Sent};
+use crate::pml::Key;
 use crate::pml::{Context, Envelope, Mode, Plane};
+use crate::pml::{Message, Sent};
 use crate::request::{ANY_SOURCE, Outcome, PROC_NULL, Req, Status};
 use mpi_transport::universe::Name;
 use std::fmt;
@@ -435,7 +435,7 @@ impl Comm {
     }
 
     #[inline]
-    fn plane(&self, plane: Plane) -> &std::rc::Rc<crate::pml::ob1::Matching> {
+    fn plane(&self, plane: Plane) -> &std::rc::Rc<crate::pml::Matching> {
         self.0
             .planes
             .get(plane as usize)

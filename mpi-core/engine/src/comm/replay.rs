@@ -3,8 +3,8 @@
 use super::Comm;
 use crate::Error;
 use crate::datatype::Room;
+use crate::pml::Key;
 use crate::pml::Plane;
-use crate::pml::ob1::matching::Key;
 use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 

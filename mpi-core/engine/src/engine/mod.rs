@@ -24,7 +24,7 @@ use crate::dynamic::Ports;
 use crate::fault::Faults;
 use crate::group::Group;
 use crate::pml::Context;
-use crate::pml::ob1::{Config, Ob1};
+use crate::pml::{Config, Pml};
 use crate::record::Script;
 use crate::request::Req;
 use crate::{Error, Witness};
@@ -108,7 +108,7 @@ struct Inner {
     node: Node,
     neighbours: Vec<ProcId>,
     cores: Cores,
-    pml: Ob1,
+    pml: Pml,
     witness: OnceCell<Rc<Witness>>,
     coll: Box<dyn Framework>,
     extensions: RefCell<Vec<Rc<dyn Any>>>,
@@ -192,7 +192,7 @@ impl Engine {
             node,
             neighbours,
             cores,
-            pml: Ob1::new(Bml::new(me, size, btls), size, pml),
+            pml: Pml::new(Bml::new(me, size, btls), size, pml),
             witness: OnceCell::new(),
             coll,
             extensions: RefCell::default(),
@@ -416,7 +416,7 @@ impl Engine {
     }
 
     /// The messaging of this process: every message of every communicator goes through it.
-    pub fn pml(&self) -> &Ob1 {
+    pub fn pml(&self) -> &Pml {
         &self.0.pml
     }
 

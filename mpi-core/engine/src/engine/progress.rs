@@ -8,7 +8,7 @@ use crate::Error;
 use crate::Witness;
 use crate::comm::CommError;
 use crate::fault::FaultError;
-use crate::pml::ob1::matching::Key;
+use crate::pml::Key;
 use crate::request::{Body, Outcome, Req, Running, Status};
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::state::{About, Waits};

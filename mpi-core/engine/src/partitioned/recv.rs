@@ -5,7 +5,7 @@ use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
 use crate::Error;
 use crate::comm::{Comm, U64Buf};
 use crate::datatype::{RecvBuf, Scratch};
-use crate::pml::ob1::Sent;
+use crate::pml::Sent;
 use crate::pml::{Mode, Plane};
 use crate::request::{Outcome, PROC_NULL, Req, Status};
 use mpi_base::state::{About, Waits};

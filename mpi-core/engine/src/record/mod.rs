@@ -20,7 +20,7 @@ mod word;
 
 pub use word::{Asker, Decision};
 
-use crate::pml::ob1::matching::Key;
+use crate::pml::Key;
 use crate::request::{ANY_SOURCE, ANY_TAG, ReqId};
 use file::Writer;
 use mpi_base::param::{Level, Param};

@@ -12,7 +12,7 @@
 
 use crate::coll::CallSignature;
 use crate::engine::Engine;
-use crate::pml::ob1::matching::Key;
+use crate::pml::Key;
 use crate::pml::{Context, Envelope, Plane};
 use mpi_base::node::{Event, EventKind, EventRing};
 use mpi_base::param::{Level, Param};

@@ -2,213 +2,36 @@
 //!
 //! It decides which receive takes which message and which protocol carries the data; it leaves moving bytes to the BTLs.
 //! `ob1` is the only component, as in Open MPI the one that every other is measured against; [`select`] says so to a caller that asks for another.
+//!
+//! Interface: what stands here is all that the layers above can name of messaging.
+//! * [`Pml`]: the messaging of one process: sends, receives, probes, cancels, and the one call that makes progress;
+//! * [`Envelope`], [`Context`], [`Plane`], [`Mode`]: how a message is addressed; [`Key`]: what a receive asks for;
+//! * [`Matching`]: one context's receives and messages, which a communicator keeps;
+//! * [`Sent`], [`Message`]: what a send and a matched probe leave behind; [`SendBody`], [`RecvBody`]: what a request holds of them;
+//! * [`Config`]: the sizes that choose a protocol.
+//!
+//! The parts of the component are private to the package.
 
-pub mod ob1;
+pub mod envelope;
+pub mod error;
+pub(crate) mod ob1;
 pub mod select;
 
-use crate::btl::ProcId;
-use crate::request::{ANY_TAG, Status};
-use mpi_types::error::Failure;
-use std::fmt;
-use std::sync::Arc;
+pub use envelope::{Context, Envelope, Mode, Plane};
+pub use error::PmlError;
+pub use ob1::Ob1 as Pml;
+pub use ob1::Sent;
+pub use ob1::config::Config;
+pub use ob1::matching::{Key, Matching};
+pub use ob1::probe::Message;
+pub use ob1::recv_body::RecvBody;
+pub use ob1::send_body::SendBody;
 
-/// What a message is addressed with: the communicator's context, both ranks in it, and the tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Envelope {
-    pub context: Context,
-    /// Rank of the sender in the communicator.
-    pub source: i32,
-    /// Rank of the receiver in the communicator; for error texts.
-    pub dest: i32,
-    /// The receiver's rank in the job.
-    pub proc: ProcId,
-    pub tag: i32,
-}
-
-/// A communicator's number, the same at all of its members, and the plane within it.
-///
-/// In one job the number is (job rank of the process that chose it, that process's own serial number), so choosing one needs no agreement and never runs out in practice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Context(pub u64);
-
-/// Messages of different planes of one communicator never match each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plane {
-    /// What the user sends.
-    User = 0,
-    /// What collective algorithms send.
-    Collective = 1,
-    /// What components say to their peers: selection, plugins, set-up.
-    Hidden = 2,
-    /// What the sender of a partitioned message says of itself, and its partitions.
-    Announce = 3,
-    Partition = 4,
-    /// What the receiver of a partitioned message answers to its announcement.
-    Answer = 5,
-}
-
-impl Plane {
-    /// In the order of their numbers in a [`Context`].
-    pub const ALL: [Plane; 6] = [
-        Plane::User,
-        Plane::Collective,
-        Plane::Hidden,
-        Plane::Announce,
-        Plane::Partition,
-        Plane::Answer,
-    ];
-}
-
-const PLANE_BITS: u32 = 3;
-const SERIAL_BITS: u32 = 29;
-
-impl Context {
-    /// The context of a communicator in the plane of the user's messages; `serial` at most [`Context::LAST_SERIAL`].
-    pub fn new(chooser: ProcId, serial: u32) -> Context {
-        debug_assert!(serial >> SERIAL_BITS == 0);
-        Context(u64::from(chooser) << 32 | u64::from(serial) << PLANE_BITS)
-    }
-
-    /// The context of a communicator of this number, in the plane of the user's messages.
-    pub fn numbered(number: u64) -> Context {
-        Context(number << PLANE_BITS)
-    }
-
-    /// The lowest number of a communicator with members of several jobs; below it are those whose members are ranks of one job.
-    ///
-    /// Ranks of two jobs are equal, so these numbers do not begin with the chooser's; they are drawn at random from 2^60.
-    pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
-
-    /// Whether it is the context of a communicator with members of several jobs.
-    pub fn is_random(self) -> bool {
-        self.number() >= Context::FIRST_RANDOM
-    }
-
-    /// This communicator's context in one plane.
-    pub fn plane(self, plane: Plane) -> Context {
-        Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
-    }
-
-    /// The process whose counter the communicator's number comes from.
-    pub fn chooser(self) -> ProcId {
-        (self.0 >> 32) as ProcId
-    }
-
-    /// The communicator's number without the plane, for reports.
-    pub fn number(self) -> u64 {
-        self.0 >> PLANE_BITS
-    }
-
-    /// The process that chose the number of a communicator, and that process's own number for it: what a report calls it by.
-    pub fn chosen(number: u64) -> (ProcId, u32) {
-        let serial = number & ((1 << SERIAL_BITS) - 1);
-        ((number >> SERIAL_BITS) as ProcId, serial as u32)
-    }
-
-    /// Serial numbers end here; a process that made that many communicators is told so.
-    pub const LAST_SERIAL: u32 = (1 << SERIAL_BITS) - 1;
-}
-
-/// The communication modes (MPI 5.0, section 3.4) that differ on the wire.
-///
-/// A buffered send is a standard send of a private copy, and a ready send is a standard send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Standard,
-    /// Completes only after the receive has started.
-    Synchronous,
-}
-
-/// Why a point-to-point operation failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PmlError {
-    /// The message is longer than the receive buffer.
-    Truncated {
-        receiver: i32,
-        source: i32,
-        tag: i32,
-        bytes: u64,
-        capacity: u64,
-    },
-    /// No BTL reaches the peer; one reason from each.
-    Unreachable { peer: ProcId, reasons: String },
-    /// The peer ended while the operation needed it.
-    PeerGone {
-        peer: ProcId,
-        tag: i32,
-        bytes: u64,
-        /// The transport's sentence, if it had one to say.
-        why: Option<Arc<str>>,
-    },
-    /// A message is waited for, and every process that could send it is lost; the transports' sentences.
-    NobodySends { tag: i32, lost: Vec<Arc<str>> },
-}
-
-impl fmt::Display for PmlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PmlError::Truncated {
-                receiver,
-                source,
-                tag,
-                bytes,
-                capacity,
-            } => write!(
-                f,
-                "on rank {receiver}: the message from {source}, tag {tag}, has {bytes} bytes, the buffer holds {capacity}"
-            ),
-            PmlError::Unreachable { peer, reasons } => {
-                write!(f, "no transport reaches job rank {peer}: {reasons}")
-            }
-            PmlError::PeerGone {
-                peer,
-                tag,
-                bytes,
-                why,
-            } => match why {
-                None => write!(
-                    f,
-                    "job rank {peer} has ended while {bytes} bytes with tag {tag} were on their way to or from it"
-                ),
-                Some(why) => write!(
-                    f,
-                    "{bytes} bytes with tag {tag} to or from job rank {peer} cannot arrive: {why}"
-                ),
-            },
-            PmlError::NobodySends { tag, lost } => {
-                /// More sentences would hide the first.
-                const SHOWN: usize = 4;
-                match *tag {
-                    ANY_TAG => f.write_str("no message can come any more: ")?,
-                    tag => write!(f, "no message with tag {tag} can come any more: ")?,
-                }
-                f.write_str(&lost[..lost.len().min(SHOWN)].join("; "))?;
-                match lost.len().saturating_sub(SHOWN) {
-                    0 => Ok(()),
-                    more => write!(f, "; and {more} more are lost"),
-                }
-            }
-        }
-    }
-}
-
-impl std::error::Error for PmlError {}
-
-impl Failure for PmlError {
-    fn received(&self) -> Option<Status> {
-        match *self {
-            PmlError::Truncated {
-                source,
-                tag,
-                capacity,
-                ..
-            } => Some(Status {
-                source,
-                tag,
-                bytes: capacity,
-                cancelled: false,
-            }),
-            _ => None,
-        }
-    }
+/// What tests of the protocols look at, which stand outside of this package because they need communicators.
+#[cfg(feature = "testing")]
+pub mod testing {
+    pub use super::ob1::peer::pipeline::{ASKING, ROUND};
+    pub use super::ob1::peer::{COST, LOOK};
+    pub use super::ob1::wire::{self, LONGEST_FOLLOWED};
+    pub use crate::trial::order_of;
 }

@@ -2,7 +2,7 @@
 //!
 //! A component that is asked for must exist, and one must be left, else a sentence says what was asked for and which there are.
 
-use super::ob1;
+use super::ob1::config;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Component {
 /// The components that are part of the library, the best first.
 pub static BUILT_IN: &[Component] = &[Component {
     name: "ob1",
-    params: ob1::PARAMS,
+    params: config::PARAMS,
 }];
 
 /// Which component may serve, `--mca pml ob1`.

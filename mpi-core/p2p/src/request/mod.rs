@@ -11,33 +11,21 @@
 //! The layer above may give a request a number of its own with [`Request::hold`] and find it again by [`Table::named`] and its relatives,
 //! so that it needs no table of its own; the number goes when the cell is handed back.
 
+pub(crate) mod id;
+
+pub use id::ReqId;
 pub use mpi_types::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 
 use crate::Error;
 use crate::datatype::Room;
-use crate::pml::ob1::matching::Key;
-use crate::pml::ob1::{Matching, RecvBody, SendBody};
+use crate::pml::ob1::matching::{Key, Matching};
+use crate::pml::ob1::recv_body::RecvBody;
+use crate::pml::ob1::send_body::SendBody;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-
-/// A request's name: index in the low half, generation in the high half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ReqId(pub u64);
-
-impl ReqId {
-    fn new(index: u32, generation: u32) -> ReqId {
-        ReqId(u64::from(generation) << 32 | u64::from(index))
-    }
-    pub fn index(self) -> usize {
-        self.0 as u32 as usize
-    }
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
 
 /// How an operation ended.
 pub type Outcome = Result<Status, Error>;

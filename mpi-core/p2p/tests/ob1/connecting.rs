@@ -2,7 +2,7 @@
 
 use super::{recv_bytes, scratch};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Sent;
+use mpi_core::pml::Sent;
 use mpi_core::testing::Job;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@ use mpi_core::Engine;
 use mpi_core::btl::Sink;
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{Datatype, Named, Scratch};
-use mpi_core::pml::ob1::testing::{ASKING, LONGEST, ROUND, order_of};
-use mpi_core::pml::ob1::wire::{self, Rendezvous};
+use mpi_core::pml::testing::wire::{self, Rendezvous};
+use mpi_core::pml::testing::{ASKING, LONGEST_FOLLOWED as LONGEST, ROUND, order_of};
 use mpi_core::request::{Outcome, Req, ReqId};
 use mpi_core::testing::Job;
 

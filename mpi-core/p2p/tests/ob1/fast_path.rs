@@ -1,8 +1,8 @@
 //! Which receives the express lane lets in.
 
 use mpi_core::datatype::{RecvBytes, Scratch};
+use mpi_core::pml::Key;
 use mpi_core::pml::Plane;
-use mpi_core::pml::ob1::matching::Key;
 use mpi_core::request::{ANY_SOURCE, ANY_TAG};
 use mpi_core::testing::Job;
 

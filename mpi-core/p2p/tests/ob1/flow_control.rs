@@ -4,8 +4,8 @@ use mpi_core::btl::Sink;
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBytes, Scratch};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::testing::{COST, LOOK};
-use mpi_core::pml::ob1::{Config, Ob1, Sent, wire};
+use mpi_core::pml::testing::{COST, LOOK, wire};
+use mpi_core::pml::{Config, Pml, Sent};
 use mpi_core::request::Req;
 use mpi_core::testing::Job;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,7 +61,7 @@ fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
     u64::from_ne_bytes(room)
 }
 
-fn must_be_bounded(pml: &Ob1, flood: u64) {
+fn must_be_bounded(pml: &Pml, flood: u64) {
     let most = pml.unexpected_bytes().1;
     assert!(most > BOUND, "only {most} bytes came unasked: no flood");
     assert!(

@@ -3,7 +3,7 @@
 use super::plan::{holds, phase};
 use super::{content, recv_bytes, scratch};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::{Config, Sent};
+use mpi_core::pml::{Config, Sent};
 use mpi_core::request::{ANY_SOURCE, ANY_TAG};
 use mpi_core::testing::Job;
 use proptest::prelude::*;

@@ -3,7 +3,8 @@
 use super::scratch;
 use mpi_core::btl::{OVERTAKES, Sink};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::{Sent, wire};
+use mpi_core::pml::Sent;
+use mpi_core::pml::testing::wire;
 use mpi_core::testing::Job;
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use super::{recv_bytes, scratch};
 use mpi_core::btl::{OVERTAKES, Sink};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Sent;
+use mpi_core::pml::Sent;
 use mpi_core::request::{ANY_SOURCE, Outcome};
 use mpi_core::testing::Job;
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use super::{content, recv_bytes, scratch};
 use mpi_core::comm::{Comm, Probed};
 use mpi_core::datatype::Scratch;
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Sent;
+use mpi_core::pml::Sent;
 use mpi_core::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 use mpi_core::testing::Job;
 use proptest::prelude::*;

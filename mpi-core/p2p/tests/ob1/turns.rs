@@ -2,7 +2,7 @@
 
 use super::{content, scratch};
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::{Config, Sent};
+use mpi_core::pml::{Config, Sent};
 use mpi_core::testing::Job;
 
 #[test]

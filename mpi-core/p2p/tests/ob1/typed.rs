@@ -2,8 +2,8 @@
 
 use super::content;
 use mpi_core::datatype::{Datatype, Named, Scratch};
+use mpi_core::pml::Config;
 use mpi_core::pml::Mode;
-use mpi_core::pml::ob1::Config;
 use mpi_core::testing::Job;
 
 /// Layouts of 120,000 bytes: one run, few long ones, equal or not, and many short ones.

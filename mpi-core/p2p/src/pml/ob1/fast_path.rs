@@ -7,39 +7,67 @@
 //! Matching order is kept: the slot is taken only while its context has no posted receive for any message that it accepts;
 //! whatever is posted later comes after it, and an arriving message asks the slot first.
 //!
-//! Protocol: [`Ob1::try_recv_here`] fills the slot, arrival moves its stage on, [`Ob1::end_here`] empties it;
+//! Protocol: [`Slot::begin`] fills the slot, arrival moves its stage on, [`Slot::end`] empties it;
 //! one blocking receive at a time, so a second thread's takes the general path.
+//! After the first loss of a peer the slot stays closed, so that every receive takes the general path, which asks whether its sender is lost.
 
+use super::links::Links;
+use super::matching::{Key, Matching};
+use super::recv_body::RecvBody;
 use super::wire;
-use super::{Key, Matching, Ob1, RecvBody, recv};
 use crate::btl::{Payload, ProcId};
 use crate::datatype::RecvBytes;
-use crate::pml::Context;
-use crate::request::{Body, Outcome, Req, Status};
+use crate::pml::envelope::Context;
+use crate::pml::error::PmlError;
+use crate::request::{Body, Outcome, Req, Status, Table};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// Sends a short message at once; false if the general path has to see to it, and nothing has happened.
+#[inline(always)]
+pub(super) fn try_send(
+    links: &Links,
+    context: Context,
+    source: i32,
+    proc: ProcId,
+    tag: i32,
+    data: &[u8],
+) -> bool {
+    let Some(peer) = links.known(proc) else {
+        return false;
+    };
+    data.len() < peer.credit().eager_below()
+        && peer.lets_through(data.len())
+        && peer
+            .send(
+                wire::EAGER,
+                wire::match_header(context, source, tag),
+                Payload::Bytes(data),
+            )
+            .is_ok()
+}
+
 /// The slot of the blocking receive.
 pub(super) struct Slot {
-    pub(super) stage: Cell<Stage>,
+    stage: Cell<Stage>,
     /// The stage between two receives: `Free` until the first peer is lost, then `Closed`.
-    pub(super) resting: Cell<Stage>,
+    resting: Cell<Stage>,
     /// Whether the stage is `Here`; the one byte that a waiting receive looks at.
     landed: Cell<bool>,
     /// The message that landed, and its length in bytes.
     message: Cell<(Key, u64)>,
     /// What the receive takes; meaningful while it waits.
-    pub(super) context: Cell<Context>,
-    pub(super) key: Cell<Key>,
+    context: Cell<Context>,
+    key: Cell<Key>,
     /// The receiver's rank in the communicator, for error texts.
     receiver: Cell<i32>,
-    pub(super) buf: Cell<RecvBytes>,
+    buf: Cell<RecvBytes>,
     /// The request that a message's rendezvous made of it.
     moved: RefCell<Option<Req>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+enum Stage {
     Free,
     Waiting,
     /// The message is in the buffer, as far as it fits.
@@ -75,142 +103,118 @@ impl Slot {
         }
     }
 
+    /// Whether it has never been closed.
+    #[inline(always)]
+    pub(super) fn is_open(&self) -> bool {
+        self.resting.get() == Stage::Free
+    }
+
+    /// Whether a message of this key is for the receive that waits here.
     #[inline]
     pub(super) fn takes(&self, context: Context, message: Key) -> bool {
         self.stage.get() == Stage::Waiting
             && self.context.get() == context
             && self.key.get().accepts(message)
     }
-}
 
-/// Whether nothing that a receive with this key accepts has arrived, and nothing that it will accept is another receive's.
-#[inline]
-fn is_next(matching: &Matching, key: Key) -> bool {
-    let alone = matching.unexpected.borrow().is_empty() && matching.posted.borrow().is_empty();
-    alone || is_next_among(matching, key)
-}
-
-#[inline(never)]
-fn is_next_among(matching: &Matching, key: Key) -> bool {
-    let posted = matching.posted.borrow();
-    // A receive with wildcards accepts messages of many keys, and what is posted for one of them would have to be looked for among all.
-    let first = match key.is_exact() {
-        true => posted.peek(key).is_none(),
-        false => posted.is_empty(),
-    };
-    first && matching.unexpected.borrow_mut().peek(key).is_none()
-}
-
-impl Ob1 {
-    /// Sends a short message at once; false if the general path has to see to it, and nothing has happened.
-    #[inline]
-    pub fn try_send(
-        &self,
-        context: Context,
-        source: i32,
-        proc: ProcId,
-        tag: i32,
-        data: &[u8],
-    ) -> bool {
-        let Some(peer) = self.peers.get(proc as usize).and_then(|cell| cell.get()) else {
-            return false;
-        };
-        data.len() < peer.eager_below.get()
-            && peer.lets_through(data.len())
-            && peer
-                .send(
-                    wire::EAGER,
-                    wire::match_header(context, source, tag),
-                    Payload::Bytes(data),
-                )
-                .is_ok()
-    }
-
-    /// Begins a blocking receive in the slot; false if the general path has to see to it.
-    #[inline]
-    pub fn try_recv_here(
+    /// Begins a blocking receive; false if the general path has to see to it.
+    #[inline(always)]
+    pub(super) fn begin(
         &self,
         matching: &Matching,
         receiver: i32,
         key: Key,
         buf: RecvBytes,
     ) -> bool {
-        let slot = &self.slot;
-        if slot.stage.get() != Stage::Free || !is_next(matching, key) {
+        if self.stage.get() != Stage::Free || !matching.is_next(key) {
             return false;
         }
-        slot.context.set(matching.context);
-        slot.key.set(key);
-        slot.receiver.set(receiver);
-        slot.buf.set(buf);
-        slot.stage.set(Stage::Waiting);
+        self.context.set(matching.context());
+        self.key.set(key);
+        self.receiver.set(receiver);
+        self.buf.set(buf);
+        self.stage.set(Stage::Waiting);
         true
     }
 
-    /// Whether the receive in the slot has ended.
-    #[inline]
-    pub fn is_here(&self) -> bool {
-        self.slot.landed.get() || self.slot.stage.get() == Stage::Moved && self.moved_is_complete()
+    /// Whether the receive has ended.
+    #[inline(always)]
+    pub(super) fn is_here(&self) -> bool {
+        self.landed.get() || self.stage.get() == Stage::Moved && self.moved_is_complete()
     }
 
     #[cold]
     fn moved_is_complete(&self) -> bool {
-        let moved = self.slot.moved.borrow();
+        let moved = self.moved.borrow();
         moved.as_ref().is_none_or(|req| req.is_complete())
     }
 
-    /// The outcome of the receive in the slot, which is free again.
-    #[inline]
-    pub fn end_here(&self) -> Outcome {
-        let slot = &self.slot;
-        slot.landed.set(false);
-        if slot.stage.replace(slot.resting.get()) != Stage::Here {
-            return self.end_moved();
+    /// The outcome of the receive; the slot is free again.
+    #[inline(always)]
+    pub(super) fn end(&self, requests: &Table) -> Outcome {
+        self.landed.set(false);
+        if self.stage.replace(self.resting.get()) != Stage::Here {
+            return self.end_moved(requests);
         }
-        let (key, bytes) = slot.message.get();
-        let capacity = slot.buf.get().len() as u64;
+        let (key, bytes) = self.message.get();
+        let capacity = self.buf.get().len() as u64;
         if bytes > capacity {
-            return Err(recv::truncated(slot.receiver.get(), key, bytes, capacity).into());
+            return Err(PmlError::truncated(
+                self.receiver.get(),
+                key.source(),
+                key.tag(),
+                bytes,
+                capacity,
+            )
+            .into());
         }
-        Ok(recv::status(key, bytes))
+        Ok(key.status(bytes))
     }
 
     #[cold]
-    fn end_moved(&self) -> Outcome {
-        match self.slot.moved.take() {
-            Some(req) => self.requests.finish(&req),
+    fn end_moved(&self, requests: &Table) -> Outcome {
+        match self.moved.take() {
+            Some(req) => requests.finish(&req),
             None => Ok(Status::EMPTY),
         }
     }
 
-    /// What the receive in the slot waits for: what the state page tells.
-    pub fn about_here(&self) -> (Context, Key, u64) {
-        let bytes = self.slot.buf.get().len() as u64;
-        (self.slot.context.get(), self.slot.key.get(), bytes)
+    /// What the receive waits for, and for how many bytes it has room: what the state page tells.
+    pub(super) fn about(&self) -> (Context, Key, u64) {
+        (self.context.get(), self.key.get(), self.capacity())
+    }
+
+    /// The same, if one waits.
+    pub(super) fn waiting(&self) -> Option<(Context, Key, u64)> {
+        (self.stage.get() == Stage::Waiting).then(|| self.about())
+    }
+
+    /// How many bytes the receive has room for.
+    pub(super) fn capacity(&self) -> u64 {
+        self.buf.get().len() as u64
     }
 
     /// A short message for the slot has come.
     #[inline]
     pub(super) fn land(&self, key: Key, data: &[u8]) {
-        self.slot.buf.get().fill(data);
-        self.slot.message.set((key, data.len() as u64));
-        self.slot.stage.set(Stage::Here);
-        self.slot.landed.set(true);
+        self.buf.get().fill(data);
+        self.message.set((key, data.len() as u64));
+        self.stage.set(Stage::Here);
+        self.landed.set(true);
     }
 
     /// A long message for the slot has come: it becomes a request.
     #[cold]
-    pub(super) fn move_on(&self, matching: &Rc<Matching>) -> Req {
-        let slot = &self.slot;
+    pub(super) fn move_on(&self, requests: &Table, matching: &Rc<Matching>) -> Req {
         let body = RecvBody::matched(
-            slot.buf.get().into(),
-            slot.key.get(),
-            slot.receiver.get(),
+            self.buf.get().into(),
+            self.key.get(),
+            self.receiver.get(),
             matching.clone(),
         );
-        let req = self.requests.begin(Body::Recv(body));
-        *slot.moved.borrow_mut() = Some(req.clone());
-        slot.stage.set(Stage::Moved);
+        let req = requests.begin(Body::Recv(body));
+        *self.moved.borrow_mut() = Some(req.clone());
+        self.stage.set(Stage::Moved);
         req
     }
 }

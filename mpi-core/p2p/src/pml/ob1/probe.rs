@@ -1,12 +1,11 @@
 //! Looking at messages before receiving them (MPI 5.0, section 3.8).
 
-use super::matching::Key;
-use super::{Arrived, Matching, Ob1, recv};
-use crate::datatype::RecvBuf;
-use crate::request::{Body, Req, Status};
+use super::matching::arrived::Arrived;
+use super::matching::{Key, Matching};
+use crate::request::Status;
 use std::rc::Rc;
 
-/// A message taken out of matching by `MPI_Mprobe`; only [`Ob1::imrecv`] can receive it.
+/// A message taken out of matching by `MPI_Mprobe`; only [`Pml::imrecv`](crate::pml::Pml::imrecv) can receive it.
 pub struct Message {
     pub status: Status,
     key: Key,
@@ -14,37 +13,27 @@ pub struct Message {
     matching: Rc<Matching>,
 }
 
-impl Ob1 {
-    /// The earliest message that a receive with this key would take, left where it is.
-    pub fn iprobe(&self, matching: &Matching, key: Key) -> Option<Status> {
-        let mut unexpected = matching.unexpected.borrow_mut();
-        let (key, arrived) = unexpected.peek(key)?;
-        Some(recv::status(key, arrived.content.bytes()))
+impl Message {
+    /// What its receive is made of.
+    pub(super) fn into_parts(self) -> (Key, Arrived, Rc<Matching>) {
+        (self.key, self.arrived, self.matching)
     }
+}
 
-    /// Takes the earliest message that a receive with this key would take.
-    pub fn improbe(&self, matching: &Rc<Matching>, key: Key) -> Option<Message> {
-        let (key, arrived) = matching.unexpected.borrow_mut().take(key)?;
-        let status = recv::status(key, arrived.content.bytes());
-        Some(Message {
-            status,
-            key,
-            arrived,
-            matching: matching.clone(),
-        })
-    }
+/// The earliest message that a receive with this key would take, left where it is.
+pub(super) fn peek(matching: &Matching, key: Key) -> Option<Status> {
+    let (key, bytes) = matching.peek_unexpected(key)?;
+    Some(key.status(bytes))
+}
 
-    /// Receives a message taken by [`Ob1::improbe`].
-    pub fn imrecv(&self, message: Message, receiver: i32, buf: RecvBuf) -> Req {
-        let Message {
-            key,
-            arrived,
-            matching,
-            ..
-        } = message;
-        let body = recv::RecvBody::matched(buf.into(), key, receiver, matching);
-        let req = self.requests.begin(Body::Recv(body));
-        self.meet_message(&req, key, arrived);
-        req
-    }
+/// Takes the earliest message that a receive with this key would take.
+pub(super) fn take(matching: &Rc<Matching>, key: Key) -> Option<Message> {
+    let (key, arrived) = matching.take_unexpected(key)?;
+    let status = key.status(arrived.content.bytes());
+    Some(Message {
+        status,
+        key,
+        arrived,
+        matching: matching.clone(),
+    })
 }

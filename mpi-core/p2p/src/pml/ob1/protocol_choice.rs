@@ -18,7 +18,6 @@
 //! What has been found for shorter data is believed of the next order of size, until the other way has its turn there too:
 //! three windows that go the worse way are a fifth of the time of a short program.
 
-use super::Peer;
 use crate::trial::{self, Known, ORDERS, order_of};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -218,38 +217,44 @@ impl ProtocolChooser {
 
 /// A message under way; one that is dropped before its end was given up.
 pub struct TimedTransfer {
-    peer: Rc<Peer>,
+    chooser: Rc<ProtocolChooser>,
     bytes: u64,
-    pub way: Way,
+    way: Way,
 }
 
 impl TimedTransfer {
-    pub fn begin(peer: &Rc<Peer>, bytes: u64) -> TimedTransfer {
+    /// A message of so many bytes from the peer that is chosen for.
+    pub fn begin(chooser: &Rc<ProtocolChooser>, bytes: u64) -> TimedTransfer {
         TimedTransfer {
-            way: peer.pace.begin(bytes, trial::now()),
-            peer: peer.clone(),
+            way: chooser.begin(bytes, trial::now()),
+            chooser: chooser.clone(),
             bytes,
         }
+    }
+
+    /// The way that is to be taken.
+    pub fn way(&self) -> Way {
+        self.way
     }
 
     /// Puts a fragment of it where it belongs; what that takes is work, where that counts.
     #[inline]
     pub fn put(&self, put: impl FnOnce()) {
-        if !self.peer.pace.is_oversubscribed() {
+        if !self.chooser.is_oversubscribed() {
             return put();
         }
         let began = trial::now();
         put();
-        self.peer.pace.copied(began, trial::now());
+        self.chooser.copied(began, trial::now());
     }
 
-    /// All of it has come, the way that was said.
-    pub fn ends(mut self) -> (Rc<Peer>, u64) {
+    /// All of it has come, the way that was said; answers how much that was.
+    pub fn ends(mut self) -> u64 {
         let bytes = std::mem::take(&mut self.bytes);
         #[cfg(feature = "testing")]
         trial::costs::end(self.way);
-        self.peer.pace.end(self.way, Some(bytes), trial::now);
-        (self.peer.clone(), bytes)
+        self.chooser.end(self.way, Some(bytes), trial::now);
+        bytes
     }
 }
 
@@ -257,7 +262,7 @@ impl Drop for TimedTransfer {
     fn drop(&mut self) {
         // An ended one has no bytes left, and none begins without.
         if self.bytes > 0 {
-            self.peer.pace.end(self.way, None, trial::now);
+            self.chooser.end(self.way, None, trial::now);
         }
     }
 }
@@ -265,24 +270,6 @@ impl Drop for TimedTransfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bml::Bml;
-    use crate::btl::{OpenContext, open_all};
-    use crate::pml::ob1::{Config, Ob1};
-    use mpi_base::param::Params;
-
-    /// The messaging of a job of one process.
-    fn alone(config: Config) -> Ob1 {
-        let around = OpenContext {
-            me: 0,
-            size: 1,
-            node: None,
-            params: &Params::default(),
-            board: None,
-        };
-        let opened = open_all(&around).expect("a transport to ourselves");
-        Ob1::new(Bml::new(0, 1, opened.btls), 1, config)
-    }
-
     /// Sends `messages` one after the other and answers how many came in fragments.
     fn run(
         pace: &ProtocolChooser,
@@ -360,23 +347,18 @@ mod tests {
     #[test]
     fn putting_a_fragment_is_work_only_where_cores_are_shared() {
         for sharing in [1, 2] {
-            let pml = Config {
-                sharing,
-                ..Default::default()
-            };
-            let ob1 = alone(pml);
-            let peer = ob1.peer(0).expect("a peer");
-            peer.pace.turn.set(Some(Way::Fragments));
-            let transfer = TimedTransfer::begin(&peer, 1 << 16);
+            let pace = Rc::new(ProtocolChooser::where_cores_have(sharing));
+            pace.turn.set(Some(Way::Fragments));
+            let transfer = TimedTransfer::begin(&pace, 1 << 16);
             transfer.put(|| std::thread::sleep(Duration::from_millis(1)));
-            let period = peer.pace.periods[Way::Fragments as usize].get();
+            let period = pace.periods[Way::Fragments as usize].get();
             let work = period.expect("one under way").work;
             match sharing {
                 1 => assert_eq!(work, Duration::ZERO),
                 _ => assert!(work >= Duration::from_millis(2), "{work:?}"),
             }
             transfer.ends();
-            assert!(peer.pace.is_idle());
+            assert!(pace.is_idle());
         }
     }
 
@@ -528,14 +510,13 @@ mod tests {
 
     #[test]
     fn a_transfer_is_closed_whether_it_ends_or_is_given_up() {
-        let ob1 = alone(Config::default());
-        let peer = ob1.peer(0).expect("a peer");
-        let samples = || peer.pace.known[2].get().tries(Way::Copy);
-        drop(TimedTransfer::begin(&peer, 1 << 16));
-        assert!(peer.pace.is_idle());
+        let pace = Rc::new(ProtocolChooser::default());
+        let samples = || pace.known[2].get().tries(Way::Copy);
+        drop(TimedTransfer::begin(&pace, 1 << 16));
+        assert!(pace.is_idle());
         assert_eq!(samples(), 0);
-        TimedTransfer::begin(&peer, 1 << 16).ends();
-        assert!(peer.pace.is_idle());
+        TimedTransfer::begin(&pace, 1 << 16).ends();
+        assert!(pace.is_idle());
         assert_eq!(samples(), 1);
     }
 }

@@ -4,10 +4,10 @@
 //! The addresses that travel are only ever handed to the system's cross-process copy, which checks them:
 //! the sender's in a rendezvous, the receiver's in a call for help; each is one in the memory of the process that names it.
 
-use super::super::Context;
 use super::matching::Key;
 use crate::btl::{Am, Header, OVERTAKES, Region};
-use crate::request::ReqId;
+use crate::pml::envelope::Context;
+use crate::request::id::ReqId;
 
 /// A whole message. Header: [context, source and tag]; payload: the data.
 pub const EAGER: Am = 1;
@@ -39,6 +39,9 @@ pub const EAGER_MODE: Am = 11;
 pub const CANCEL: Am = 13;
 /// Receiver to sender: the message is dropped that was to be taken back. Header: [sender's request, 0].
 pub const CANCELLED: Am = 14;
+
+/// The longest message whose data may follow their announcement, whatever a process is told; its whole memory is provided for when it is announced.
+pub const LONGEST_FOLLOWED: u64 = 1 << 20;
 
 /// A message's match header in two words.
 #[inline]

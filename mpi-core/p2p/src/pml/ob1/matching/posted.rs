@@ -1,6 +1,7 @@
 //! Receives that wait for a message.
 
-use super::{FORMS, Key, Queues};
+use super::key::{FORMS, Key};
+use super::queues::Queues;
 use std::collections::VecDeque;
 
 /// Posted receives of one context, `R` being what names a receive.

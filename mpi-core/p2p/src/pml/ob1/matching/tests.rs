@@ -1,6 +1,9 @@
 //! The indexes choose what searching two lists from the front would choose.
 
-use super::*;
+use super::key::{FORMS, Key};
+use super::posted::Posted;
+use super::unexpected::Unexpected;
+use mpi_types::status::{ANY_SOURCE, ANY_TAG};
 use proptest::prelude::*;
 
 /// What the standard says, without any index: two lists, searched from the front.

@@ -1,6 +1,7 @@
 //! Messages that came before their receive.
 
-use super::{FORMS, Key, Queues};
+use super::key::{FORMS, Key};
+use super::queues::Queues;
 
 /// Unexpected messages of one context.
 pub struct Unexpected<M> {
@@ -47,6 +48,7 @@ impl<M> Default for Unexpected<M> {
 
 impl<M> Unexpected<M> {
     /// How many messages wait; not those that were taken, whose places may still be there.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.len
     }

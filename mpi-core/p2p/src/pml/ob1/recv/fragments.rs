@@ -2,124 +2,83 @@
 //!
 //! A fragment names its receive and its place, and counts only from the peer whose message that receive has met, within what it wants.
 
-use super::body::RecvBody;
+use super::super::core::{Core, Handled, Nonsense};
+use super::super::incoming::Ended;
+use super::answers::{advise, release_sender};
 use crate::btl::{Header, ProcId};
-use crate::pml::ob1::Ob1;
 use crate::request::{Body, Req, ReqId};
 
-impl Ob1 {
-    /// The receive that `len` bytes of a fragment belong to, if it waits for them.
-    pub(in crate::pml::ob1) fn awaited(
-        &self,
-        from: ProcId,
-        header: Header,
-        len: usize,
-    ) -> Option<Req> {
-        let req = self.requests.get(ReqId(header[0]))?;
-        let fits = match &*req.body.borrow() {
-            Body::Recv(RecvBody {
-                incoming: Some(incoming),
-                ..
-            }) => {
-                let end = header[1].checked_add(len as u64);
-                incoming.from == from
-                    && incoming.shared.is_none()
-                    && end.is_some_and(|end| end <= incoming.wanted)
-            }
-            _ => false,
-        };
-        (fits && !req.is_complete()).then_some(req)
-    }
+/// The receive that `len` bytes of a fragment belong to, if it waits for them.
+pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<Req> {
+    let req = core.requests().get(ReqId(header[0]))?;
+    let fits = match &*req.body.borrow() {
+        Body::Recv(recv) => recv
+            .incoming()
+            .is_some_and(|incoming| incoming.takes(from, header, len) && !incoming.is_shared()),
+        _ => false,
+    };
+    (fits && !req.is_complete()).then_some(req)
+}
 
-    /// Whether a fragment names a receive that waits for another message or for fewer bytes; one that has been given up names none.
-    fn is_foreign(&self, from: ProcId, header: Header, len: usize) -> bool {
-        let Some(req) = self.requests.get(ReqId(header[0])) else {
-            return !self.requests.was_issued(ReqId(header[0]));
-        };
-        if req.is_complete() {
-            return false;
-        }
-        match &*req.body.borrow() {
-            Body::Recv(RecvBody {
-                incoming: Some(incoming),
-                ..
-            }) => {
-                let end = header[1].checked_add(len as u64);
-                incoming.from != from || end.is_none_or(|end| end > incoming.wanted)
-            }
-            _ => true,
-        }
+/// Whether a fragment names a receive that waits for another message or for fewer bytes; one that has been given up names none.
+fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
+    let Some(req) = core.requests().get(ReqId(header[0])) else {
+        return !core.requests().was_issued(ReqId(header[0]));
+    };
+    if req.is_complete() {
+        return false;
     }
-
-    pub(in crate::pml::ob1) fn on_fragment(&self, from: ProcId, header: Header, payload: &[u8]) {
-        let Some(req) = self.awaited(from, header, payload.len()) else {
-            return match self.is_foreign(from, header, payload.len()) {
-                true => self.nonsense(
-                    from,
-                    "a fragment of a message of another rank, or beyond its end",
-                ),
-                false => self.protocol_error(),
-            };
-        };
-        if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
-            let RecvBody { buf, incoming, .. } = recv;
-            let mut put = || buf.unpack_at(header[1] as i64, payload);
-            match incoming
-                .as_ref()
-                .and_then(|incoming| incoming.transfer.as_ref())
-            {
-                Some(transfer) => transfer.put(put),
-                None => put(),
-            }
-        }
-        self.count_fragment(&req, payload.len());
+    match &*req.body.borrow() {
+        Body::Recv(recv) => recv
+            .incoming()
+            .is_none_or(|incoming| !incoming.takes(from, header, len)),
+        _ => true,
     }
+}
 
-    pub(in crate::pml::ob1) fn count_fragment(&self, req: &Req, len: usize) {
-        let ended = match &mut *req.body.borrow_mut() {
-            Body::Recv(RecvBody {
-                incoming: Some(incoming),
-                ..
-            }) => {
-                incoming.received += len as u64;
-                let over = incoming.received >= incoming.wanted;
-                over.then(|| (incoming.truncated.take(), incoming.transfer.take()))
-            }
-            _ => None,
-        };
-        if let Some((too_long, transfer)) = ended {
-            if let Some(transfer) = transfer {
-                let (peer, bytes) = transfer.ends();
-                self.advise(&peer, bytes);
-            }
-            self.release_sender(req);
-            self.end(req, too_long);
+pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
+    let Some(req) = awaited(core, from, header, payload.len()) else {
+        if is_foreign(core, from, header, payload.len()) {
+            return Err(Nonsense(
+                "a fragment of a message of another rank, or beyond its end",
+            ));
         }
+        core.protocol_error();
+        return Ok(());
+    };
+    if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
+        recv.put_fragment(header[1], payload);
     }
+    count(core, &req, payload.len());
+    Ok(())
+}
 
-    /// Tells a send that waits for it that nothing of it is wanted any more.
-    pub(super) fn release_sender(&self, req: &Req) {
-        let waiting = match &mut *req.body.borrow_mut() {
-            Body::Recv(recv) => recv
-                .incoming()
-                .and_then(|incoming| Some((incoming.from, incoming.sender.take()?))),
-            _ => None,
-        };
-        if let Some((from, sender)) = waiting
-            && let Ok(peer) = self.peer(from)
-        {
-            self.finished(&peer, sender);
+/// So many bytes of a message are in place; its receive ends with the last of them.
+pub fn count(core: &Core, req: &Req, len: usize) {
+    let (from, ended) = match &mut *req.body.borrow_mut() {
+        Body::Recv(recv) => match recv.incoming_mut() {
+            Some(incoming) => (incoming.from(), incoming.count(len)),
+            None => return,
+        },
+        _ => return,
+    };
+    if let Some(Ended {
+        truncated,
+        transfer,
+    }) = ended
+    {
+        if let Some(transfer) = transfer {
+            advise(core, from, transfer.ends());
         }
+        release_sender(core, req);
+        core.end(req, truncated);
     }
+}
 
-    /// The peer whose fragments a receive waits for, for the hang report.
-    pub fn incoming_from(&self, req: &Req) -> Option<ProcId> {
-        match &*req.body.borrow() {
-            Body::Recv(RecvBody {
-                incoming: Some(incoming),
-                ..
-            }) => Some(incoming.from),
-            _ => None,
-        }
+/// The peer whose fragments a receive waits for, for the hang report.
+pub fn incoming_from(req: &Req) -> Option<ProcId> {
+    match &*req.body.borrow() {
+        Body::Recv(recv) => recv.from().2,
+        _ => None,
     }
 }

@@ -1,134 +1,370 @@
 //! The receiving side: a receive from its beginning to its end, whichever way its message comes.
 //!
-//! A message comes whole ([`short`]), asks first ([`long`]) and may then come in fragments ([`fragments`]), or follows its announcement ([`super::eager_pipeline`]).
-//! What a receive remembers meanwhile is its [`body`].
+//! A message comes whole ([`meeting`]), asks first ([`rendezvous`]) and may then be copied ([`single_copy`]) or come in fragments ([`fragments`]),
+//! or follows its announcement ([`eager_pipeline`]); a transport may read it straight into the memory of its receive ([`direct_receive`]).
+//! What of it has come before its receive is kept in bounded memory ([`flow_control`](super::flow_control)).
+//!
+//! [`Receiver`] composes these: it finds the receive for a message or the message for a receive, and hands both to the protocol of the message.
 
-mod body;
-mod fragments;
-mod long;
-mod short;
+mod answers;
+pub mod direct_receive;
+pub mod eager_pipeline;
+pub mod fragments;
+mod meeting;
+mod rendezvous;
+mod single_copy;
 
-pub(super) use body::Incoming;
-pub use body::RecvBody;
-
-use super::matching::Key;
-use super::{Arrived, Content, Matching, Ob1, PmlError};
-use crate::datatype::Room;
-use crate::request::{Body, Req, Status};
+use super::core::{Core, Handled, Nonsense};
+use super::fast_path::Slot;
+use super::flow_control::UnexpectedMemory;
+use super::matcher::{Matcher, is_plausible};
+use super::matching::arrived::{Arrived, Content};
+use super::matching::{Key, Matching};
+use super::peer_failure::{nobody_sends, unmatchable, withdraw};
+use super::probe::Message;
+use super::recv_body::RecvBody;
+use super::wire::{self, Rendezvous};
+use crate::Error;
+use crate::btl::{Am, Header, ProcId};
+use crate::datatype::{RecvBuf, Room};
+use crate::pml::envelope::Context;
+use crate::request::{Body, Req, ReqId, Status};
+use direct_receive::Receives;
+use single_copy::SingleCopies;
 use std::rc::Rc;
 
-impl Ob1 {
+#[derive(Default)]
+pub struct Receiver {
+    matcher: Matcher,
+    /// The blocking receive of the express lane.
+    slot: Slot,
+    /// Messages that came before their receives.
+    memory: UnexpectedMemory,
+    copies: SingleCopies,
+}
+
+impl Receiver {
+    #[inline]
+    pub(super) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    #[inline]
+    pub(super) fn slot(&self) -> &Slot {
+        &self.slot
+    }
+
+    pub(super) fn memory(&self) -> &UnexpectedMemory {
+        &self.memory
+    }
+
+    /// Whether there is something to copy when nothing else is to be done.
+    #[inline]
+    pub(super) fn has_copies(&self) -> bool {
+        self.copies.are_open()
+    }
+
+    /// Takes what the senders have left of the copies that were begun; answers whether that was something.
+    pub(super) fn read_rest(&self, core: &Core) -> bool {
+        self.copies.read_rest(core)
+    }
+
     /// Starts a receive of a message that `key` accepts.
     #[inline(always)]
-    pub fn irecv(
+    pub(super) fn irecv(
         &self,
+        core: &Core,
         matching: &Rc<Matching>,
         receiver: i32,
         key: Key,
-        buf: impl Into<Room>,
+        buf: Room,
     ) -> Req {
-        let req = self
-            .requests
-            .begin_recv(buf.into(), key, receiver, matching);
-        let none_has_come = matching.unexpected.borrow().is_empty();
-        if none_has_come && self.knows_no_loss() || self.is_to_wait(matching, key, &req) {
-            matching.posted.borrow_mut().post(key, req.id());
+        let req = core.requests().begin_recv(buf, key, receiver, matching);
+        let none_has_come = matching.has_no_unexpected();
+        if none_has_come && self.slot.is_open() || self.is_to_wait(core, matching, key, &req) {
+            matching.post(key, req.id());
         }
         req
     }
 
     /// Gives a receive the message that has come for it; if none has it is to wait, unless no process is left to send one.
     #[inline(never)]
-    fn is_to_wait(&self, matching: &Matching, key: Key, req: &Req) -> bool {
-        let arrived = matching.unexpected.borrow_mut().take(key);
-        if let Some((key, message)) = arrived {
-            self.meet_message(req, key, message);
+    fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
+        if let Some((key, message)) = matching.take_unexpected(key) {
+            self.meet_message(core, req, key, message);
             return false;
         }
-        let unmatchable = self.unmatchable(matching, key, req);
+        let unmatchable = unmatchable(core, matching, key, req);
         unmatchable.is_none_or(|error| {
-            self.requests.complete(req, Err(error.into()));
+            core.requests().complete(req, Err(error.into()));
             false
         })
     }
 
+    /// Receives a message taken by a matched probe.
+    pub(super) fn imrecv(&self, core: &Core, message: Message, receiver: i32, buf: RecvBuf) -> Req {
+        let (key, arrived, matching) = message.into_parts();
+        let body = RecvBody::matched(buf.into(), key, receiver, matching);
+        let req = core.requests().begin(Body::Recv(body));
+        self.meet_message(core, &req, key, arrived);
+        req
+    }
+
     /// Gives a message that had already arrived to its receive.
-    pub(super) fn meet_message(&self, req: &Req, key: Key, message: Arrived) {
+    fn meet_message(&self, core: &Core, req: &Req, key: Key, message: Arrived) {
         let (from, bytes) = (message.from, message.content.bytes() as usize);
-        let hoarded = message.content.is_charged();
-        self.accept(req, key, message);
-        if hoarded {
-            self.discharge(from, bytes);
+        let charged = message.content.is_charged();
+        self.accept(core, req, key, message);
+        if charged {
+            self.memory.discharge(core, from, bytes);
         }
     }
 
-    fn accept(&self, req: &Req, key: Key, Arrived { from, content }: Arrived) {
+    fn accept(&self, core: &Core, req: &Req, key: Key, Arrived { from, content }: Arrived) {
         match content {
             Content::Eager(data) => {
-                self.accept_eager(req, key, &data);
-                self.buffer_pool.give(data);
+                meeting::accept_eager(core, req, key, &data);
+                self.memory.give(data);
             }
-            Content::Rendezvous(rendezvous) => self.accept_rendezvous(req, key, from, rendezvous),
-            Content::Followed(kept) => self.accept_eager_pipeline(req, key, from, &kept),
+            Content::Rendezvous(announced) => {
+                rendezvous::accept(core, &self.copies, req, key, from, announced);
+            }
+            Content::Followed(kept) => {
+                eager_pipeline::accept(core, &self.memory, req, key, from, &kept);
+            }
         }
     }
 
-    pub(super) fn end(&self, req: &Req, too_long: Option<PmlError>) {
-        match too_long {
-            None => self.requests.complete_ok(req),
-            Some(error) => self.requests.complete(req, Err(error.into())),
+    /// Gives a message that has come whole to the receive that waits for it; false if there is none.
+    #[inline(always)]
+    pub(super) fn take_eager(
+        &self,
+        core: &Core,
+        context: Context,
+        key: Key,
+        payload: &[u8],
+    ) -> bool {
+        if self.slot.takes(context, key) {
+            self.slot.land(key, payload);
+            return true;
         }
+        let receive = self.matcher.take_posted(context, key);
+        let accept = |req: &Req| meeting::accept_eager(core, req, key, payload);
+        receive.is_some_and(|id| core.requests().with(id, accept).is_some())
     }
 
-    /// Withdraws a receive that no message has met; false when one has.
-    pub fn cancel_recv(&self, req: &Req) -> bool {
-        if req.has_ended() || !self.withdraw(req) {
-            return false;
+    /// Keeps a message that has come whole before its receive.
+    #[inline(always)]
+    pub(super) fn keep_eager(
+        &self,
+        core: &Core,
+        from: ProcId,
+        context: Context,
+        key: Key,
+        payload: &[u8],
+    ) -> Handled {
+        let matching = self.matcher.matching(context);
+        if !is_plausible(core, from, &matching, key) {
+            return Err(Nonsense("a message in another rank's name"));
         }
-        let status = Status {
-            cancelled: true,
-            ..Status::EMPTY
+        let mut data = self.memory.take(payload.len());
+        data.extend_from_slice(payload);
+        let message = Arrived {
+            from,
+            content: Content::Eager(data),
         };
-        self.requests.complete(req, Ok(status));
-        true
+        matching.keep(key, message);
+        core.requests().nudge();
+        self.memory.charge(core, from, payload.len());
+        Ok(())
     }
 
-    /// Takes a receive out of its queue; false when a message has met it.
-    pub(super) fn withdraw(&self, req: &Req) -> bool {
-        let (matching, key) = match &*req.body.borrow() {
-            Body::Recv(recv) => (recv.matching.clone(), recv.key),
-            _ => return false,
+    /// A message has been announced that asks first.
+    pub(super) fn on_rendezvous(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> Handled {
+        let Some(rendezvous) = Rendezvous::decode(payload) else {
+            return Err(Nonsense("a malformed announcement"));
         };
-        matching.posted.borrow_mut().remove(key, &req.id())
+        let content = Content::Rendezvous(rendezvous);
+        self.announced(core, header, Arrived { from, content })
     }
 
-    /// Gives a request up, whichever thread waits for it; its buffer is not touched again.
-    pub fn abandon(&self, req: &Req) {
-        self.cancel_recv(req);
-        self.abandon_cooperative(req);
-        self.release_sender(req);
-        self.stop_streaming(req);
-        self.requests.release(req);
+    /// A message has been announced whose data are on their way.
+    pub(super) fn on_eager_start(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> Handled {
+        let message = eager_pipeline::on_start(core, from, payload)?;
+        self.announced(core, header, message)
+    }
+
+    /// Gives a message that was announced to its receive, or keeps it.
+    fn announced(&self, core: &Core, header: Header, message: Arrived) -> Handled {
+        let (context, key) = wire::read_match(header);
+        let matching = self.matcher.matching(context);
+        if self.slot.takes(context, key) {
+            let req = self.slot.move_on(core.requests(), &matching);
+            self.accept(core, &req, key, message);
+            return Ok(());
+        }
+        let receive = matching.take_posted(key);
+        match receive.and_then(|id| core.requests().get(id)) {
+            Some(req) => self.accept(core, &req, key, message),
+            None if !is_plausible(core, message.from, &matching, key) => {
+                return Err(Nonsense("an announcement in another rank's name"));
+            }
+            None => {
+                if message.content.is_charged() {
+                    let bytes = message.content.bytes() as usize;
+                    self.memory.charge(core, message.from, bytes);
+                }
+                matching.keep(key, message);
+                core.requests().nudge();
+            }
+        }
+        Ok(())
+    }
+
+    /// A piece of a message has come that was announced.
+    pub(super) fn on_eager_frag(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> Handled {
+        eager_pipeline::on_frag(core, &self.memory, from, header, payload)
+    }
+
+    /// The sender's part of a copy is done, or has failed.
+    pub(super) fn on_assist_done(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> Handled {
+        self.copies.on_assist_done(core, from, header, payload)
+    }
+
+    /// A peer wants a message of its back: it is dropped if it still lies among what came unexpectedly,
+    /// or has been dropped if its communicator has been freed here, as one that is revoked may be at any time.
+    pub(super) fn on_cancel(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> Handled {
+        let (Some(sender), Ok(peer)) = (wire::word(payload, 0), core.links().peer(from)) else {
+            return Err(Nonsense("a malformed cancellation"));
+        };
+        let (context, key) = wire::read_match(header);
+        let sender_id = ReqId(sender);
+        let dropped = match self.matcher.known(context) {
+            Some(matching) => matching.drop_announced(key, from, sender_id),
+            None => !is_received(core, from, sender_id),
+        };
+        if dropped {
+            core.links()
+                .control(&peer, wire::CANCELLED, [sender, 0], [0; 8]);
+        }
+        Ok(())
+    }
+
+    /// A payload has begun to come that the transport may read straight into the memory of its receive.
+    pub(super) fn begin_direct_receive(
+        &self,
+        core: &Core,
+        from: ProcId,
+        am: Am,
+        header: Header,
+        len: usize,
+        begun: &[u8],
+    ) -> bool {
+        let receives = Receives {
+            slot: &self.slot,
+            matcher: &self.matcher,
+        };
+        direct_receive::begin(core, receives, from, am, header, len, begun)
+    }
+
+    /// Forgets a freed context and what was left in it.
+    pub(super) fn forget(&self, core: &Core, context: Context) {
+        let gone = self.matcher.remove(context);
+        for message in gone.iter().flat_map(|matching| matching.take_all()) {
+            if message.content.is_charged() {
+                let bytes = message.content.bytes() as usize;
+                self.memory.discharge(core, message.from, bytes);
+            }
+        }
+    }
+
+    /// A peer is lost: makes a request of the receive that waits in the express lane's slot for it, and lets no other in.
+    pub(super) fn close_slot(&self, core: &Core, peer: ProcId) {
+        let waiting = self.slot.waiting();
+        self.slot.close();
+        let Some((context, key, bytes)) = waiting else {
+            return;
+        };
+        let matching = self.matcher.matching(context);
+        let error = match matching.names(key) {
+            Some(source) => (source == peer).then(|| core.losses().gone(peer, key.tag(), bytes)),
+            None => nobody_sends(core, &matching, key),
+        };
+        if let Some(error) = error {
+            let req = self.slot.move_on(core.requests(), &matching);
+            core.requests().complete(&req, Err(error.into()));
+        }
+    }
+
+    /// Ends the receive that waits in the express lane's slot with this error, if it is one of the communicator of this number.
+    pub(super) fn give_up_slot(&self, core: &Core, number: u64, error: &Error) {
+        let waiting = self.slot.waiting();
+        let Some((context, ..)) = waiting.filter(|(context, ..)| context.number() == number) else {
+            return;
+        };
+        let matching = self.matcher.matching(context);
+        let req = self.slot.move_on(core.requests(), &matching);
+        core.requests().complete(&req, Err(error.clone()));
     }
 }
 
-#[inline]
-pub(super) fn status(key: Key, bytes: u64) -> Status {
-    Status {
-        source: key.source(),
-        tag: key.tag(),
-        bytes,
-        cancelled: false,
-    }
+/// Whether a receive has met the message of this request of a peer.
+fn is_received(core: &Core, from: ProcId, sender: ReqId) -> bool {
+    let receives = |req: &Req| match &*req.body.borrow() {
+        Body::Recv(recv) => recv
+            .incoming()
+            .is_some_and(|incoming| incoming.from() == from && incoming.sender() == Some(sender)),
+        _ => false,
+    };
+    core.requests().under_way().iter().any(receives)
 }
 
-#[cold]
-pub(super) fn truncated(receiver: i32, key: Key, bytes: u64, capacity: u64) -> PmlError {
-    PmlError::Truncated {
-        receiver,
-        source: key.source(),
-        tag: key.tag(),
-        bytes,
-        capacity,
+/// Withdraws a receive that no message has met; false when one has.
+pub fn cancel(core: &Core, req: &Req) -> bool {
+    if req.has_ended() || !withdraw(req) {
+        return false;
     }
+    let status = Status {
+        cancelled: true,
+        ..Status::EMPTY
+    };
+    core.requests().complete(req, Ok(status));
+    true
+}
+
+/// Gives a receive up, if the request is one; its buffer is not touched again.
+pub fn abandon(core: &Core, req: &Req) {
+    cancel(core, req);
+    single_copy::abandon(core, req);
+    answers::release_sender(core, req);
 }

@@ -2,60 +2,24 @@
 //!
 //! Most receives never learn of pieces, so what is known of them lies apart.
 
+use super::incoming::Incoming;
+use super::matching::{Key, Matching};
 use crate::btl::ProcId;
 use crate::datatype::{RecvBytes, Room};
-use crate::pml::PmlError;
-use crate::pml::ob1::Matching;
-use crate::pml::ob1::matching::Key;
-use crate::pml::ob1::protocol_choice::TimedTransfer;
-use crate::pml::ob1::single_copy::Shared;
-use crate::request::ReqId;
+use crate::request::id::ReqId;
 use mpi_base::state::About;
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// A receive under way.
 pub struct RecvBody {
-    pub(super) buf: Room,
-    pub(super) key: Key,
+    buf: Room,
+    key: Key,
     /// The receiver's rank in the communicator, for error texts.
-    pub(super) receiver: i32,
-    pub(super) matching: Rc<Matching>,
+    receiver: i32,
+    matching: Rc<Matching>,
     /// Set once a message was matched whose data come piece by piece; apart, because most receives never have it.
-    pub(super) incoming: Option<Box<Incoming>>,
-}
-
-pub(in crate::pml::ob1) struct Incoming {
-    pub(in crate::pml::ob1) from: ProcId,
-    pub(in crate::pml::ob1) received: u64,
-    pub(in crate::pml::ob1) wanted: u64,
-    /// The send that waits for our word that all has come.
-    pub(super) sender: Option<ReqId>,
-    /// Reported when all that fits has come.
-    pub(super) truncated: Option<PmlError>,
-    /// Set while both sides work on one copy.
-    pub(in crate::pml::ob1) shared: Option<Shared>,
-    /// Set if it is measured how fast it comes.
-    pub(in crate::pml::ob1) transfer: Option<TimedTransfer>,
-}
-
-impl Incoming {
-    /// A message that nothing has come of yet.
-    pub(in crate::pml::ob1) fn of(
-        from: ProcId,
-        wanted: u64,
-        truncated: Option<PmlError>,
-    ) -> Incoming {
-        Incoming {
-            from,
-            received: 0,
-            wanted,
-            sender: None,
-            truncated,
-            shared: None,
-            transfer: None,
-        }
-    }
+    incoming: Option<Box<Incoming>>,
 }
 
 impl RecvBody {
@@ -88,23 +52,68 @@ impl RecvBody {
     }
 
     /// What can complete it: a message of this context and key, or the process whose message it has met.
-    pub(in crate::pml::ob1) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
-        let incoming = self.incoming.as_ref().map(|incoming| incoming.from);
+    pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
+        let incoming = self.incoming.as_ref().map(|incoming| incoming.from());
         (&self.matching, self.key, incoming)
     }
 
     /// The message it has met, if it does not come in one go.
-    pub(in crate::pml::ob1) fn incoming(&mut self) -> Option<&mut Incoming> {
+    pub(super) fn incoming(&self) -> Option<&Incoming> {
+        self.incoming.as_deref()
+    }
+
+    /// The same, to go on with it.
+    pub(super) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
     }
 
+    /// The receiver's rank in the communicator, for error texts.
+    pub(super) fn receiver(&self) -> i32 {
+        self.receiver
+    }
+
+    /// How many bytes it has room for.
+    pub(super) fn capacity(&self) -> u64 {
+        self.buf.bytes()
+    }
+
+    /// Puts a message that has come whole into its memory, as far as it fits; answers how much fits, and whether the receive is [light](RecvBody::is_light).
+    #[inline]
+    pub(super) fn fill(&mut self, data: &[u8]) -> (u64, bool) {
+        match &mut self.buf {
+            Room::Bytes(room) => {
+                room.fill(data);
+                (room.len() as u64, self.incoming.is_none())
+            }
+            room => {
+                room.fill(data);
+                (room.bytes(), false)
+            }
+        }
+    }
+
+    /// Puts a fragment where it belongs.
+    pub(super) fn put_fragment(&mut self, at: u64, data: &[u8]) {
+        let buf = &mut self.buf;
+        let mut put = || buf.unpack_at(at as i64, data);
+        match (self.incoming.as_ref()).and_then(|incoming| incoming.transfer()) {
+            Some(transfer) => transfer.put(put),
+            None => put(),
+        }
+    }
+
+    /// Takes it out of the queue of its context; false when a message has met it.
+    pub(super) fn withdraw(&self, id: ReqId) -> bool {
+        self.matching.withdraw(self.key, id)
+    }
+
     /// Whether its memory is in few and long runs.
-    pub(in crate::pml::ob1) fn is_in_runs(&self) -> bool {
+    pub(super) fn is_in_runs(&self) -> bool {
         self.buf.is_in_runs()
     }
 
     /// Shows the places of the first `len` bytes to `f`, if they are in few and long runs.
-    pub(in crate::pml::ob1) fn in_runs<R>(
+    pub(super) fn in_runs<R>(
         &mut self,
         len: u64,
         f: impl FnOnce(&[&[Cell<u8>]]) -> R,
@@ -113,18 +122,18 @@ impl RecvBody {
     }
 
     /// The whole memory as one slice, if it is one run.
-    pub(in crate::pml::ob1) fn contiguous(&mut self) -> Option<&mut [u8]> {
+    pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }
 
     /// The message it met comes piece by piece.
-    pub(in crate::pml::ob1) fn expect(&mut self, incoming: Incoming) {
+    pub(super) fn expect(&mut self, incoming: Incoming) {
         self.incoming = Some(Box::new(incoming));
     }
 
     /// Puts packed bytes from `at` on where they belong, as far as they are wanted; answers how many were.
-    pub(in crate::pml::ob1) fn put(&mut self, at: u64, data: &[u8]) -> usize {
-        let wanted = (self.incoming.as_ref()).map_or(u64::MAX, |incoming| incoming.wanted);
+    pub(super) fn put(&mut self, at: u64, data: &[u8]) -> usize {
+        let wanted = (self.incoming.as_ref()).map_or(u64::MAX, |incoming| incoming.wanted());
         let room = usize::try_from(wanted.saturating_sub(at)).unwrap_or(usize::MAX);
         let data = &data[..data.len().min(room)];
         self.buf.unpack_at(at as i64, data);

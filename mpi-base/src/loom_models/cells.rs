@@ -1,0 +1,179 @@
+//! Models of cells: nothing is overwritten that is still read, and what is offered is taken up once.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::check;
+use crate::atomic::{AtomicU64, Ordering, fence};
+use crate::cells::{self, Cells, Place, Ring, Spot};
+
+/// Two rings, of which one has room for two operations and one for one.
+const RINGS: [Ring; 2] = [
+    Ring {
+        cell: cells::LINE,
+        depth: 2,
+    },
+    Ring {
+        cell: cells::LINE,
+        depth: 1,
+    },
+];
+
+/// Cells for two members in memory of this process.
+fn cells() -> Arc<Vec<AtomicU64>> {
+    let words = cells::words(2, &RINGS);
+    Arc::new((0..words).map(|_| AtomicU64::new(0)).collect())
+}
+
+fn member(memory: &[AtomicU64], me: u32) -> Cells<&[AtomicU64]> {
+    Cells::new(memory, me, 2, &RINGS).unwrap()
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+fn read_word(cells: &Cells<&[AtomicU64]>, place: impl Into<Place> + Copy, spot: Spot<'_>) -> u64 {
+    let mut word = [0; 8];
+    cells.read(place, spot, 0, &mut word);
+    u64::from_ne_bytes(word)
+}
+
+/// SYNC POINT cells.shown, cells.finished: each shows a number, the other reads that of the same operation.
+#[test]
+fn a_cell_holds_its_data_until_all_have_read_them() {
+    check(|| {
+        let memory = cells();
+        let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
+            let cells = member(&memory, me);
+            for number in 1..=2u64 {
+                let tracks = cells::tracks(2, &RINGS);
+                let spot = tracks[1].spot(number);
+                wait_until(|| cells.has_room(spot));
+                cells.show(me, spot, &(10 * number + u64::from(me)).to_ne_bytes());
+                cells.fetch_next(spot);
+                let other = 1 - me;
+                wait_until(|| cells.seen(other, spot));
+                let read = read_word(&cells, other, spot);
+                assert_eq!(read, 10 * number + u64::from(other));
+                cells.finish(number);
+            }
+        };
+        let theirs = memory.clone();
+        let other = thread::spawn(move || run(theirs, 1));
+        run(memory, 0);
+        other.join().unwrap();
+    });
+}
+
+/// The same where one gives and goes on, in cells that are used again before others are.
+#[test]
+fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
+    check(|| {
+        let memory = cells();
+        // The third shares its cell with the first, and what lies between is in the other ring.
+        let track = |number: u64| cells::tracks(2, &RINGS)[usize::from(number == 2)];
+        let giver = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let cells = member(&memory, 0);
+                for number in 1..=3u64 {
+                    let track = track(number);
+                    let spot = track.spot(number);
+                    wait_until(|| cells.has_room(spot));
+                    cells.show(0, spot, &(7 * number).to_ne_bytes());
+                    cells.finish(number);
+                }
+            })
+        };
+        let cells = member(&memory, 1);
+        for number in 1..=3u64 {
+            let track = track(number);
+            let spot = track.spot(number);
+            wait_until(|| cells.seen(0, spot));
+            assert_eq!(read_word(&cells, 0, spot), 7 * number);
+            cells.finish(number);
+        }
+        giver.join().unwrap();
+    });
+}
+
+/// SYNC POINT cells.offered: the second goes on from what the first shows, or the first does it for the second, and not both.
+#[test]
+fn an_offer_is_taken_up_by_one_of_two() {
+    check(|| {
+        let memory = cells();
+        let add = |cells: &Cells<&[AtomicU64]>, spot: Spot<'_>| {
+            let before = read_word(cells, 0, spot);
+            let sum = read_word(cells, 1, spot) + before;
+            cells.show(1, spot, &sum.to_ne_bytes());
+        };
+        let first = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let cells = member(&memory, 0);
+                for number in 1..=2u64 {
+                    let tracks = cells::tracks(2, &RINGS);
+                    let spot = tracks[1].spot(number);
+                    wait_until(|| cells.has_room(spot));
+                    cells.show(0, spot, &(10 * number).to_ne_bytes());
+                    cells.finish(number);
+                    fence(Ordering::SeqCst);
+                    if cells.claim(1, spot) {
+                        add(&cells, spot);
+                    }
+                }
+            })
+        };
+        let cells = member(&memory, 1);
+        for number in 1..=2u64 {
+            let tracks = cells::tracks(2, &RINGS);
+            let spot = tracks[1].spot(number);
+            wait_until(|| cells.has_room(spot));
+            cells.fill(1, spot, 0, &number.to_ne_bytes());
+            let goes_on = cells.seen(0, spot) || {
+                cells.offer(spot);
+                cells.seen(0, spot) && cells.claim(1, spot)
+            };
+            match goes_on {
+                true => add(&cells, spot),
+                false => wait_until(|| cells.seen(1, spot)),
+            }
+            assert_eq!(read_word(&cells, 1, spot), 11 * number);
+            cells.finish(number);
+        }
+        first.join().unwrap();
+    });
+}
+
+/// SYNC POINT cells.arrivals: the last to come works for both, and the count serves the next operation too.
+#[test]
+fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
+    check(|| {
+        let memory = cells();
+        let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
+            let cells = member(&memory, me);
+            for number in 1..=2u64 {
+                let tracks = cells::tracks(2, &RINGS);
+                let spot = tracks[0].spot(number).with_result(&tracks[1]);
+                wait_until(|| cells.has_room(spot));
+                cells.show(me, spot, &(number << me).to_ne_bytes());
+                if cells.arrive(spot) {
+                    cells.forget_arrivals(spot);
+                    let sum = read_word(&cells, 0, spot) + read_word(&cells, 1, spot);
+                    cells.show(Place::Result, spot, &sum.to_ne_bytes());
+                } else {
+                    wait_until(|| cells.seen(Place::Result, spot));
+                }
+                assert_eq!(read_word(&cells, Place::Result, spot), 3 * number);
+                cells.finish(number);
+            }
+        };
+        let theirs = memory.clone();
+        let other = thread::spawn(move || run(theirs, 1));
+        run(memory, 0);
+        other.join().unwrap();
+    });
+}

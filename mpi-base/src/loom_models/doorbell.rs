@@ -1,0 +1,69 @@
+//! Models of the doorbell: no wake-up is lost.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{check, ring};
+use crate::atomic::{AtomicU64, Ordering};
+use crate::doorbell::{Doorbell, NAP};
+use crate::inbox::Inbox;
+use crate::ring::Polled;
+
+/// Another thread brings news and rings; `sleep` is how this one waits for them.
+fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static) {
+    check(move || {
+        let shared = Arc::new((Doorbell::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (bell, news) = &*shared;
+                news.store(1, Ordering::Release);
+                bell.ring();
+            })
+        };
+        let (bell, news) = &*shared;
+        while news.load(Ordering::Acquire) == 0 {
+            sleep(bell, news);
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// SYNC POINT bell.sleep: under loom a sleep has no limit, so a lost wake-up never ends.
+#[test]
+fn no_wake_up_is_lost() {
+    news_end_every(|bell, news| bell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
+}
+
+/// SYNC POINT bell.sleep and bell.ear: a sleep in `poll` ends by a ring that goes to where the owner said.
+#[test]
+fn no_wake_up_of_a_poller_is_lost() {
+    news_end_every(|bell, news| {
+        let some = || news.load(Ordering::Acquire) != 0;
+        bell.sleep_polling(7, NAP, some, |_| {
+            while !bell.take_rung(7) {
+                thread::yield_now();
+            }
+        });
+    });
+}
+
+/// SYNC POINT bell.sleep with a ring as the news, as the sm transport uses it.
+#[test]
+fn a_sleeper_wakes_for_a_message() {
+    check(|| {
+        let inbox = Arc::new(Inbox::new());
+        let (mut tx, mut rx) = ring(4, 0);
+        let sender = {
+            let inbox = Arc::clone(&inbox);
+            thread::spawn(move || {
+                assert_eq!(tx.push_word(1, [0; 2], 5), Ok(()));
+                inbox.notify_lightly(0);
+            })
+        };
+        while rx.pop(|_| ()) == Polled::Empty {
+            inbox.bell().sleep(NAP, || rx.is_ready());
+        }
+        sender.join().unwrap();
+    });
+}

@@ -1,0 +1,133 @@
+//! Models of the inbox: no sender that announced itself, marked its ring or found no room is forgotten.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{check, ring};
+use crate::atomic::{AtomicU64, Ordering};
+use crate::bitmap::ones;
+use crate::doorbell::NAP;
+use crate::inbox::Inbox;
+use crate::ring::{Full, Polled};
+
+/// SYNC POINT bitmap.word: two messages of one sender, of which the second may find the bit still set.
+#[test]
+fn a_marked_ring_is_never_forgotten() {
+    check(|| {
+        let shared = Arc::new((Inbox::new(), AtomicU64::new(0)));
+        shared.0.bell().ask_for_marks();
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                for n in 1..=2 {
+                    shared.1.store(n, Ordering::Release);
+                    shared.0.notify(1);
+                }
+            })
+        };
+        let (inbox, news) = &*shared;
+        let mut seen = 0;
+        while seen < 2 {
+            // The value is looked at only after a mark, as a ring is.
+            for _ in ones(inbox.take_news(0)) {
+                seen = news.load(Ordering::Acquire);
+            }
+            if seen < 2 {
+                inbox.bell().sleep(NAP, || inbox.any_news(1));
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// The change from looking at all rings to marks: what was sent before the wish was seen is found by one more look.
+#[test]
+fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
+    check(|| {
+        let shared = Arc::new((Inbox::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(1, Ordering::Release);
+                shared.0.notify(1);
+            })
+        };
+        let (inbox, news) = &*shared;
+        inbox.bell().ask_for_marks();
+        let mut seen = news.load(Ordering::Acquire);
+        while seen == 0 {
+            for _ in ones(inbox.take_news(0)) {
+                seen = news.load(Ordering::Acquire);
+            }
+            if seen == 0 {
+                inbox.bell().sleep(NAP, || inbox.any_news(1));
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// SYNC POINT inbox.calls: an announced sender is found by an owner that looks only at the count.
+#[test]
+fn an_announced_sender_is_found() {
+    check(|| {
+        let inbox = Arc::new(Inbox::new());
+        let sender = {
+            let inbox = Arc::clone(&inbox);
+            thread::spawn(move || {
+                inbox.announce(3);
+                inbox.notify(3);
+            })
+        };
+        while inbox.calls() == 0 {
+            inbox.bell().sleep(NAP, || inbox.calls() != 0);
+        }
+        assert_eq!(inbox.senders(0), 1 << 3);
+        sender.join().unwrap();
+    });
+}
+
+/// A sender that found no room is rung when there is, whoever looks first.
+#[test]
+fn a_starving_sender_is_rung_or_sees_the_room() {
+    check(|| {
+        let owner = Arc::new(Inbox::new());
+        let starving = Arc::new(Inbox::new());
+        let (mut tx, mut rx) = ring(4, 0);
+        for n in 0..4 {
+            assert_eq!(tx.push_word(0, [0; 2], n), Ok(()));
+        }
+        let sender = {
+            let (owner, starving) = (Arc::clone(&owner), Arc::clone(&starving));
+            thread::spawn(move || {
+                while tx.push_word(0, [0; 2], 4) == Err(Full) {
+                    starving.bell().sleep(NAP, || {
+                        owner.starve(7);
+                        owner.notify(7);
+                        tx.has_cell()
+                    });
+                }
+                owner.notify(7);
+            })
+        };
+        let (mut calls, mut got) = (0, 0);
+        while got < 5 {
+            if rx.pop(|_| ()) == Polled::Got(()) {
+                got += 1;
+                continue;
+            }
+            rx.give_back();
+            if owner.calls() != calls {
+                calls = owner.calls();
+                for _ in ones(owner.take_starving(0)) {
+                    starving.bell().ring();
+                }
+                continue;
+            }
+            owner
+                .bell()
+                .sleep(NAP, || rx.is_ready() || owner.calls() != calls);
+        }
+        sender.join().unwrap();
+    });
+}

@@ -1,0 +1,29 @@
+//! Models of the protocols in this crate, checked over all interleavings and memory orders by loom.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p mpi-base --release loom`.
+//! Each model names the SYNC POINT it holds up; weaken one of its orderings and the model fails.
+#![allow(unsafe_code)]
+
+mod bitmap;
+mod cells;
+mod doorbell;
+mod inbox;
+mod lock;
+mod ring;
+mod split_copy;
+
+use crate::ring::{Consumer, Producer, RingMemory, Shape};
+
+/// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
+/// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
+pub(crate) fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
+    let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
+    // SAFETY: the only two ends of this memory.
+    unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
+}

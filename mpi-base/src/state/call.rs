@@ -1,0 +1,164 @@
+//! The second line: the current call, and which rank it waits for and what about.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
+
+/// What a rank waits for in its current call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Waits {
+    /// Nothing for longer than a moment.
+    #[default]
+    Nothing = 0,
+    /// A receiver for its message.
+    Send = 1,
+    /// A message.
+    Recv = 2,
+    /// The others of a nonblocking collective operation; [`Collective`] says of which.
+    Collective = 3,
+    /// One of several requests, whichever is first.
+    Any = 4,
+    /// A member of a window; what of it is in [`AboutWindow`].
+    Window = 5,
+}
+
+impl Waits {
+    fn from_number(number: u32) -> Waits {
+        match number {
+            1 => Waits::Send,
+            2 => Waits::Recv,
+            3 => Waits::Collective,
+            4 => Waits::Any,
+            5 => Waits::Window,
+            _ => Waits::Nothing,
+        }
+    }
+}
+
+/// The peer of a call that has none or takes any.
+pub const NO_PEER: i32 = -1;
+/// The tag of a call that has none or takes any.
+pub const NO_TAG: i32 = -1;
+
+/// Which rank a waiting rank waits for and what about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// What kind of waiting it is; while it is [`Waits::Nothing`], the other fields are left over from an earlier call.
+    pub waits: Waits,
+    /// The communicator's number, [`Collective::comm`](super::Collective).
+    pub comm: u64,
+    /// The peer's rank in the communicator, or [`NO_PEER`].
+    pub peer: i32,
+    /// The peer's rank in the job, or [`NO_PEER`].
+    pub proc: i32,
+    /// The tag, or a negative number.
+    pub tag: i32,
+    /// The length of the message that is sent, or of the receive's buffer.
+    pub bytes: u64,
+    /// How many requests the call waits for, this one included.
+    pub requests: u32,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About {
+            waits: Waits::Nothing,
+            comm: 0,
+            peer: NO_PEER,
+            proc: NO_PEER,
+            tag: NO_TAG,
+            bytes: 0,
+            requests: 0,
+        }
+    }
+}
+
+/// Set in the number of a call that has not ended.
+const INSIDE: u16 = 1 << 15;
+
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct CallLine {
+    /// Counts up at each `enter` and each `leave`: odd inside a call.
+    calls: AtomicU64,
+    /// When the rank began to wait in this call, CLOCK_MONOTONIC nanoseconds; 0 while it does not wait.
+    since_ns: AtomicU64,
+    bytes: AtomicU64,
+    comm: AtomicU64,
+    /// The latest call's number, with [`INSIDE`] while it runs.
+    call: AtomicU16,
+    peer: AtomicI32,
+    proc: AtomicI32,
+    tag: AtomicI32,
+    /// A [`Waits`]; what the fields of [`About`] say is true while it is not `Nothing`.
+    waits: AtomicU32,
+    requests: AtomicU32,
+}
+
+impl CallLine {
+    #[inline]
+    pub(super) fn enter(&self, call: u16) {
+        self.call.store(call | INSIDE, Relaxed);
+        self.count();
+    }
+
+    #[inline]
+    pub(super) fn leave(&self, call: u16) {
+        self.call.store(call, Relaxed);
+        // The next call may wait for no rank, and would seem to wait as this one did.
+        self.waits.store(Waits::Nothing as u32, Relaxed);
+        self.since_ns.store(0, Relaxed);
+        self.count();
+    }
+
+    #[inline]
+    fn count(&self) {
+        self.calls
+            .store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    pub(super) fn set_about(&self, about: &About) {
+        self.comm.store(about.comm, Relaxed);
+        self.peer.store(about.peer, Relaxed);
+        self.proc.store(about.proc, Relaxed);
+        self.tag.store(about.tag, Relaxed);
+        self.bytes.store(about.bytes, Relaxed);
+        self.requests.store(about.requests, Relaxed);
+        self.waits.store(about.waits as u32, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn waits_since(&self, now_ns: u64) {
+        if self.since_ns.load(Relaxed) == 0 {
+            self.since_ns.store(now_ns, Relaxed);
+        }
+    }
+
+    /// How many calls have been entered and left.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Relaxed)
+    }
+
+    /// The number of the current call, 0 outside of one, and that of the latest.
+    pub(super) fn current_and_latest(&self) -> (u16, u16) {
+        let call = self.call.load(Relaxed);
+        let latest = call & !INSIDE;
+        (if call & INSIDE == 0 { 0 } else { latest }, latest)
+    }
+
+    pub(super) fn about(&self) -> About {
+        About {
+            waits: Waits::from_number(self.waits.load(Relaxed)),
+            comm: self.comm.load(Relaxed),
+            peer: self.peer.load(Relaxed),
+            proc: self.proc.load(Relaxed),
+            tag: self.tag.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            requests: self.requests.load(Relaxed),
+        }
+    }
+
+    pub(super) fn since_ns(&self) -> u64 {
+        self.since_ns.load(Relaxed)
+    }
+}

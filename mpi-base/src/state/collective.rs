@@ -1,0 +1,71 @@
+//! The third line: the latest collective operation.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// What the members of a communicator have to agree on in a collective operation, as the engine encodes it.
+pub const SAID_WORDS: usize = 4;
+
+/// The latest collective operation of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// The communicator's number, the same at all members.
+    pub comm: u64,
+    /// Counted on each communicator from 1; 0 if there was none.
+    pub round: u64,
+    /// What the members have to agree on; equal rounds with different words are a mismatched program.
+    pub said: [u64; SAID_WORDS],
+    /// How many ranks the communicator has.
+    pub members: u32,
+    /// Whether the rank is in it, in a call that returns when it is over.
+    pub inside: bool,
+}
+
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct CollectiveLine {
+    round: AtomicU64,
+    comm: AtomicU64,
+    said: [AtomicU64; SAID_WORDS],
+    /// The communicator's size while the rank is inside a blocking one, else 0.
+    inside: AtomicU32,
+    /// The size of the communicator of the latest one.
+    members: AtomicU32,
+}
+
+impl CollectiveLine {
+    #[inline]
+    pub(super) fn begin(&self, comm: u64, members: u32, round: u64, said: [u64; SAID_WORDS]) {
+        self.comm.store(comm, Relaxed);
+        self.members.store(members, Relaxed);
+        for (place, word) in self.said.iter().zip(said) {
+            place.store(word, Relaxed);
+        }
+        self.round.store(round, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn set_inside(&self, inside: bool) {
+        let members = if inside {
+            self.members.load(Relaxed)
+        } else {
+            0
+        };
+        self.inside.store(members, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_inside(&self) -> bool {
+        self.inside.load(Relaxed) != 0
+    }
+
+    pub(super) fn latest(&self) -> Collective {
+        Collective {
+            comm: self.comm.load(Relaxed),
+            round: self.round.load(Relaxed),
+            said: std::array::from_fn(|at| self.said[at].load(Relaxed)),
+            members: self.members.load(Relaxed),
+            inside: self.is_inside(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The fifth line: the system call on a file that the rank is in.
+
+use super::name::{NAME_WORDS, name_words, read_name, store_name};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// How many words keep the end of a file's name.
+pub const FILE_NAME_WORDS: usize = NAME_WORDS;
+
+/// The words of a file's name for [`StatePage::enters_file_call`](super::StatePage): its end, if it is too long.
+pub fn file_name_words(name: &str) -> [u64; FILE_NAME_WORDS] {
+    name_words(name)
+}
+
+/// A system call on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum FileCall {
+    /// Writing at an offset.
+    Pwrite = 1,
+    /// Reading at an offset.
+    Pread = 2,
+    /// Bringing what was written to the disk.
+    Fsync = 3,
+    /// Opening, and creating.
+    Open = 4,
+    /// Locking a range, or giving it back.
+    Lock = 5,
+    /// Setting the length.
+    Ftruncate = 6,
+    /// Setting room aside.
+    Fallocate = 7,
+    /// Closing.
+    Close = 8,
+}
+
+impl FileCall {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [FileCall; 8] = [
+        FileCall::Pwrite,
+        FileCall::Pread,
+        FileCall::Fsync,
+        FileCall::Open,
+        FileCall::Lock,
+        FileCall::Ftruncate,
+        FileCall::Fallocate,
+        FileCall::Close,
+    ];
+
+    /// The call of a number.
+    pub fn from_number(number: u32) -> Option<FileCall> {
+        FileCall::ALL
+            .into_iter()
+            .find(|call| *call as u32 == number)
+    }
+
+    /// The name as manual pages have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileCall::Pwrite => "pwrite",
+            FileCall::Pread => "pread",
+            FileCall::Fsync => "fsync",
+            FileCall::Open => "open",
+            FileCall::Lock => "fcntl(F_OFD_SETLKW)",
+            FileCall::Ftruncate => "ftruncate",
+            FileCall::Fallocate => "fallocate",
+            FileCall::Close => "close",
+        }
+    }
+}
+
+/// The system call on a file that a rank is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFile {
+    /// Which one.
+    pub call: FileCall,
+    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    pub since_ns: u64,
+    /// The file's name, or the end of it.
+    pub name: String,
+}
+
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct FileLine {
+    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    since_ns: AtomicU64,
+    /// A [`FileCall`]; 0 outside of one.
+    call: AtomicU32,
+    /// The end of the file's name, filled up with zeros.
+    name: [AtomicU64; FILE_NAME_WORDS],
+}
+
+impl FileLine {
+    #[inline]
+    pub(super) fn enter(&self, call: FileCall, now_ns: u64, name: &[u64; FILE_NAME_WORDS]) {
+        store_name(&self.name, name);
+        self.since_ns.store(now_ns, Relaxed);
+        self.call.store(call as u32, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn leave(&self) {
+        self.call.store(0, Relaxed);
+    }
+
+    pub(super) fn current(&self) -> Option<InFile> {
+        let call = FileCall::from_number(self.call.load(Relaxed))?;
+        Some(InFile {
+            call,
+            since_ns: self.since_ns.load(Relaxed),
+            name: read_name(&self.name),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! The first line: which process the rank is, how far it has come, where it may run. Written at start only.
+
+use crate::hardware::{Confinement, Kind};
+use std::fmt;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// How far a rank has come in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Phase {
+    /// The page is untouched: the rank has not reached `MPI_Init`, or never will.
+    Absent = 0,
+    /// In `MPI_Init`.
+    Starting = 1,
+    /// `MPI_Init` has returned and `MPI_Finalize` has not.
+    Running = 2,
+    /// `MPI_Finalize` has returned.
+    Finalized = 3,
+}
+
+impl Phase {
+    /// A number that no version of ours writes is taken for [`Phase::Absent`].
+    fn from_number(number: u32) -> Phase {
+        match number {
+            1 => Phase::Starting,
+            2 => Phase::Running,
+            3 => Phase::Finalized,
+            _ => Phase::Absent,
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Phase::Absent => "has not reached MPI_Init",
+            Phase::Starting => "is in MPI_Init",
+            Phase::Running => "is running",
+            Phase::Finalized => "has finalized",
+        })
+    }
+}
+
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct ProcessLine {
+    pid: AtomicU32,
+    rank: AtomicU32,
+    phase: AtomicU32,
+    /// A [`Confinement`]'s words, once `placed` is not 0.
+    place: [AtomicU32; Kind::ALL.len()],
+    placed: AtomicU32,
+}
+
+impl ProcessLine {
+    pub(super) fn start(&self, pid: u32, rank: u32) {
+        self.pid.store(pid, Relaxed);
+        self.rank.store(rank, Relaxed);
+        self.reach(Phase::Starting);
+    }
+
+    pub(super) fn reach(&self, phase: Phase) {
+        self.phase.store(phase as u32, Relaxed);
+    }
+
+    pub(super) fn confine(&self, here: &Confinement) {
+        for (place, word) in self.place.iter().zip(here.words()) {
+            place.store(word, Relaxed);
+        }
+        self.placed.store(1, Release);
+    }
+
+    pub(super) fn confinement(&self) -> Option<Confinement> {
+        let placed = self.placed.load(Acquire) != 0;
+        let words = || std::array::from_fn(|kind| self.place[kind].load(Relaxed));
+        placed.then(|| Confinement::from_words(words()))
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid.load(Relaxed)
+    }
+
+    pub(super) fn rank(&self) -> u32 {
+        self.rank.load(Relaxed)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        Phase::from_number(self.phase.load(Relaxed))
+    }
+}

@@ -1,0 +1,68 @@
+//! The fourth line, the busiest: the progress engine's, with the core on which it waits and the wire of the hardware barrier.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// A wire of the hardware barrier, as the rank that drives it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// Which of the board's wires, counted from 0; the rank's own number.
+    pub wire: u32,
+    /// Barriers of `MPI_COMM_WORLD` that this rank has entered.
+    pub entered: u64,
+    /// Barriers of these that it has seen released; fewer than entered while it waits at the gate.
+    pub released: u64,
+}
+
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct ProgressLine {
+    progress: AtomicU64,
+    // The hardware barrier's wires of this rank's node, if the rank drives some: written at each barrier.
+    gate_entered: AtomicU64,
+    gate_released: AtomicU64,
+    /// One more than the number of the wire; 0 if there is none.
+    gate_wire: AtomicU32,
+    /// One more than the number of the core on which the rank was when it waited last, where ranks share cores; 0 if that says nothing.
+    core: AtomicU32,
+}
+
+impl ProgressLine {
+    #[inline]
+    pub(super) fn count(&self) {
+        // A load and a store, not a read-modify-write: only the owner writes here.
+        self.progress
+            .store(self.progress.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    pub(super) fn counted(&self) -> u64 {
+        self.progress.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn set_gate(&self, wire: u32, entered: u64, released: u64) {
+        self.gate_entered.store(entered, Relaxed);
+        self.gate_released.store(released, Relaxed);
+        self.gate_wire.store(wire.wrapping_add(1), Relaxed);
+    }
+
+    pub(super) fn gate(&self) -> Option<Gate> {
+        let wire = self.gate_wire.load(Relaxed).checked_sub(1)?;
+        Some(Gate {
+            wire,
+            entered: self.gate_entered.load(Relaxed),
+            released: self.gate_released.load(Relaxed),
+        })
+    }
+
+    #[inline]
+    pub(super) fn set_core(&self, core: Option<u32>) {
+        self.core
+            .store(core.map_or(0, |core| core.wrapping_add(1)), Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn core(&self) -> Option<u32> {
+        self.core.load(Relaxed).checked_sub(1)
+    }
+}

@@ -1,0 +1,121 @@
+//! Why point-to-point operations fail, in sentences that name both sides.
+
+use crate::btl::ProcId;
+use mpi_types::error::Failure;
+use mpi_types::status::{ANY_TAG, Status};
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a point-to-point operation failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PmlError {
+    /// The message is longer than the receive buffer.
+    Truncated {
+        receiver: i32,
+        source: i32,
+        tag: i32,
+        bytes: u64,
+        capacity: u64,
+    },
+    /// No BTL reaches the peer; one reason from each.
+    Unreachable { peer: ProcId, reasons: String },
+    /// The peer ended while the operation needed it.
+    PeerGone {
+        peer: ProcId,
+        tag: i32,
+        bytes: u64,
+        /// The transport's sentence, if it had one to say.
+        why: Option<Arc<str>>,
+    },
+    /// A message is waited for, and every process that could send it is lost; the transports' sentences.
+    NobodySends { tag: i32, lost: Vec<Arc<str>> },
+}
+
+impl PmlError {
+    /// The message has `bytes` bytes, and its receive room for fewer.
+    #[cold]
+    pub(super) fn truncated(
+        receiver: i32,
+        source: i32,
+        tag: i32,
+        bytes: u64,
+        capacity: u64,
+    ) -> PmlError {
+        PmlError::Truncated {
+            receiver,
+            source,
+            tag,
+            bytes,
+            capacity,
+        }
+    }
+}
+
+impl fmt::Display for PmlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PmlError::Truncated {
+                receiver,
+                source,
+                tag,
+                bytes,
+                capacity,
+            } => write!(
+                f,
+                "on rank {receiver}: the message from {source}, tag {tag}, has {bytes} bytes, the buffer holds {capacity}"
+            ),
+            PmlError::Unreachable { peer, reasons } => {
+                write!(f, "no transport reaches job rank {peer}: {reasons}")
+            }
+            PmlError::PeerGone {
+                peer,
+                tag,
+                bytes,
+                why,
+            } => match why {
+                None => write!(
+                    f,
+                    "job rank {peer} has ended while {bytes} bytes with tag {tag} were on their way to or from it"
+                ),
+                Some(why) => write!(
+                    f,
+                    "{bytes} bytes with tag {tag} to or from job rank {peer} cannot arrive: {why}"
+                ),
+            },
+            PmlError::NobodySends { tag, lost } => {
+                /// More sentences would hide the first.
+                const SHOWN: usize = 4;
+                match *tag {
+                    ANY_TAG => f.write_str("no message can come any more: ")?,
+                    tag => write!(f, "no message with tag {tag} can come any more: ")?,
+                }
+                f.write_str(&lost[..lost.len().min(SHOWN)].join("; "))?;
+                match lost.len().saturating_sub(SHOWN) {
+                    0 => Ok(()),
+                    more => write!(f, "; and {more} more are lost"),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for PmlError {}
+
+impl Failure for PmlError {
+    fn received(&self) -> Option<Status> {
+        match *self {
+            PmlError::Truncated {
+                source,
+                tag,
+                capacity,
+                ..
+            } => Some(Status {
+                source,
+                tag,
+                bytes: capacity,
+                cancelled: false,
+            }),
+            _ => None,
+        }
+    }
+}

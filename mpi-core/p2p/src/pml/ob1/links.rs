@@ -1,0 +1,152 @@
+//! The peers of this process, and what waits for room in a transport.
+//!
+//! A peer is looked up when it is first named; those of the own job stay, those of other jobs go when no communicator names them any more.
+//! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
+
+use super::peer::{Peer, PeerRef, Queued};
+use crate::bml::{Bml, Route};
+use crate::btl::{Am, Header, Payload, ProcId, SendError};
+use crate::pml::error::PmlError;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+pub(super) struct Links {
+    bml: Bml,
+    /// How many ranks share a core.
+    sharing: u32,
+    job: Vec<OnceCell<Rc<Peer>>>,
+    /// Peers of other jobs.
+    foreign: RefCell<HashMap<ProcId, Rc<Peer>>>,
+    /// Peers with something that waits for room.
+    congested: RefCell<Vec<Rc<Peer>>>,
+}
+
+impl Links {
+    /// To the processes of a job of `job_size`, and what they meet later.
+    pub(super) fn new(bml: Bml, job_size: u32, sharing: u32) -> Links {
+        Links {
+            bml,
+            sharing,
+            job: (0..job_size).map(|_| OnceCell::new()).collect(),
+            foreign: RefCell::default(),
+            congested: RefCell::default(),
+        }
+    }
+
+    /// The transports below.
+    #[inline]
+    pub(super) fn bml(&self) -> &Bml {
+        &self.bml
+    }
+
+    pub(super) fn me(&self) -> ProcId {
+        self.bml.me()
+    }
+
+    /// How many processes the job has.
+    pub(super) fn job_size(&self) -> usize {
+        self.job.len()
+    }
+
+    /// A peer of the own job, if it has been named before.
+    #[inline]
+    pub(super) fn known(&self, proc: ProcId) -> Option<&Rc<Peer>> {
+        self.job.get(proc as usize).and_then(OnceCell::get)
+    }
+
+    #[inline]
+    pub(super) fn peer(&self, proc: ProcId) -> Result<PeerRef<'_>, PmlError> {
+        match self.known(proc) {
+            Some(peer) => Ok(PeerRef::OfJob(peer)),
+            None => self.meet(proc),
+        }
+    }
+
+    #[cold]
+    fn meet(&self, proc: ProcId) -> Result<PeerRef<'_>, PmlError> {
+        let cell = self.job.get(proc as usize);
+        if cell.is_none()
+            && let Some(peer) = self.foreign.borrow().get(&proc)
+        {
+            return Ok(PeerRef::Foreign(peer.clone()));
+        }
+        match self.bml.route(proc) {
+            Route::Via(btl, endpoint) => {
+                let peer = || Rc::new(Peer::new(btl, endpoint, self.sharing));
+                Ok(match cell {
+                    Some(cell) => PeerRef::OfJob(cell.get_or_init(peer)),
+                    None => {
+                        let mut foreign = self.foreign.borrow_mut();
+                        PeerRef::Foreign(foreign.entry(proc).or_insert_with(peer).clone())
+                    }
+                })
+            }
+            Route::None { reasons } => Err(PmlError::Unreachable {
+                peer: proc,
+                reasons,
+            }),
+        }
+    }
+
+    /// Forgets a process of another job, which no communicator names any more.
+    pub(super) fn part_from(&self, proc: ProcId) {
+        self.foreign.borrow_mut().remove(&proc);
+        self.bml.part_from(proc);
+    }
+
+    /// Cuts the connection to a peer that nothing more is believed of.
+    pub(super) fn cut(&self, proc: ProcId) {
+        if let Ok(peer) = self.peer(proc) {
+            peer.btl().cut(peer.endpoint());
+        }
+    }
+
+    /// Sends a control message, now or as soon as there is room.
+    pub(super) fn control(&self, peer: &Rc<Peer>, am: Am, header: Header, payload: [u8; 8]) {
+        if peer.queue().is_empty() {
+            match peer.send(am, header, Payload::Bytes(&payload)) {
+                Ok(()) => return,
+                Err(SendError::WouldBlock) => {}
+                // A peer that has ended needs no answer; its absence is reported where something waits for it.
+                Err(SendError::PeerGone | SendError::TooLong { .. }) => return,
+            }
+        }
+        self.enqueue(
+            peer,
+            Queued::Control {
+                am,
+                header,
+                payload,
+            },
+        );
+    }
+
+    /// Puts something behind all that waits for a peer.
+    pub(super) fn enqueue(&self, peer: &Rc<Peer>, item: Queued) {
+        peer.queue().push(item);
+        self.congest(peer);
+    }
+
+    /// Something for a peer waits for room.
+    pub(super) fn congest(&self, peer: &Rc<Peer>) {
+        if !peer.queue().set_listed(true) {
+            self.congested.borrow_mut().push(peer.clone());
+        }
+    }
+
+    /// Whether something waits for room.
+    #[inline]
+    pub(super) fn is_congested(&self) -> bool {
+        !self.congested.borrow().is_empty()
+    }
+
+    /// The peers that something waits for, which the caller lists anew where something is left.
+    pub(super) fn take_congested(&self) -> Vec<Rc<Peer>> {
+        let peers = std::mem::take(&mut *self.congested.borrow_mut());
+        for peer in &peers {
+            peer.queue().set_listed(false);
+        }
+        peers
+    }
+}

@@ -1,0 +1,158 @@
+//! Long payloads that a transport reads straight into the memory of their receive.
+//!
+//! A fragment says itself where it belongs.
+//! A long eager message meets its receive when it begins to come, which keeps the order, since what its sender sent later comes later;
+//! from then on the receive waits for one fragment, the message itself, and the sender's [`Peer`](super::super::peer::Peer) remembers which receive that is.
+//! What has no receive yet, or one whose memory is not one run or too small, is delivered whole and takes the general path.
+
+use super::super::core::Core;
+use super::super::fast_path::Slot;
+use super::super::incoming::Incoming;
+use super::super::matcher::Matcher;
+use super::super::matching::Key;
+use super::super::peer_failure::withdraw;
+use super::super::wire;
+use super::fragments::{awaited, count};
+use crate::btl::{Am, Header, ProcId};
+use crate::pml::envelope::Context;
+use crate::request::{Body, Req, ReqId};
+use std::ops::Range;
+
+/// Where a message that has begun to come may meet its receive.
+pub struct Receives<'a> {
+    pub slot: &'a Slot,
+    pub matcher: &'a Matcher,
+}
+
+/// A payload of `len` bytes has begun to come; takes the bytes that are there if the rest can be put in place too.
+pub fn begin(
+    core: &Core,
+    receives: Receives<'_>,
+    from: ProcId,
+    am: Am,
+    header: Header,
+    len: usize,
+    begun: &[u8],
+) -> bool {
+    let header = match am {
+        wire::FRAG => Some(header),
+        wire::EAGER => meet_early(core, receives, from, header, len),
+        _ => None,
+    };
+    let Some(header) = header.filter(|header| awaited(core, from, *header, len).is_some()) else {
+        return false;
+    };
+    let mut fill = |place: &mut [u8]| place.copy_from_slice(begun);
+    put(core, from, header, 0..begun.len(), &mut fill)
+}
+
+/// Lets the transport put bytes `range` of a payload where they belong.
+pub fn go_on(
+    core: &Core,
+    from: ProcId,
+    am: Am,
+    header: Header,
+    range: Range<usize>,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> bool {
+    match as_fragment(core, from, am, header) {
+        Some(header) => put(core, from, header, range, fill),
+        None => false,
+    }
+}
+
+/// All of a payload is in place.
+pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
+    let header = as_fragment(core, from, am, header);
+    if am == wire::EAGER
+        && let Ok(peer) = core.links().peer(from)
+    {
+        peer.set_direct_receive(None);
+    }
+    match header.and_then(|header| awaited(core, from, header, len)) {
+        Some(req) => count(core, &req, len),
+        None => core.protocol_error(),
+    }
+}
+
+/// The header of a fragment: where a payload belongs.
+fn as_fragment(core: &Core, from: ProcId, am: Am, header: Header) -> Option<Header> {
+    match am {
+        wire::FRAG => Some(header),
+        wire::EAGER => {
+            let ReqId(receive) = core.links().peer(from).ok()?.direct_receive()?;
+            Some([receive, 0])
+        }
+        _ => None,
+    }
+}
+
+fn put(
+    core: &Core,
+    from: ProcId,
+    header: Header,
+    range: Range<usize>,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> bool {
+    let Some(req) = awaited(core, from, header, range.end) else {
+        return false;
+    };
+    let mut body = req.body.borrow_mut();
+    let Body::Recv(recv) = &mut *body else {
+        return false;
+    };
+    let at = header[1] as usize;
+    let place = recv
+        .contiguous()
+        .and_then(|all| all.get_mut(at + range.start..at + range.end));
+    match place {
+        Some(place) => {
+            fill(place);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Matches an eager message of which only the beginning is there; `None`, and nothing has happened, if it has to be there whole.
+fn meet_early(
+    core: &Core,
+    receives: Receives<'_>,
+    from: ProcId,
+    header: Header,
+    len: usize,
+) -> Option<Header> {
+    let (context, key) = wire::read_match(header);
+    let peer = core.links().peer(from).ok()?;
+    let req = early_receive(core, receives, context, key, len)?;
+    if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
+        recv.expect(Incoming::new(from, len as u64, None));
+        if let Some(observer) = core.observer() {
+            observer.meets(req.id(), context, key, len as u64);
+        }
+    }
+    req.set_status(key.status(len as u64));
+    peer.set_direct_receive(Some(req.id()));
+    Some([req.id().0, 0])
+}
+
+/// The receive that an eager message of `len` bytes meets, taken out of its queue, if it has one run of memory for it.
+fn early_receive(
+    core: &Core,
+    Receives { slot, matcher }: Receives<'_>,
+    context: Context,
+    key: Key,
+    len: usize,
+) -> Option<Req> {
+    let matching = matcher.matching(context);
+    if slot.takes(context, key) {
+        let fits = slot.capacity() >= len as u64;
+        return fits.then(|| slot.move_on(core.requests(), &matching));
+    }
+    let req = core.requests().get(matching.peek_posted(key)?)?;
+    let has_room = match &mut *req.body.borrow_mut() {
+        Body::Recv(recv) => recv.contiguous().is_some_and(|all| all.len() >= len),
+        _ => false,
+    };
+    (has_room && withdraw(&req)).then_some(req)
+}

@@ -1,0 +1,114 @@
+//! Messages of middling length whose data travel unasked.
+//!
+//! Where fragments are the faster way, asking for them costs a short message of this kind as much again as its data:
+//! the announcement has to come, the answer to go back, and only then the first fragment is made.
+//! So a receiver that has measured ([`protocol_choice`](super::super::protocol_choice)) that fragments are faster for messages of an order of size tells their sender so ([`wire::EAGER_MODE`]).
+//! From then on that sender announces them with [`wire::EAGER_START`] and sends their data at once, in pieces ([`wire::EAGER_FRAG`]) that name the announcement;
+//! both sides work on neighbouring pieces, and the send is complete when the transport has taken the last one.
+//!
+//! The announcement is matched like any other, so order is kept.
+//! If its receive is there the pieces go to its memory; else they are kept, and charged like short messages that no receive has asked for ([`flow_control`](super::super::flow_control)).
+//! A receive that comes meanwhile takes over what is there and gets the rest.
+//!
+//! What fits in one fragment is sent like a short message, with its announcement ([`wire::EAGER_LONG`]).
+//!
+//! Once in a while a few messages ask again, so that the receiver goes on measuring; what it finds may end this.
+//! Where there is no choice but fragments, none asks: nor do data in more runs than one copy could name.
+//!
+//! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
+
+use super::super::core::{Core, Handled, Nonsense};
+use super::super::flow_control::UnexpectedMemory;
+use super::super::incoming::Incoming;
+use super::super::matching::Key;
+use super::super::matching::arrived::{Arrived, Content, Kept};
+use super::super::peer::pipeline::Destination;
+use super::super::peer_failure::fail_if_lost;
+use super::super::wire::{LONGEST_FOLLOWED, Rendezvous};
+use super::fragments::count;
+use super::meeting::meet;
+use crate::btl::{Header, ProcId};
+use crate::request::{Body, Req, ReqId};
+use std::rc::Rc;
+
+/// A long message has come whole: what is fetched meanwhile had to wait for it.
+pub fn disturb(core: &Core, from: ProcId) {
+    if let Ok(peer) = core.links().peer(from) {
+        peer.chooser().disturb();
+    }
+}
+
+/// A message has been announced whose data are on their way.
+pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, Nonsense> {
+    let (Some(announced), Ok(peer)) = (Rendezvous::decode(payload), core.links().peer(from)) else {
+        return Err(Nonsense("a malformed announcement"));
+    };
+    if announced.bytes == 0 || announced.bytes > LONGEST_FOLLOWED {
+        return Err(Nonsense("an announcement of an impossible length"));
+    }
+    let kept = Rc::new(Kept::new(announced.sender, announced.bytes));
+    peer.pipeline().expect(kept.clone());
+    let content = Content::Followed(kept);
+    Ok(Arrived { from, content })
+}
+
+/// Gives a message whose data follow to its receive.
+pub fn accept(
+    core: &Core,
+    memory: &UnexpectedMemory,
+    req: &Req,
+    key: Key,
+    from: ProcId,
+    kept: &Kept,
+) {
+    let Some((wanted, too_long)) = meet(core, req, key, kept.bytes()) else {
+        return core.protocol_error();
+    };
+    let come = kept.take();
+    let here = match &mut *req.body.borrow_mut() {
+        Body::Recv(recv) => {
+            recv.expect(Incoming::new(from, wanted, too_long));
+            recv.put(0, &come)
+        }
+        _ => 0,
+    };
+    memory.give(come);
+    if let Ok(peer) = core.links().peer(from) {
+        peer.pipeline().redirect(kept.sender(), req.id());
+    }
+    count(core, req, here);
+    fail_if_lost(core, req, from);
+}
+
+/// A piece of a message has come.
+pub fn on_frag(
+    core: &Core,
+    memory: &UnexpectedMemory,
+    from: ProcId,
+    header: Header,
+    payload: &[u8],
+) -> Handled {
+    let place = core.links().peer(from).ok().and_then(|peer| {
+        peer.chooser().disturb();
+        peer.pipeline().place(header, payload.len() as u64)
+    });
+    match place {
+        Some(Destination::Receive(receive)) => put(core, receive, header[1], payload),
+        Some(Destination::Kept(kept)) => kept.append(payload, |len| memory.take(len)),
+        None => return Err(Nonsense("data that belong to no message of its own")),
+    }
+    Ok(())
+}
+
+/// A receive that was given up, or has all that it has room for, takes nothing more.
+fn put(core: &Core, receive: ReqId, offset: u64, payload: &[u8]) {
+    let req = core.requests().get(receive);
+    let Some(req) = req.filter(|req| !req.is_complete()) else {
+        return;
+    };
+    let put = match &mut *req.body.borrow_mut() {
+        Body::Recv(recv) => recv.put(offset, payload),
+        _ => 0,
+    };
+    count(core, &req, put);
+}

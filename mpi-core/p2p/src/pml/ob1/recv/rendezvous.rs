@@ -1,0 +1,67 @@
+//! Messages that ask first: an announcement meets its receive, which fetches the data in one copy, has its sender help with that, or asks for fragments.
+//!
+//! Whichever it is, a sender that lent its memory hears [`wire::FIN`](super::super::wire::FIN) when no process reads it any more.
+
+use super::super::core::Core;
+use super::super::incoming::Incoming;
+use super::super::matching::Key;
+use super::super::peer_failure::fail_if_lost;
+use super::super::protocol_choice::{TimedTransfer, Way};
+use super::super::wire::Rendezvous;
+use super::answers::{advise, ask_for_fragments, finished};
+use super::meeting::meet;
+use super::single_copy::{Copied, SingleCopies, copy, measured};
+use crate::btl::ProcId;
+use crate::request::{Body, Req};
+
+/// The receive for a waiting message is there: fetch the data, or ask for them.
+pub fn accept(
+    core: &Core,
+    copies: &SingleCopies,
+    req: &Req,
+    key: Key,
+    from: ProcId,
+    rendezvous: Rendezvous,
+) {
+    let peer = match core.links().peer(from) {
+        Ok(peer) => peer.clone(),
+        Err(e) => return core.requests().complete(req, Err(e.into())),
+    };
+    let Some((wanted, too_long)) = meet(core, req, key, rendezvous.bytes) else {
+        return core.protocol_error();
+    };
+    let mut transfer = measured(core, &peer, req, &rendezvous, wanted);
+    let in_fragments = |transfer: &TimedTransfer| transfer.way() == Way::Fragments;
+    let copied = match &transfer {
+        Some(transfer) if in_fragments(transfer) => Copied::Nothing,
+        _ => copy(core, &peer, req, &rendezvous, wanted),
+    };
+    let shared = match copied {
+        Copied::All => {
+            if let Some(transfer) = transfer {
+                advise(core, from, transfer.ends());
+            }
+            finished(core, &peer, rendezvous.sender);
+            return core.end(req, too_long);
+        }
+        Copied::Nothing => {
+            transfer = transfer.filter(in_fragments);
+            None
+        }
+        Copied::Shared(shared) => Some(shared),
+    };
+    let alone = shared.is_none();
+    {
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else { return };
+        let sender = peer.is_fin_required().then_some(rendezvous.sender);
+        recv.expect(Incoming::new(from, wanted, too_long).with(sender, shared, transfer));
+    }
+    if fail_if_lost(core, req, from) {
+        // No process is left to ask.
+    } else if alone {
+        ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
+    } else {
+        copies.go_on(core, &peer, req);
+    }
+}

@@ -1,0 +1,313 @@
+//! One copy of a large message, from the sender's memory to the receiver's.
+//!
+//! The receiver reads, alone or together with the sender:
+//! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then goes on with whatever else has come;
+//! 2. the sender, when it looks, writes what neither has taken, and says how much that was ([`wire::ASSIST_DONE`]);
+//! 3. when there is nothing else to do the receiver takes what is left;
+//! 4. when all is there it says [`wire::FIN`]; if either part has failed, [`wire::CTS`], and all of it comes in fragments.
+//!
+//! Two processes that have messages for each other read alone: each has enough to copy.
+//! Which side takes which piece is the transport's affair ([`crate::btl::CooperativeCopy`]).
+//! The sender's part is in [`assist`](super::super::send::assist).
+
+use super::super::core::{Core, Handled, Nonsense};
+use super::super::peer::Peer;
+use super::super::protocol_choice::TimedTransfer;
+use super::super::shared_copy::SharedCopy;
+use super::super::wire::{self, Assist, Place, Rendezvous};
+use super::answers::{ask_for_fragments, finished};
+use super::fragments::count;
+use crate::btl::{
+    CooperativeCopy, GetError, Header, Payload, ProcId, Region, Share, SingleCopy, Target,
+};
+use crate::request::{Body, Req, ReqId};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What has come of a copy at the receiver's end.
+pub enum Copied {
+    All,
+    /// Both work on it.
+    Shared(SharedCopy),
+    /// Fragments have to do it.
+    Nothing,
+}
+
+/// The copies of which something may be left to take.
+#[derive(Default)]
+pub struct SingleCopies {
+    open: RefCell<VecDeque<Open>>,
+}
+
+/// Where to find a [`SharedCopy`] that is open, and how to close it if it is not there any more.
+struct Open {
+    receive: ReqId,
+    peer: Rc<Peer>,
+    number: u32,
+}
+
+fn together(peer: &Peer) -> Option<&dyn CooperativeCopy> {
+    peer.btl().single_copy()?.together()
+}
+
+fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> bool {
+    let sizes = core.config().single_copy_min..core.config().single_copy_max;
+    let readable = rendezvous.place != Place::Scattered;
+    peer.copying().is_single_possible() && readable && sizes.contains(&wanted)
+}
+
+/// The transfer of a message that can come in one copy or in fragments, with the way that is to be taken; `None` if there is nothing to choose.
+///
+/// Data in few and long runs are measured together with data in one, since packing them costs no more than copying them;
+/// others come in fragments anyway.
+pub fn measured(
+    core: &Core,
+    peer: &Peer,
+    req: &Req,
+    rendezvous: &Rendezvous,
+    wanted: u64,
+) -> Option<TimedTransfer> {
+    let at_all = core.config().measure && wanted > 0 && may_copy(core, peer, rendezvous, wanted);
+    if !at_all {
+        return None;
+    }
+    let body = req.body.borrow();
+    let Body::Recv(recv) = &*body else {
+        return None;
+    };
+    (recv.is_in_runs()).then(|| TimedTransfer::begin(peer.chooser(), wanted))
+}
+
+/// Copies as much of a message as can be copied now.
+pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Copied {
+    if wanted == 0 {
+        return Copied::All;
+    }
+    if !may_copy(core, peer, rendezvous, wanted) {
+        return Copied::Nothing;
+    }
+    let Some(single_copy) = peer.btl().single_copy() else {
+        return Copied::Nothing;
+    };
+    let mut body = req.body.borrow_mut();
+    let Body::Recv(recv) = &mut *body else {
+        return Copied::Nothing;
+    };
+    let copied = recv.in_runs(wanted, |local| {
+        if let Some(shared) = share(core, peer, single_copy, req.id(), rendezvous, local) {
+            return Copied::Shared(shared);
+        }
+        match single_copy.get(peer.endpoint(), rendezvous.place.regions(), local) {
+            Ok(()) => Copied::All,
+            Err(GetError::Forbidden) => {
+                peer.copying().forbid_single();
+                Copied::Nothing
+            }
+            Err(GetError::PeerGone | GetError::BadAddress) => Copied::Nothing,
+        }
+    });
+    copied.unwrap_or(Copied::Nothing)
+}
+
+impl SingleCopies {
+    /// Whether there may be something left to take.
+    #[inline]
+    pub fn are_open(&self) -> bool {
+        !self.open.borrow().is_empty()
+    }
+
+    /// Looks after a copy that both work on: remembers it if something is left, ends it if neither works on it any more.
+    pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
+        let (sender, wanted, complete) = {
+            let mut body = req.body.borrow_mut();
+            let Body::Recv(recv) = &mut *body else { return };
+            let Some(incoming) = recv.incoming_mut() else {
+                return;
+            };
+            let wanted = incoming.wanted();
+            let Some(shared) = incoming.shared() else {
+                return;
+            };
+            let Some(complete) = shared.outcome(wanted) else {
+                if shared.is_open() {
+                    self.open.borrow_mut().push_back(Open {
+                        receive: req.id(),
+                        peer: peer.clone(),
+                        number: shared.number(),
+                    });
+                }
+                return;
+            };
+            let sender = shared.sender();
+            incoming.take_shared();
+            if !complete {
+                incoming.stop_measuring();
+            }
+            (sender, wanted, complete)
+        };
+        if complete {
+            finished(core, peer, sender);
+            count(core, req, wanted as usize);
+        } else {
+            peer.copying().forbid_cooperative();
+            ask_for_fragments(core, peer, sender, req, wanted);
+        }
+    }
+
+    /// Takes what the senders have left of the copies that were begun; there is nothing else to do.
+    #[cold]
+    pub fn read_rest(&self, core: &Core) -> bool {
+        let Some(open) = self.open.borrow_mut().pop_front() else {
+            return false;
+        };
+        let Some(together) = together(&open.peer) else {
+            return false;
+        };
+        let req = core.requests().get(open.receive);
+        let Some(req) = req.filter(|req| !req.is_complete() && fetch_rest(together, &open, req))
+        else {
+            // Given up, failed, or nothing is left.
+            together.close(open.number);
+            return false;
+        };
+        self.go_on(core, &open.peer, &req);
+        true
+    }
+
+    /// The sender's part of a copy is done, or has failed.
+    pub fn on_assist_done(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> Handled {
+        let (Some(sender), Ok(peer)) = (wire::word(payload, 0), core.links().peer(from)) else {
+            return Err(Nonsense(
+                "a malformed answer to a call for help with a copy",
+            ));
+        };
+        let Some(req) = core.requests().get(ReqId(header[0])) else {
+            // The receive was given up meanwhile; the sender need not wait for it.
+            finished(core, &peer, ReqId(sender));
+            return Ok(());
+        };
+        let known = match &mut *req.body.borrow_mut() {
+            Body::Recv(recv) => match recv.incoming_mut() {
+                Some(incoming) if incoming.from() == from => {
+                    incoming.shared().is_some_and(|shared| {
+                        if let Some(together) = together(&peer) {
+                            together.close(shared.number());
+                            shared.sender_ends(header[1]);
+                        }
+                        true
+                    })
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        match known {
+            true => self.go_on(core, &peer, &req),
+            false => core.protocol_error(),
+        }
+        Ok(())
+    }
+}
+
+/// Begins a copy together, if that is worth it.
+fn share(
+    core: &Core,
+    peer: &Peer,
+    single_copy: &dyn SingleCopy,
+    receive: ReqId,
+    rendezvous: &Rendezvous,
+    local: Target<'_>,
+) -> Option<SharedCopy> {
+    let len: usize = local.iter().map(|run| run.len()).sum();
+    let wanted = len as u64;
+    if wanted < core.config().assist_min || !peer.copying().is_cooperative_worth_it() {
+        return None;
+    }
+    let together = single_copy.together()?;
+    let number = together.offer(len)?;
+    let help = Assist {
+        number,
+        wanted,
+        place: Place::new(local.iter().map(|run| Region {
+            address: run.as_ptr().expose_provenance() as u64,
+            len: run.len() as u64,
+        })),
+    };
+    let header = [rendezvous.sender.0, receive.0];
+    let asked = help.encoded(|payload| peer.send(wire::ASSIST, header, Payload::Bytes(payload)));
+    let share = match asked {
+        Ok(()) => Share::Half,
+        // Help that cannot be asked for at once would come too late.
+        Err(_) => Share::Rest,
+    };
+    let mut shared = SharedCopy::new(rendezvous.sender, number, rendezvous.place.clone());
+    let remote = rendezvous.place.regions();
+    shared.add(together.fetch(peer.endpoint(), number, remote, local, share));
+    Some(shared)
+}
+
+fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
+    let mut body = req.body.borrow_mut();
+    let Body::Recv(recv) = &mut *body else {
+        return false;
+    };
+    // Taken out of the receive for as long as its memory is borrowed.
+    let Some(incoming) = recv.incoming_mut() else {
+        return false;
+    };
+    let wanted = incoming.wanted();
+    let is_this = |shared: &mut SharedCopy| shared.is_open() && shared.number() == open.number;
+    if !incoming.shared().is_some_and(is_this) {
+        return false;
+    }
+    let Some(mut shared) = incoming.take_shared() else {
+        return false;
+    };
+    let (endpoint, number) = (open.peer.endpoint(), open.number);
+    let fetched = recv.in_runs(wanted, |local| {
+        together.fetch(endpoint, number, shared.remote(), local, Share::Rest)
+    });
+    if let Some(fetched) = fetched {
+        shared.add(fetched);
+    }
+    if let Some(incoming) = recv.incoming_mut() {
+        incoming.put_shared(shared);
+    }
+    fetched.is_some()
+}
+
+/// Sees to it that the sender does not write any more for a receive that is given up;
+/// that takes no longer than copying a piece.
+///
+/// A sender that has taken a part says so and is released then; one that has found nothing to take is released here.
+pub fn abandon(core: &Core, req: &Req) {
+    let (from, wanted, shared) = match &mut *req.body.borrow_mut() {
+        Body::Recv(recv) => match recv.incoming_mut() {
+            Some(incoming) => match incoming.take_shared() {
+                Some(shared) => (incoming.from(), incoming.wanted(), shared),
+                None => return,
+            },
+            None => return,
+        },
+        _ => return,
+    };
+    let Ok(peer) = core.links().peer(from) else {
+        return;
+    };
+    if let Some(together) = together(&peer) {
+        let left = together.close(shared.number()) as u64;
+        if shared.is_ours_alone(left, wanted) {
+            return finished(core, &peer, shared.sender());
+        }
+        while together.is_helping(peer.endpoint(), shared.number()) {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The sender's part of a copy that both sides work on; the receiver's is in [`single_copy`](super::super::recv).
+
+use super::super::core::{Core, Handled, Nonsense};
+use super::super::wire::{self, Assist};
+use crate::btl::{Header, ProcId};
+use crate::request::{Body, ReqId};
+
+/// The receiver is copying the data and wants us to do a part of it.
+pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
+    let (Some(help), Ok(peer)) = (Assist::decode(payload), core.links().peer(from)) else {
+        return Err(Nonsense("a malformed call for help with a copy"));
+    };
+    let Some(req) = core.requests().get(ReqId(header[0])) else {
+        // The send may have been given up; the receiver cannot know, and does without us.
+        return core.late(header[0]);
+    };
+    let together = peer.btl().single_copy().and_then(|copy| copy.together());
+    let put = match &*req.body.borrow() {
+        Body::Send(send) if send.proc() == from && !req.is_complete() => {
+            together.and_then(|together| {
+                send.in_runs(help.wanted, |data| {
+                    together.help(peer.endpoint(), help.number, data, help.place.regions())
+                })
+            })
+        }
+        _ => None,
+    };
+    let bytes = match put {
+        Some(Ok(bytes)) => bytes as u64,
+        Some(Err(_)) => 0,
+        None => {
+            core.protocol_error();
+            return Ok(());
+        }
+    };
+    // The receiver may have been faster and have taken everything.
+    if bytes > 0 || matches!(put, Some(Err(_))) {
+        let sender = header[0].to_le_bytes();
+        core.links()
+            .control(&peer, wire::ASSIST_DONE, [header[1], bytes], sender);
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! The sending side: a send from its beginning to its end, whichever way its data go.
+//!
+//! They go whole ([`eager`]), are announced and wait ([`announce`]), or follow their announcement ([`pipeline`]);
+//! what goes in fragments or pieces takes turns ([`streams`]), and of one copy the sender does a part ([`assist`]).
+//! Short messages to a receiver that holds too much are copied ([`copies`]); a send may be taken back ([`cancel`]).
+//!
+//! [`Sender`] composes these: it chooses the way of each message, and offers what had to wait for room again.
+
+mod announce;
+pub mod assist;
+pub mod cancel;
+mod copies;
+mod eager;
+pub mod pipeline;
+mod range;
+pub mod streams;
+
+use super::core::{Core, Handled};
+use super::flow_control::send_throttle;
+use super::peer::{Peer, Queued};
+use super::peer_failure::fail_send;
+use super::send_body::SendBody;
+use crate::Error;
+use crate::btl::{Header, Payload, ProcId, SendError};
+use crate::datatype::SendBuf;
+use crate::pml::envelope::{Envelope, Mode};
+use crate::pml::error::PmlError;
+use crate::request::{Body, Req, ReqId};
+use announce::{announce, answered};
+use copies::SenderCopies;
+use eager::{is_eager, send_eager};
+use std::rc::Rc;
+use streams::Streams;
+
+/// How far a send got at once.
+pub enum Sent {
+    /// The transport has the data; there is nothing to wait for.
+    Done,
+    Pending(Req),
+}
+
+#[derive(Default)]
+pub struct Sender {
+    /// Messages that wait for their receives here, because their receivers hold too many.
+    copies: SenderCopies,
+    /// Sends whose data go in fragments or pieces.
+    streams: Streams,
+}
+
+impl Sender {
+    #[inline]
+    pub(super) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    pub(super) fn copies(&self) -> &SenderCopies {
+        &self.copies
+    }
+
+    /// Hands a message to the transport if it goes whole and can go at once; false if it has to be [begun](Sender::begin).
+    #[inline(always)]
+    pub(super) fn try_eager(
+        &self,
+        core: &Core,
+        peer: &Peer,
+        envelope: &Envelope,
+        buf: &SendBuf,
+        mode: Mode,
+    ) -> Result<bool, PmlError> {
+        let bytes = buf.bytes() as u64;
+        if is_eager(core, peer, mode, buf) && peer.lets_through(bytes as usize) {
+            match send_eager(peer, envelope, buf) {
+                Ok(()) => return Ok(true),
+                Err(SendError::WouldBlock) => {}
+                Err(_) => return Err(core.losses().gone(envelope.proc, envelope.tag, bytes)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Begins a send that is remembered until its data have gone.
+    pub(super) fn begin(
+        &self,
+        core: &Core,
+        peer: &Rc<Peer>,
+        envelope: Envelope,
+        buf: SendBuf,
+        mode: Mode,
+    ) -> Result<Sent, Error> {
+        let bytes = buf.bytes() as u64;
+        peer.credit().connects();
+        let req = core
+            .requests()
+            .begin(Body::Send(SendBody::new(buf, envelope, mode)));
+        if peer.queue().is_empty() {
+            match self.offer(core, peer, &req) {
+                Ok(()) => return Ok(Sent::Pending(req)),
+                Err(SendError::WouldBlock) => {}
+                Err(_) => {
+                    core.requests().release(&req);
+                    let gone = core.losses().gone(envelope.proc, envelope.tag, bytes);
+                    return Err(gone.into());
+                }
+            }
+        }
+        core.links().enqueue(peer, Queued::Send(req.clone()));
+        Ok(Sent::Pending(req))
+    }
+
+    /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
+    fn offer(&self, core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
+        let body = req.body.borrow();
+        let Body::Send(send) = &*body else {
+            // Cancelled or abandoned while it was queued.
+            return Ok(());
+        };
+        if is_eager(core, peer, send.mode(), send.buf()) {
+            send_eager(peer, send.envelope(), send.buf())?;
+            drop(body);
+            match peer.btl().is_through(peer.endpoint()) {
+                true => core.requests().complete_ok(req),
+                // A thread that waits for it makes the connection, and it does not lie here while the program computes.
+                false => self.streams.enqueue(peer, req.clone()),
+            }
+            return Ok(());
+        }
+        if let Some(copy) = self.copies.copy_of_throttled(core, peer, send) {
+            drop(body);
+            return self.copies.announce(core, peer, req, copy);
+        }
+        drop(body);
+        match pipeline::send(core, &self.streams, peer, req) {
+            Some(offered) => offered,
+            None => announce(peer, req),
+        }
+    }
+
+    /// Offers what waits for room again; answers whether anything has gone.
+    ///
+    /// The word of flow control goes before all else.
+    #[cold]
+    pub(super) fn drain_queues(&self, core: &Core) -> bool {
+        let links = core.links();
+        let mut moved = false;
+        for peer in links.take_congested() {
+            send_throttle(links, &peer);
+            while let Some(item) = peer.queue().pop() {
+                let result = match &item {
+                    Queued::Control {
+                        am,
+                        header,
+                        payload,
+                    } => peer.send(*am, *header, Payload::Bytes(payload)),
+                    Queued::Send(req) => self.offer(core, &peer, req),
+                };
+                match result {
+                    Ok(()) => moved = true,
+                    Err(SendError::WouldBlock) => {
+                        peer.queue().put_back(item);
+                        break;
+                    }
+                    Err(SendError::PeerGone | SendError::TooLong { .. }) => {
+                        moved = true;
+                        if let Queued::Send(req) = item {
+                            fail_send(core, &req);
+                        }
+                    }
+                }
+            }
+            if !peer.queue().is_empty() {
+                links.congest(&peer);
+            }
+        }
+        moved
+    }
+
+    /// The receiver has the data, or wants no more of them.
+    pub(super) fn on_fin(&self, core: &Core, from: ProcId, header: Header) -> Handled {
+        // The sender may have given the request up; the receiver cannot know.
+        let req = core.requests().get(ReqId(header[0]));
+        let streamed = match req.as_ref().map(|req| req.body.borrow()).as_deref() {
+            Some(Body::Send(send)) => Some(send.is_streaming()),
+            _ => None,
+        };
+        let known = match req {
+            None => core.late(header[0]),
+            Some(_) => Ok(()),
+        };
+        if streamed != Some(true) {
+            answered(core, from);
+        }
+        if let (Some(req), Some(_)) = (req, streamed)
+            && !req.is_complete()
+        {
+            streams::stop(core, &req);
+            core.requests().complete_ok(&req);
+        }
+        known
+    }
+}

@@ -1,0 +1,73 @@
+//! The sender's part of the eager pipeline: which messages go that way, and their beginning.
+//!
+//! The protocol is described at the receiver's part, [`eager_pipeline`](super::super::recv::eager_pipeline).
+
+use super::super::core::{Core, Handled, Nonsense};
+use super::super::peer::Peer;
+use super::super::stream::Stream;
+use super::super::wire::{self, LONGEST_FOLLOWED, Place, Rendezvous};
+use super::streams::Streams;
+use crate::btl::{Header, Payload, ProcId, SendError};
+use crate::datatype::SendBuf;
+use crate::pml::envelope::Mode;
+use crate::request::{Body, Req};
+use std::rc::Rc;
+
+/// In which pieces, at most, a message that is not short is to be sent without being asked for, if it is.
+#[cold]
+pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
+    let bytes = buf.bytes() as u64;
+    if bytes > LONGEST_FOLLOWED || peer.credit().is_withdrawn() {
+        return None;
+    }
+    let packed = !buf.is_in_runs();
+    let piece = peer.btl().follow(peer.endpoint(), bytes, packed)?;
+    // Where there is no choice there is nothing to measure: the receiver could not read it in one copy.
+    let no_choice =
+        !peer.copying().is_single_possible() || bytes < core.config().single_copy_min || packed;
+    (no_choice || peer.pipeline().is_wanted(bytes)).then_some(piece)
+}
+
+/// Announces a message and sends what there is room for of its data, if they are to follow.
+pub fn send(
+    core: &Core,
+    streams: &Streams,
+    peer: &Rc<Peer>,
+    req: &Req,
+) -> Option<Result<(), SendError>> {
+    let mut body = req.body.borrow_mut();
+    let Body::Send(send) = &mut *body else {
+        return None;
+    };
+    if send.mode() != Mode::Standard {
+        return None;
+    }
+    let piece = fragment(core, peer, send.buf())?;
+    let bytes = send.bytes();
+    // It may come from the queue, which it does not overtake.
+    peer.credit().spend(bytes as usize);
+    let announcement = Rendezvous {
+        bytes,
+        sender: req.id(),
+        place: Place::Scattered,
+    };
+    let announced = announcement
+        .encoded(|payload| peer.send(wire::EAGER_START, send.header(), Payload::Bytes(payload)));
+    if announced.is_err() {
+        return Some(announced);
+    }
+    peer.pipeline().count();
+    send.begin(Stream::new(wire::EAGER_FRAG, req.id(), bytes, piece));
+    drop(body);
+    streams.flow(core, peer, req);
+    Some(Ok(()))
+}
+
+/// A peer tells how it wants messages of ours.
+pub fn on_mode(core: &Core, from: ProcId, header: Header) -> Handled {
+    let (Ok(peer), [order @ 0..16, follow @ 0..=1]) = (core.links().peer(from), header) else {
+        return Err(Nonsense("an impossible wish for data"));
+    };
+    peer.pipeline().set_wanted(order, follow == 1);
+    Ok(())
+}

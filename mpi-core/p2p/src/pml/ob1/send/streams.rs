@@ -1,0 +1,207 @@
+//! Sends whose data go in fragments or pieces: to each peer they take turns.
+//!
+//! A transport has room for a part of them.
+//! The first in a peer's line sends until it has had its turn, of 256 KiB, then it goes to the end of the line:
+//! so a message is not held up by all of a longer one before it, and where messages come from and go to the same memory their parts find it in the cache.
+//! A sender that was refused stays where it is, because the transport may have taken the beginning of a fragment ([`crate::btl::Lending`]).
+
+use super::super::core::{Core, Handled, Nonsense};
+use super::super::peer::Peer;
+use super::super::peer_failure::fail_send;
+use super::super::send_body::SendBody;
+use super::super::stream::Stream;
+use super::super::wire;
+use super::announce::answered;
+use super::range::send_range;
+use crate::btl::{Header, ProcId, SendError};
+use crate::request::{Body, Req, ReqId};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The peers with sends whose data go in fragments or pieces.
+#[derive(Default)]
+pub struct Streams {
+    peers: RefCell<Vec<Rc<Peer>>>,
+}
+
+/// How far a stream got.
+enum Pushed {
+    All,
+    /// It has had its turn.
+    Turn,
+}
+
+impl Streams {
+    /// Whether any stream is under way.
+    #[inline]
+    pub fn are_under_way(&self) -> bool {
+        !self.peers.borrow().is_empty()
+    }
+
+    /// The receiver wants the data in fragments.
+    pub fn on_cts(&self, core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
+        answered(core, from);
+        let Some(wanted) = wire::word(payload, 0) else {
+            return Err(Nonsense("a malformed request for data"));
+        };
+        let (Some(req), Ok(peer)) = (
+            core.requests().get(ReqId(header[0])),
+            core.links().peer(from),
+        ) else {
+            // The send may have been given up; the receiver cannot know.
+            return core.late(header[0]);
+        };
+        let may_have =
+            |send: &SendBody| send.proc() == from && !send.is_streaming() && wanted <= send.bytes();
+        if !matches!(&*req.body.borrow(), Body::Send(send) if may_have(send)) {
+            return Err(Nonsense(
+                "a request for data that are not for it, or that it has asked for before",
+            ));
+        }
+        {
+            let mut body = req.body.borrow_mut();
+            let Body::Send(send) = &mut *body else {
+                return Ok(());
+            };
+            let packed = !send.buf().is_in_runs();
+            let alone = peer.line().is_empty();
+            let fragment = peer.btl().fragment(wanted, packed, alone);
+            send.begin(Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment));
+        }
+        self.enqueue(&peer, req);
+        Ok(())
+    }
+
+    /// Puts a send at the end of its peer's line.
+    pub fn enqueue(&self, peer: &Rc<Peer>, req: Req) {
+        peer.line().push(req);
+        if !peer.line().set_listed(true) {
+            self.peers.borrow_mut().push(peer.clone());
+        }
+    }
+
+    /// Sends what there is room for of a stream that has just begun.
+    pub fn flow(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
+        self.enqueue(peer, req.clone());
+        self.push_all(core);
+    }
+
+    /// Sends fragments until every stream is done or its transport is full.
+    pub fn push_all(&self, core: &Core) -> bool {
+        let peers = std::mem::take(&mut *self.peers.borrow_mut());
+        let mut moved = false;
+        for peer in peers {
+            moved |= push_line(core, &peer);
+            let over = peer.line().is_empty();
+            peer.line().set_listed(!over);
+            if !over {
+                self.peers.borrow_mut().push(peer);
+            }
+        }
+        moved
+    }
+}
+
+/// Sends fragments of one peer's streams, in turns, while there is room.
+fn push_line(core: &Core, peer: &Peer) -> bool {
+    let mut moved = false;
+    loop {
+        let Some(req) = peer.line().pop() else {
+            return moved;
+        };
+        match push(core, peer, &req, &mut moved) {
+            Ok(Pushed::All) if waits_for_answer(peer, &req) => {}
+            Ok(Pushed::All) => core.requests().complete_ok(&req),
+            Ok(Pushed::Turn) => peer.line().push(req),
+            Err(SendError::WouldBlock) => {
+                peer.line().put_back(req);
+                return moved;
+            }
+            Err(_) => fail_send(core, &req),
+        }
+    }
+}
+
+/// Sends fragments of one stream while there is room and it has its turn.
+fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed, SendError> {
+    let mut body = req.body.borrow_mut();
+    // A send whose request was abandoned has nothing left to send.
+    let Body::Send(send) = &mut *body else {
+        return Ok(Pushed::All);
+    };
+    let to = send.proc();
+    let Some((stream, buf)) = send.stream_mut() else {
+        return is_gone(core, peer, to);
+    };
+    while !stream.is_over() {
+        let (header, range) = stream.next();
+        let (at, len) = (range.start, range.len());
+        match (peer.btl().lending(), buf.contiguous()) {
+            (Some(lending), Some(data)) if stream.am() == wire::FRAG => {
+                lending.lend(peer.endpoint(), wire::FRAG, header, &data[range])?;
+            }
+            _ => send_range(peer, stream.am(), header, buf, at, len)?,
+        }
+        *moved = true;
+        if stream.advance(len) && !stream.is_over() {
+            return Ok(Pushed::Turn);
+        }
+    }
+    Ok(Pushed::All)
+}
+
+/// Whether a short message is on its way, which had to wait for its connection.
+fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
+    match peer.btl().is_through(peer.endpoint()) {
+        _ if core.losses().has(to) => Err(SendError::PeerGone),
+        true => Ok(Pushed::All),
+        false => Err(SendError::WouldBlock),
+    }
+}
+
+/// Whether a send whose fragments are all on their way has to have them until the receiver does.
+fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
+    match &*req.body.borrow() {
+        Body::Send(send) => send.is_streaming() && peer.is_fin_required(),
+        _ => false,
+    }
+}
+
+/// Nothing more of a send's data goes out but the fragment that was begun.
+pub fn stop(core: &Core, req: &Req) {
+    let body = req.body.borrow();
+    let Body::Send(send) = &*body else {
+        return;
+    };
+    let Ok(peer) = core.links().peer(send.proc()) else {
+        return;
+    };
+    if !peer.line().remove(req) {
+        return;
+    }
+    if let (Some(stream), Some(lending), Some(data)) =
+        (send.stream(), peer.btl().lending(), send.buf().contiguous())
+    {
+        let (header, range) = stream.next();
+        lending.leave_rest(peer.endpoint(), wire::FRAG, header, &data[range]);
+    }
+}
+
+/// A link has died with a fragment: sends it once more, if its send has not ended.
+pub fn again(core: &Core, to: ProcId, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {
+    let [receiver, at] = header;
+    let Some(end) = at.checked_add(len as u64) else {
+        return;
+    };
+    for req in core.requests().under_way() {
+        if let Body::Send(body) = &*req.body.borrow()
+            && body.proc() == to
+            && let Some(stream) = body.stream()
+            && stream.has_sent(wire::FRAG, receiver, end)
+        {
+            let mut packed = vec![0; len];
+            body.buf().pack_at(at as i64, &mut packed);
+            return send(&packed);
+        }
+    }
+}

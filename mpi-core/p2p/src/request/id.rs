@@ -1,0 +1,17 @@
+//! A request's name, which travels and may be stale.
+
+/// A request's name: index in the low half, generation in the high half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReqId(pub u64);
+
+impl ReqId {
+    pub(super) fn new(index: u32, generation: u32) -> ReqId {
+        ReqId(u64::from(generation) << 32 | u64::from(index))
+    }
+    pub fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+    pub(super) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
