@@ -416,6 +416,45 @@ static void meet(const char *file, int accepts)
     announce("dynamic");
 }
 
+/* A process that publishes a name and is visited by two jobs that know it. */
+static void serve(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter;
+    if (rank == 0) {
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+        OK(MPI_Publish_name(name, MPI_INFO_NULL, port));
+    }
+    for (int visit = 0; visit < 2; visit++) {
+        OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+        communicators(inter, 1, 0);
+        OK(MPI_Comm_disconnect(&inter));
+    }
+    if (rank == 0) {
+        OK(MPI_Unpublish_name(name, MPI_INFO_NULL, port));
+        OK(MPI_Close_port(port));
+    }
+    announce("dynamic");
+}
+
+static void visit(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter;
+    MPI_Errhandler before;
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    while (rank == 0 && MPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS)
+        usleep(10000);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
+    if (rank == 0) /* only the process that has published a name takes it back */
+        FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name(name, MPI_INFO_NULL, port));
+    OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+    communicators(inter, 0, 0);
+    OK(MPI_Comm_disconnect(&inter));
+    announce("dynamic");
+}
+
 /* How many processes there is room for. */
 static void universe(int wanted)
 {
@@ -449,6 +488,10 @@ int main(int argc, char **argv)
         MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent, MPI_ERRCODES_IGNORE);
     else if (strcmp(argv[1], "ports") == 0)
         ports();
+    else if (strcmp(argv[1], "serve") == 0)
+        serve(argv[2]);
+    else if (strcmp(argv[1], "visit") == 0)
+        visit(argv[2]);
     else
         meet(argv[2], strcmp(argv[1], "accept") == 0);
     OK(MPI_Finalize());

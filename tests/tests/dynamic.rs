@@ -84,6 +84,24 @@ fn a_process_without_a_launcher_starts_one_when_it_spawns() {
 }
 
 #[test]
+fn what_a_process_without_a_launcher_publishes_is_found_by_others_with_and_without_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = format!("ocean, process {} of the tests", std::process::id());
+    let part = |what: &str, ranks| {
+        let job = dynamic(what, ranks).arg(&name);
+        job.env("XDG_RUNTIME_DIR", folder.path())
+    };
+    let serving = part("serve", 1).alone().start();
+    part("visit", 1).alone().holds();
+    part("visit", 3).holds();
+    let served = serving.wait();
+    assert!(served.status.success(), "{}", served.stderr);
+    let names = folder.path().join("portcullis-names");
+    let left = std::fs::read_dir(names).expect("the folder of names");
+    assert_eq!(left.count(), 0, "a name is left");
+}
+
+#[test]
 fn a_process_without_a_launcher_ends_with_what_it_has_spawned() {
     let outcome = dynamic("mortal", 1).arg("no sign").alone().run();
     assert!(!outcome.status.success());

@@ -1,12 +1,13 @@
 //! Names of services under which ports are published (section 11.9.4).
 //!
 //! The launcher keeps them: all jobs of one mpirun share them, and they go with it.
+//! What a process without a launcher publishes is known to all processes of its user on its machine ([`MachineNames`]).
 
 use crate::abi::*;
 use crate::api::args::{string, write_string};
 use crate::error::{Failure, Outcome};
 use crate::{info, init, state};
-use mpi_core::rte::{Rte, RteError};
+use mpi_core::rte::{MachineNames, Rte, RteError};
 use std::ffi::c_char;
 
 /// The launcher, and the service argument.
@@ -69,11 +70,13 @@ pub unsafe fn MPI_Lookup_name(
     let found = launcher
         .lookup(&service)
         .map_err(failed(MPI_ERR_NAME, &service))?;
-    let port = found.ok_or_else(|| {
+    let found = found.map_or_else(|| MachineNames::look_up(&service), |port| Ok(Some(port)));
+    let port = found.map_err(failed(MPI_ERR_NAME, &service))?;
+    let port = port.ok_or_else(|| {
         Failure::new(
             MPI_ERR_NAME,
             format!(
-                "no service `{service}` is published; names are known to all jobs of one mpirun"
+                "no service `{service}` is published; names are known to all jobs of one mpirun, and those of a process without mpirun to all processes of its user on its machine"
             ),
         )
     })?;
@@ -113,8 +116,13 @@ pub unsafe fn MPI_Unpublish_name(
         }
         Some(_) => {}
     }
-    launcher
+    let was_ours = launcher
         .unpublish(&service)
-        .map(drop)
-        .map_err(failed(MPI_ERR_SERVICE, &service))
+        .map_err(failed(MPI_ERR_SERVICE, &service))?;
+    match was_ours {
+        true => Ok(()),
+        false => Err(refused(format!(
+            "the service `{service}` was published by another process, which alone can take it back"
+        ))),
+    }
 }

@@ -18,6 +18,7 @@
 mod board;
 mod cards;
 pub mod deaths;
+mod machine_names;
 mod pmi1;
 mod pmix;
 mod singleton;
@@ -40,6 +41,7 @@ pub use board::Board;
 pub use board::SharedBoard;
 pub(crate) use cards::machine;
 pub use deaths::Death;
+pub use machine_names::MachineNames;
 pub use spawn::{SpawnRequest, SpawnedApp};
 
 /// Which components may serve.

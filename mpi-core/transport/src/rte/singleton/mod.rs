@@ -6,6 +6,7 @@
 
 mod adoption;
 
+use super::machine_names::MachineNames;
 use super::pmi1::Pmi1;
 use super::{
     Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, pmix, sys,
@@ -75,6 +76,7 @@ fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
             spawned: false,
         },
         values: Mutex::default(),
+        names: MachineNames::default(),
         launcher: Mutex::default(),
     })))
 }
@@ -82,6 +84,7 @@ fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
 struct Singleton {
     identity: Identity,
     values: Mutex<HashMap<String, Vec<u8>>>,
+    names: MachineNames,
     /// What this process has started to serve it, from its first spawn to its end or that of MPI.
     launcher: Mutex<Option<Arc<Pmi1>>>,
 }
@@ -94,12 +97,6 @@ impl Singleton {
     /// The launcher that serves it, if there is one.
     fn adopted(&self) -> Option<Arc<Pmi1>> {
         self.adoption().clone()
-    }
-
-    /// The launcher that keeps names; none is started for that, since no other process would see them.
-    fn names(&self) -> Result<Arc<Pmi1>, RteError> {
-        self.adopted()
-            .ok_or_else(|| self.lacks("place where names are published"))
     }
 
     /// The launcher that serves it; it is started if there is none.
@@ -155,15 +152,18 @@ impl Rte for Singleton {
     }
 
     fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
-        self.names()?.publish(service, port)
+        self.names.publish(service, port)
     }
 
     fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
-        self.names()?.lookup(service)
+        // Jobs that it has spawned publish at the launcher that it has started for them.
+        let launcher = self.adopted();
+        let found = launcher.map_or(Ok(None), |launcher| launcher.lookup(service))?;
+        found.map_or_else(|| MachineNames::look_up(service), |port| Ok(Some(port)))
     }
 
     fn unpublish(&self, service: &str) -> Result<bool, RteError> {
-        self.names()?.unpublish(service)
+        self.names.unpublish(service)
     }
 
     fn spawn_job(&self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
