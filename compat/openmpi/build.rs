@@ -1,6 +1,6 @@
 //! Writes the conversions of this family and every exported function.
 
-use compat_generate::entries::Below;
+use compat_generate::direction::Below;
 use compat_generate::families::{self, Which};
 use compat_generate::{by_hand, entries, mock, root, tables, write};
 

@@ -123,7 +123,7 @@ fn reach(engine: &Engine) -> Vec<String> {
         let (found, rejected) = engine.pml().bml().survey(peer);
         let mut says = match found {
             Some(btl) => format!("by {}", btl.name()),
-            None => "by nobody".into(),
+            None => "by no transport".into(),
         };
         let reasons: Vec<String> = rejected
             .iter()

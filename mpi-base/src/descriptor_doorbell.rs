@@ -1,9 +1,7 @@
 //! Where a process hears its doorbell while it waits for descriptors.
 //!
 //! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
-//! Its socket has an abstract name made of a random number, which the bell holds in shared memory:
-//! nothing has to be handed from process to process, there is no file, and the name ends with the process.
-//! Any other process that guesses the name can wake the process, which then finds nothing and sleeps on.
+//! Its socket ([`crate::ring_socket`]) is named by a number that the bell holds in shared memory.
 //!
 //! The protocol is the bell's ([`crate::doorbell`]); a ring that is lost, as by a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
 
@@ -12,13 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, recv,
-    sendto, socket_with,
-};
+use rustix::net::{RecvFlags, recv};
 
 use crate::doorbell::Doorbell;
-use crate::fdpass::Key;
+use crate::ring_socket::listen;
 
 /// One process's socket for rings.
 #[derive(Debug)]
@@ -27,30 +22,10 @@ pub struct DescriptorDoorbell {
     tag: u64,
 }
 
-fn open() -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(socket_with(
-        AddressFamily::UNIX,
-        SocketType::DGRAM,
-        flags,
-        None,
-    )?)
-}
-
-fn address(tag: u64) -> io::Result<SocketAddrUnix> {
-    let name = format!("portcullis-bell-{tag:016x}");
-    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
-}
-
 impl DescriptorDoorbell {
     /// A socket under a new name.
     pub fn new() -> io::Result<DescriptorDoorbell> {
-        let random = Key::random().map_err(io::Error::other)?;
-        let mut tag = [0; 8];
-        tag.copy_from_slice(&random.bytes()[..8]);
-        let tag = u64::from_ne_bytes(tag);
-        let socket = open()?;
-        bind(&socket, &address(tag)?)?;
+        let (socket, tag) = listen()?;
         Ok(DescriptorDoorbell { socket, tag })
     }
 
@@ -101,18 +76,11 @@ impl DescriptorDoorbell {
     }
 }
 
-/// Rings at the process that listens under `tag`; one that has ended, or has enough unheard rings, needs none.
-pub fn ring(tag: u64) {
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    if let (Ok(socket), Ok(address)) = (open(), address(tag)) {
-        let _ = sendto(socket, &[1], flags, &address);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::doorbell::{NAP, POLLING, SLEEPING};
+    use crate::ring_socket::ring;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Instant;
 
@@ -169,10 +137,5 @@ mod tests {
         assert!(begin.elapsed() < 1000 * NAP);
         let mut byte = [0];
         assert!(recv(ear.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_err());
-    }
-
-    #[test]
-    fn ringing_at_nobody_harms_nothing() {
-        ring(0);
     }
 }

@@ -215,7 +215,7 @@ mod socket {
     use crate::atomic::{AtomicU64, Ordering};
 
     pub fn ring(ear: &AtomicU64) {
-        crate::descriptor_doorbell::ring(ear.load(Ordering::Relaxed));
+        crate::ring_socket::ring(ear.load(Ordering::Relaxed));
     }
 }
 

@@ -39,6 +39,8 @@ pub mod race_detectors;
 pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]
+mod ring_socket;
+#[cfg(not(loom))]
 pub mod shared_core;
 pub mod split_copy;
 #[cfg(not(loom))]

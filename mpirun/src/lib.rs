@@ -18,6 +18,7 @@ pub mod info;
 mod io_report;
 pub mod launch;
 pub mod node;
+mod params;
 mod pmi;
 pub mod prefix;
 mod rank_snapshot;

@@ -16,7 +16,7 @@ const TRIES: u32 = 16;
 /// Whether this communicator may get a channel, as far as this process knows; what it has at the board, if anything yet.
 pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>>, String> {
     if comm.size() < 2 {
-        return Err("one rank has nobody to wait for".into());
+        return Err("one rank has no other rank to wait for".into());
     }
     let station = comm.common::<NodePort>();
     match (comm.is_world(), station) {

@@ -128,7 +128,10 @@ fn one_rank_and_one_node_need_no_channel() {
         assert!(said.contains("all its ranks are at node "), "{said}");
         let alone = part(&world, world.rank());
         let said = verdict(&alone).expect_err("nobody to wait for");
-        assert!(said.contains("one rank has nobody to wait for"), "{said}");
+        assert!(
+            said.contains("one rank has no other rank to wait for"),
+            "{said}"
+        );
         // Rank 1 and 3 lead no node.
         let led = part(&world, world.rank() % 2);
         assert_eq!(verdict(&led).is_ok(), world.rank().is_multiple_of(2));

@@ -1,6 +1,7 @@
 //! Writes the exported functions of a family: arguments in, the call, results out, the code.
 
 use crate::below::{base, ident, is_function, is_handle, parameter, parameters};
+use crate::direction::Below;
 use crate::families::variant;
 use crate::table::{Function, Param};
 use crate::tables::{HANDLES, Tables, is_of_standard_abi_only};
@@ -9,15 +10,6 @@ use std::fmt::Write;
 
 /// Stands above the body of each exported function.
 const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the standard demands of them; that is the caller's promise.";
-
-/// Which library the entries call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Below {
-    /// `libmpi_abi.so.1`, for programs of other libraries.
-    Standard,
-    /// Another library, for programs of the standard ABI. It may call the exported functions itself, with its own arguments.
-    Foreign,
-}
 
 /// How each function is served; the report of the build.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Writes the leaf conversions of each family: words, and predefined handles.
 
-use crate::entries::Below;
+use crate::direction::Below;
 use crate::tables::{HANDLES, Tables, Word};
 use std::fmt::Write;
 

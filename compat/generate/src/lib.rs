@@ -11,13 +11,14 @@
 pub mod table;
 
 pub mod below;
+pub mod direction;
 pub mod entries;
 pub mod fallbacks;
 pub mod families;
 pub mod mock;
 pub mod tables;
 
-use entries::Below;
+use direction::Below;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

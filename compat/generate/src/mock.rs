@@ -5,7 +5,8 @@
 //! arrived and what the program must find comes from the tables of constants, not from the conversions.
 
 use crate::below::{base, ident, is_function, is_handle, parameter, parameters, result};
-use crate::entries::{Below, Served};
+use crate::direction::Below;
+use crate::entries::Served;
 use crate::families::Which;
 use crate::table::{Function, Param};
 use crate::tables::{HANDLES, Tables};

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc)]
 
-use crate::family::MpichStatus;
+use compat::layout::MpichStatus;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 

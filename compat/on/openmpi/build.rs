@@ -1,6 +1,7 @@
 //! Writes the conversions of this family and every exported function.
 
-use compat_generate::entries::{self, Below};
+use compat_generate::direction::Below;
+use compat_generate::entries;
 use compat_generate::families::{self, Which};
 use compat_generate::{by_hand, mock, root, tables, write};
 

@@ -1,7 +1,7 @@
 //! A rank's control page: its inbox, its presence, its state page, and the copies it has a part in.
 #![allow(unsafe_code)]
 
-use super::event_ring::EventRingHead;
+use super::event_ring_head::EventRingHead;
 use crate::atomic::{AtomicU32, AtomicU64};
 use crate::inbox::Inbox;
 use crate::mem::{PAGE, Shared};

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::Node;
 use super::clock::{Clock, Line, Moment};
 use super::control::Control;
+use super::event_ring_head::EventRingHead;
 use super::head::{map, read_head};
 use super::layout::Layout;
 use crate::atomic::{AtomicU64, Ordering};
@@ -30,20 +31,6 @@ const WORDS: usize = 8;
 
 // SAFETY: atomics only.
 unsafe impl Shared for Cell {}
-
-/// Where a rank's tape is; zeroes are a rank that has none.
-#[repr(C)]
-pub(super) struct EventRingHead {
-    place: AtomicU64,
-    cells: AtomicU64,
-    written: AtomicU64,
-    /// A moment on the tape's clock and on the kernel's; zeroes if that is one clock.
-    ticks: AtomicU64,
-    ns: AtomicU64,
-}
-
-// SAFETY: atomics only.
-unsafe impl Shared for EventRingHead {}
 
 /// What kind of thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,12 +194,6 @@ pub struct EventRing {
     clock: Clock,
 }
 
-impl std::fmt::Debug for EventRingHead {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TapeHead").finish_non_exhaustive()
-    }
-}
-
 impl EventRing {
     /// Has the kernel give the ring its pages now, so that the first events do not wait for them in the middle of the program's work.
     fn touch(&self) {
@@ -251,7 +232,7 @@ impl EventRing {
         let written = self.written.get() + 1;
         self.written.set(written);
         // SYNC POINT tape.written
-        self.head.written.store(written, Ordering::Release);
+        self.head.set_written(written);
     }
 
     /// Appends a call that has ended, to the latest cell if that is a message of this call.
@@ -306,7 +287,7 @@ impl Node {
         let head: Held<EventRingHead> = self
             .held(self.rank(), std::mem::offset_of!(Control, tape))
             .ok()?;
-        if head.cells.load(Ordering::Relaxed) != 0 || events == 0 {
+        if head.is_told() || events == 0 {
             return None;
         }
         let len = (events as usize).checked_mul(size_of::<Cell>())?;
@@ -314,14 +295,12 @@ impl Node {
         let place = block.place().0;
         // It is read after this process has ended.
         block.abandon();
-        head.place.store(place, Ordering::Relaxed);
         let clock = Clock::choose();
-        if clock == Clock::Counter {
-            let moment = Moment::now();
-            head.ns.store(moment.ns, Ordering::Relaxed);
-            head.ticks.store(moment.ticks, Ordering::Release);
-        }
-        head.cells.store(events.into(), Ordering::Release);
+        head.tell(
+            place,
+            events.into(),
+            (clock == Clock::Counter).then(Moment::now),
+        );
         let tape = EventRing {
             segment: Arc::clone(&self.0.segment),
             head,
@@ -371,8 +350,8 @@ impl Player {
     /// Plays the tape of a local rank; `None` if it has none.
     pub fn play(&self, rank: u32) -> Option<Played> {
         let head = self.head(rank)?;
-        let cells = head.cells.load(Ordering::Acquire);
-        let place = usize::try_from(head.place.load(Ordering::Relaxed)).ok()?;
+        let (place, cells) = head.place();
+        let place = usize::try_from(place).ok()?;
         let len = usize::try_from(cells)
             .ok()?
             .checked_mul(size_of::<Cell>())?;
@@ -386,7 +365,7 @@ impl Player {
             (ticks, Some(line)) => line.ns(ticks),
         };
         // SYNC POINT tape.written
-        let written = head.written.load(Ordering::Acquire);
+        let written = head.written();
         let lost = written.saturating_sub(cells);
         let ring = self.segment.slice::<Cell>(place, cells as usize)?;
         let events = (lost..written).flat_map(|at| {
@@ -404,15 +383,6 @@ impl Player {
             events: events.collect(),
             lost,
         })
-    }
-}
-
-impl EventRingHead {
-    /// When the tape began, if its times are ticks.
-    fn moment(&self) -> Option<Moment> {
-        let ticks = self.ticks.load(Ordering::Acquire);
-        let ns = self.ns.load(Ordering::Relaxed);
-        (ticks != 0).then_some(Moment { ticks, ns })
     }
 }
 

@@ -16,6 +16,7 @@ mod clock;
 mod control;
 mod error;
 mod event_ring;
+mod event_ring_head;
 mod frags;
 mod head;
 mod inspect;

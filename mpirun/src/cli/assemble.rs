@@ -1,7 +1,6 @@
 //! From options to a [`Plan`]: programs, hosts, environment.
 
 use super::options::{AppOptions, Options, Section};
-use super::params::GRACE;
 use super::placement::{placement, rank_by_node, rankfile};
 use super::values::{absolute, far, io, output, survival, time, timeout};
 use super::witness::witness;
@@ -10,6 +9,7 @@ use crate::foreign::{COMPAT, on};
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, clean_env, set_env};
+use crate::params::GRACE;
 use crate::pmi;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};

@@ -2,7 +2,7 @@
 //!
 //! Parsing does not need that: there, other spellings are taken too, and a mistake is told in a sentence of its own.
 
-use super::help;
+use super::topics;
 use crate::info::frameworks;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
@@ -106,7 +106,7 @@ fn told(option: Arg) -> Arg {
         return option.value_hint(ValueHint::DirPath);
     }
     match id {
-        "help" => option.value_parser(PossibleValuesParser::new(help::names())),
+        "help" => option.value_parser(PossibleValuesParser::new(topics::names())),
         "mca" => option.value_parser(PossibleValuesParser::new(parameters())),
         "command" => option
             .last(false)

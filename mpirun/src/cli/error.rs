@@ -1,7 +1,7 @@
 //! Why a command line does not lead to a job.
 
 use super::configfile::ConfigError;
-use super::help;
+use super::topics;
 use crate::foreign::on::OnError;
 use crate::hosts::HostError;
 use crate::hosts::map::MapError;
@@ -91,7 +91,7 @@ impl fmt::Display for CliError {
                 write!(
                     f,
                     "there is no help about \"{name}\"; topics are {}",
-                    help::topics()
+                    topics::topics()
                 )
             }
             CliError::Value {

@@ -18,16 +18,15 @@ mod error;
 mod help;
 mod not_yet;
 mod options;
-mod params;
 mod placement;
 mod settings;
 mod soft;
+mod topics;
 mod values;
 mod witness;
 
 pub use assemble::{explain_variable, spawned_app};
 pub use error::CliError;
-pub use params::{FANOUT, GRACE, PARAMS, RSH_AGENT, SILENCE};
 pub use settings::{check_values, unknown_params};
 
 use crate::launch::program::Plan;

@@ -102,15 +102,15 @@ pub struct Options {
     #[arg(long, value_name = "WORD", help_heading = RANKS, hide_short_help = true, value_parser = ["yes", "no"])]
     pub compat: Option<String>,
 
-    /// Who reads standard input: a rank, "all" or "none" [default: 0]
-    #[arg(long, value_name = "WHO", help_heading = OUTPUT)]
+    /// Which rank reads standard input; or "all" or "none" [default: 0]
+    #[arg(long, value_name = "RANK", help_heading = OUTPUT)]
     pub stdin: Option<String>,
 
-    /// End the job after this time (90s, 5min) and say who waits for whom
+    /// End the job after this time (90s, 5min) and print which rank waits for which
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub timeout: Option<String>,
 
-    /// Say who waits for whom when nothing has moved for this time
+    /// Print which rank waits for which when nothing has moved for this time
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub hang_after: Option<String>,
 
@@ -166,7 +166,7 @@ pub struct Options {
     #[arg(long, help_heading = TELLING, hide_short_help = true)]
     pub allow_run_as_root: bool,
 
-    /// The manual page or a shell's completions, for who installs them
+    /// The manual page or a shell's completions, for packagers
     #[arg(long, value_name = "WHAT", hide = true)]
     pub generate: Option<String>,
 

@@ -2,9 +2,9 @@
 
 use super::CliError;
 use super::options::Options;
-use super::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
-use crate::launch::link::Limits;
+use crate::launch::limits::Limits;
 use crate::launch::program::{Far, Io, StdinTo};
+use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::{Params, Value};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -153,7 +153,7 @@ impl fmt::Display for Report {
             writeln!(f, "{finding}")?;
         }
         if self.findings.is_empty() {
-            writeln!(f, "nobody is seen to wait for a rank that does not come")?;
+            writeln!(f, "no rank is seen to wait for a rank that does not come")?;
         }
         write!(f, "every rank:")?;
         let mut alike: BTreeMap<String, Vec<u32>> = BTreeMap::new();

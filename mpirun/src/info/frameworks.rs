@@ -1,13 +1,14 @@
 //! The frameworks of the library and of the launcher with their components and parameters.
 
 use crate::launch::srun;
+use crate::params;
 use mpi_abi::frameworks;
 pub use mpi_abi::frameworks::{Component, Framework};
 use mpi_base::param::Params;
 
 /// All frameworks, by name.
-pub fn all(params: &Params) -> Vec<Framework> {
-    let mut all = frameworks::all(params);
+pub fn all(values: &Params) -> Vec<Framework> {
+    let mut all = frameworks::all(values);
     all.extend(of_launcher());
     all.sort_by_key(|framework| framework.name);
     all
@@ -19,7 +20,7 @@ pub fn of_launcher() -> [Framework; 2] {
         Framework {
             name: "mpirun",
             what: "the launcher",
-            params: crate::cli::PARAMS.to_vec(),
+            params: params::PARAMS.to_vec(),
             components: Vec::new(),
         },
         Framework {
@@ -27,7 +28,7 @@ pub fn of_launcher() -> [Framework; 2] {
             what: "how other hosts are reached",
             params: vec![srun::SELECT.about()],
             components: vec![
-                Component::new("rsh", &[crate::cli::RSH_AGENT.about()]),
+                Component::new("rsh", &[params::RSH_AGENT.about()]),
                 Component::new("srun", &[srun::MPI.about()]),
             ],
         },

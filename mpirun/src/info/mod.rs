@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn every_default_is_a_value_of_its_own_parameter() {
         let params = Params::default();
-        assert_eq!(params.get(&crate::cli::GRACE).unwrap().as_millis(), 200);
+        assert_eq!(params.get(&crate::params::GRACE).unwrap().as_millis(), 200);
         let listing = asked(&["--all"], &params).unwrap();
         assert!(listing.contains("parameter \"btl\" (current value: \"\", data source: default"));
     }

@@ -6,7 +6,7 @@
 
 mod table;
 
-use crate::trace::Lane;
+use crate::trace::lane::Lane;
 use mpi_base::node::{Event, EventKind};
 use mpi_core::io::report::{COUNTERS, Counter, SIZES};
 use serde::Serialize;

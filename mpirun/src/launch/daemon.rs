@@ -16,7 +16,8 @@ mod tapes;
 
 use super::descendants;
 use super::frontend;
-use super::link::{Limits, Link, Queue};
+use super::limits::Limits;
+use super::link::{Link, Queue};
 use super::pmi_socket::PmiSocket;
 use super::stdin_fanout::Feed;
 use super::trim_memory::MemoryTrim;

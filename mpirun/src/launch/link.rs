@@ -2,12 +2,13 @@
 //!
 //! Nothing here waits: bytes that the command does not take are queued, and the owner of the link is told when there is room.
 
+use super::limits::Limits;
 use super::sys::{self, Image, Wiring};
 use super::wire::{ALL, Branch, Frames, Hello, ToDaemon, frame};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use serde::{Deserialize, Serialize};
+
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
@@ -231,24 +232,6 @@ impl Link {
             let silent = passed(self.heard, limits.silence);
             silent.then(|| format!("it has said nothing for {} s", limits.silence.as_secs_f64()))
         }
-    }
-}
-
-/// How long another host is waited for; zero waits for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// For its first word; the command that reaches it may be asking the user for a password.
-    pub greeting: Duration,
-    /// For any word after that.
-    pub silence: Duration,
-}
-
-impl Limits {
-    /// How often a side looks at its clock.
-    pub fn beat(&self) -> Option<Duration> {
-        let limits = [self.greeting, self.silence].into_iter();
-        let shortest = limits.filter(|limit| !limit.is_zero()).min()?;
-        Some((shortest / 6).max(Duration::from_millis(10)))
     }
 }
 

@@ -28,6 +28,7 @@ pub mod daemon;
 pub(crate) mod descendants;
 pub(crate) mod ending;
 pub mod frontend;
+pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod output;
 pub(crate) mod pmi_socket;

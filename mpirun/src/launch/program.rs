@@ -4,7 +4,7 @@ use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::Seat;
 use crate::launch::binding::Binding;
-use crate::launch::link::Limits;
+use crate::launch::limits::Limits;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -135,7 +135,7 @@ fn beyond_srun(plan: &Plan) -> Option<&'static str> {
         ),
         (
             plan.timeout.is_some(),
-            "--timeout that says who waits for whom",
+            "--timeout that says which rank waits for which",
         ),
         (plan.hang_after.is_some(), "--hang-after"),
         (

@@ -4,7 +4,7 @@
 //! A rank is a process and its threads are threads; a call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
 //! that enclose its ends, each file of a rank a lane with its system calls; a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
 
-use super::Trace;
+use super::lane::Trace;
 use crate::io_report::names;
 use crate::node::call_name;
 use crate::rank_snapshot::Comm;

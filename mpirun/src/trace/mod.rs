@@ -10,9 +10,11 @@
 mod align;
 pub mod chrome;
 pub mod clock;
+pub mod lane;
 pub mod vcd;
 
-use mpi_base::node::{Event, EventKind, Played};
+use lane::Trace;
+use mpi_base::node::{Event, EventKind};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,23 +22,6 @@ use std::path::Path;
 
 /// How many events of each rank are kept unless the user says otherwise: a mebibyte.
 pub const EVENTS: u32 = 1 << 14;
-
-/// One rank's tape.
-#[derive(Clone, Debug, Default)]
-pub struct Lane {
-    pub job: usize,
-    pub rank: u32,
-    pub host: String,
-    pub tape: Played,
-}
-
-/// What all ranks did.
-#[derive(Clone, Debug, Default)]
-pub struct Trace {
-    pub lanes: Vec<Lane>,
-    /// Other hosts, and by how many nanoseconds their clocks may be wrong; `None`: they were not compared with ours.
-    pub clocks: Vec<(String, Option<u64>)>,
-}
 
 /// A message with both its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

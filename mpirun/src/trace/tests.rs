@@ -1,6 +1,8 @@
 //! Claims about the files, from tapes made by hand; that real jobs fill such tapes is shown by `tests/tests/trace.rs`.
 
+use super::lane::Lane;
 use super::*;
+use mpi_base::node::Played;
 use serde_json::Value;
 
 fn lane(rank: u32, events: Vec<Event>) -> Lane {

@@ -4,7 +4,7 @@
 //! `sent` and `received` toggle with each message; `wire_out` and `wire_in` are the levels at the rank's wire of the hardware barrier,
 //! both low before the first barrier. Times are nanoseconds since the first event.
 
-use super::Trace;
+use super::lane::Trace;
 use crate::node::call_name;
 use mpi_base::node::EventKind;
 use std::io::{self, Write};

@@ -36,7 +36,8 @@ fn call(began: u64, until: u64) -> Event {
 /// A tape whose ticks are nanoseconds, and a player of it.
 fn in_ns(fd: &impl AsFd, tape: &EventRing) -> Player {
     let (from, to) = (Moment { ticks: 1, ns: 1 }, Moment { ticks: 9, ns: 9 });
-    tape.head.ticks.store(from.ticks, Ordering::Relaxed);
+    let (place, cells) = tape.head.place();
+    tape.head.tell(place, cells, Some(from));
     let player = Player::new(fd).unwrap();
     Player {
         line: Some(Line::between(from, to)),
@@ -139,7 +140,7 @@ fn a_place_outside_the_ranks_arena_is_not_believed() {
     let player = Player::new(&fd).unwrap();
     assert!(player.play(0).is_some());
     for place in [0, 64, u64::MAX, 1 << 45] {
-        tape.head.place.store(place, Ordering::Relaxed);
+        tape.head.tell(place, 4, None);
         assert_eq!(player.play(0), None);
     }
 }

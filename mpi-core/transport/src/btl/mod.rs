@@ -13,10 +13,13 @@
 
 mod am;
 mod checksum;
+mod component;
 mod decorate;
 #[cfg(test)]
 mod decorated;
 mod fault;
+pub(crate) mod modex;
+pub(crate) mod names;
 mod open;
 mod peers;
 mod self_;
@@ -29,13 +32,14 @@ mod trace;
 
 pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
+pub use component::{Component, OpenContext, OpenError, Transport};
 pub use decorate::Decorator;
+pub use modex::Modex;
 pub use mpi_base::cma::Region;
+pub use names::Names;
 pub use open::{
-    BUILT_IN, Component, DECORATORS, Modex, Names, OpenContext, OpenError, Opened, SELECTION,
-    SelectError, Transport, open_all, open_to_other_jobs,
+    BUILT_IN, DECORATORS, Opened, SELECTION, SelectError, open_all, open_to_other_jobs,
 };
-use open::{JobNames, never};
 pub use sm::may_copy_once;
 
 use std::cell::Cell;

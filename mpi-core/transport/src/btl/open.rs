@@ -5,9 +5,9 @@
 use super::decorate::Decorator;
 use crate::universe::Universe;
 
-use super::{Btl, ProcId, checksum, fault, self_, sm, tcp, trace};
-use mpi_base::node::Node;
-use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
+use super::component::{Component, OpenContext, OpenError, Transport};
+use super::{checksum, fault, self_, sm, tcp, trace};
+use mpi_base::param::{Param, ParamError, Params, Selection, SelectionError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,158 +25,12 @@ pub(super) fn decorate(
     })
 }
 
-/// What a component may build upon when it is opened.
-pub struct OpenContext<'a> {
-    /// This process.
-    pub me: ProcId,
-    /// How many processes the job has.
-    pub size: u32,
-    /// The memory shared with the other processes of this node, and which they are, by local rank.
-    pub node: Option<(Node, Vec<ProcId>)>,
-    pub params: &'a Params,
-    /// Where processes read each other's addresses, if there is such a place.
-    pub board: Option<Arc<dyn Modex>>,
-}
-
-impl OpenContext<'_> {
-    /// Whether every process of the job shares memory with this one.
-    pub(super) fn is_one_node(&self) -> bool {
-        self.node
-            .as_ref()
-            .is_some_and(|(_, procs)| procs.len() >= self.size as usize)
-    }
-}
-
-/// Where each process of a job says how it can be reached.
-///
-/// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by every process after it.
-pub trait Modex: Send + Sync {
-    /// Says something about this process to all others; every key once, before the fence.
-    fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;
-
-    /// What `of` has put under `key`; may take a round trip to the launcher.
-    fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String>;
-}
-
-/// How processes are called in a connection's first message, where each end has numbers of its own for them.
-pub trait Names: Send + Sync {
-    /// What a process is called; `None` if it is not known.
-    fn name(&self, proc: ProcId) -> Option<u64>;
-
-    /// Whether a process of this name could call, before it has proved anything.
-    fn may_call(&self, name: u64) -> bool;
-
-    /// The two ends of a connection, for sentences.
-    fn ends(&self, me: ProcId, peer: ProcId) -> String;
-
-    /// This process's number for a caller of this name, which has proved that it knows the key; `None` turns it away.
-    fn admit(&self, name: u64) -> Option<ProcId>;
-}
-
-/// In a job every process has the same numbers.
-pub(super) struct JobNames {
-    pub size: u32,
-}
-
-impl Names for JobNames {
-    fn name(&self, proc: ProcId) -> Option<u64> {
-        (proc < self.size).then_some(proc.into())
-    }
-
-    fn may_call(&self, name: u64) -> bool {
-        name < self.size.into()
-    }
-
-    fn ends(&self, me: ProcId, peer: ProcId) -> String {
-        format!("job ranks {me} and {peer}")
-    }
-
-    fn admit(&self, name: u64) -> Option<ProcId> {
-        ProcId::try_from(name).ok().filter(|proc| *proc < self.size)
-    }
-}
-
-/// A component of this framework.
-pub struct Component {
-    pub name: &'static str,
-    /// Everything `mpi-info` lists for it.
-    pub params: &'static [&'static About],
-    /// Makes the transports of this process, one for each of several links, or says why it cannot serve.
-    pub open: fn(&OpenContext<'_>) -> Result<Vec<Transport>, OpenError>,
-    /// Whether it puts something on the noticeboard; the same at all processes of a job.
-    pub posts: fn(&OpenContext<'_>) -> bool,
-}
-
-/// An opened transport.
-pub type Transport = Box<dyn Btl + Send>;
-
-/// For components that need no noticeboard.
-pub(super) fn never(_: &OpenContext<'_>) -> bool {
-    false
-}
-
 /// The components that are part of the library; a new one is a folder and a line here.
 pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT, tcp::COMPONENT];
 
 /// Which components may be used, `--mca btl self,sm`.
 pub static SELECTION: Param<Selection> =
     Param::selection("btl", "", "Transports that may be used; all, if empty");
-
-/// Why a component cannot serve; the job goes on without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OpenError {
-    /// It was not selected.
-    Deselected,
-    /// This process shares memory with no other.
-    Alone,
-    /// This process is not in the list of those it shares memory with.
-    NotHere {
-        me: ProcId,
-    },
-    /// Every process of the job shares memory with this one, and `sm` may be used.
-    NotNeeded,
-    /// There is no way to make addresses known, or the launcher refused.
-    NoBoard {
-        reason: String,
-    },
-    /// The system refused an operation.
-    System {
-        doing: &'static str,
-        reason: String,
-    },
-    /// No address of this machine is left after the parameters have been heard.
-    NoAddress {
-        parameters: String,
-    },
-    Param(ParamError),
-    Node(mpi_base::node::NodeError),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Deselected => write!(f, "the parameter btl leaves it out"),
-            OpenError::Alone => write!(f, "this process shares memory with no other"),
-            OpenError::NotHere { me } => {
-                write!(f, "rank {me} is not among the ranks of its own node")
-            }
-            OpenError::NotNeeded => {
-                write!(f, "every process of the job shares memory with this one")
-            }
-            OpenError::NoBoard { reason } => {
-                write!(f, "this process cannot make its addresses known: {reason}")
-            }
-            OpenError::System { doing, reason } => write!(f, "{doing} failed: {reason}"),
-            OpenError::NoAddress { parameters } => {
-                write!(f, "this machine has no address that {parameters} allow")
-            }
-            OpenError::Param(error) => error.fmt(f),
-            OpenError::Node(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 /// The transports of one process, and why the others are not among them.
 pub struct Opened {

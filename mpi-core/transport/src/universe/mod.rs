@@ -9,7 +9,9 @@
 //! * a process is forgotten, and its connection closed, when the last communicator that names it has gone ([`Universe::release`]);
 //! * nothing that came from another process is believed before it is decoded: an unknown name is an answer, not a panic.
 
-use crate::btl::{Modex, Names, ProcId};
+use crate::btl::modex::Modex;
+use crate::btl::names::Names;
+use mpi_base::proc::ProcId;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

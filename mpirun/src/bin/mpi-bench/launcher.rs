@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bounded::{Outcome, ProcessError, Running};
 
-use crate::cli::{Benchmark, Settings};
+use crate::benchmark::Benchmark;
+use crate::choices::Settings;
 use crate::clock::now_ms;
 use crate::find;
 use crate::table::Report;

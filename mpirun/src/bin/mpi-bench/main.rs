@@ -16,7 +16,9 @@
 #![deny(unsafe_code)]
 
 mod alone;
+mod benchmark;
 mod buffer;
+mod choices;
 mod cli;
 mod clock;
 mod endings;
@@ -26,13 +28,18 @@ mod measure;
 #[allow(unsafe_code)]
 mod mpi;
 mod pace;
+mod row;
+mod sizes;
 mod table;
+mod task;
 mod tune;
 mod versus;
 
 use std::process::ExitCode;
 
-use cli::{Options, Task};
+use benchmark::Benchmark;
+use cli::Options;
+use task::Task;
 
 fn main() -> ExitCode {
     let outcome = match Task::parse() {
@@ -76,11 +83,11 @@ fn starts<E: std::error::Error>(
 fn measure_here(options: &Options) -> Result<(), Failure> {
     let path = find::library(options.lib.as_deref()).map_err(sentence)?;
     let library = mpi::Library::load(&path).map_err(sentence)?;
-    let threads = options.benchmark == cli::Benchmark::Threads;
+    let threads = options.benchmark == Benchmark::Threads;
     let (world, took) = library.init(threads).map_err(sentence)?;
     let first = world.rank() == 0;
     let started = match options.benchmark {
-        cli::Benchmark::Init => {
+        Benchmark::Init => {
             world.barrier().map_err(sentence)?;
             Some(clock::now_ms())
         }
@@ -95,7 +102,7 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
         // An error of the library may be this rank's alone, and then finalizing would wait for the others.
-        (Err(error @ measure::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
+        (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;
             return Err(if first {

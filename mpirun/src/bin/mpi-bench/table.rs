@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::Benchmark;
-use crate::measure::Row;
+use crate::benchmark::Benchmark;
 use crate::mpi::World;
+use crate::row::Row;
 
 /// The result of one run.
 #[derive(Debug, Serialize, Deserialize)]

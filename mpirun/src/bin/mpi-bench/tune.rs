@@ -11,9 +11,11 @@ use std::path::PathBuf;
 
 use mpi_core::coll::{CallId, algorithms};
 
-use crate::cli::{Benchmark, Options, powers_of_two};
+use crate::benchmark::Benchmark;
+use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError};
+use crate::sizes::powers_of_two;
 use crate::versus::{benchmark_arguments, median, own_library, progress};
 
 /// What is measured for which call.

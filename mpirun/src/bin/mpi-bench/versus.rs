@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use clap::ValueEnum as _;
 use serde::Serialize;
 
-use crate::cli::{Benchmark, Options};
+use crate::benchmark::Benchmark;
+use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError, Setting};
 use crate::table::{Meaning, meaning, number};

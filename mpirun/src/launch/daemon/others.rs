@@ -1,6 +1,7 @@
 //! An outpost and the hosts behind it: frames pass through unread, and lost hosts are told of above.
 
-use super::super::link::{self, Heard, Limits};
+use super::super::limits::Limits;
+use super::super::link::{self, Heard};
 use super::super::wire::{self, Branch, FromDaemon};
 use super::Daemon;
 

@@ -124,8 +124,9 @@ impl Supervisor<'_> {
     /// Serves the process that has started this launcher, as the first job.
     pub(super) fn adopt(&mut self, adopted: Adopted) -> Result<(), StartError> {
         let Adopted { socket, job: name } = adopted;
-        let peer = rustix::net::sockopt::socket_peercred(&socket)
-            .map_err(system("looking who is at the other end of standard input"))?;
+        let peer = rustix::net::sockopt::socket_peercred(&socket).map_err(system(
+            "asking which process is at the other end of standard input",
+        ))?;
         let here = self.here();
         let job = self.server.add_job(&[0], &[here], &[]);
         self.server.rename(job, name);

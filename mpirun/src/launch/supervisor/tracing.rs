@@ -11,7 +11,7 @@ use crate::io_report::IoReport;
 use crate::node;
 use crate::pmi::Proc;
 use crate::trace::clock::{Clock, Reading};
-use crate::trace::{Lane, Trace};
+use crate::trace::lane::{Lane, Trace};
 use mpi_base::node::{Event, Played};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

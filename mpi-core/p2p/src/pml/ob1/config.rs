@@ -45,7 +45,7 @@ static UNEXPECTED_MAX: Param<usize> = Param::new(
     "unexpected_max",
     "64m",
     Level::USER,
-    "Memory for messages that have come and that nobody has asked for; whoever sends more has to ask first",
+    "Memory for messages that have come before their receives; a rank that sends more has to ask first",
 );
 
 static COPIED_MAX: Param<usize> = Param::new(

@@ -36,7 +36,7 @@ pub(super) const COMPONENT: Component = Component {
     name: "self",
     params: &[EAGER_LIMIT.about(), MAX_SEND_SIZE.about()],
     open,
-    posts: super::never,
+    posts: super::component::never,
 };
 
 fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {

@@ -99,7 +99,7 @@ pub(super) const COMPONENT: Component = Component {
         SINGLE_COPY.about(),
     ],
     open,
-    posts: super::never,
+    posts: super::component::never,
 };
 
 fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {

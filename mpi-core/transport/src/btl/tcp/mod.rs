@@ -33,10 +33,11 @@ mod shutdown;
 #[cfg(test)]
 mod tests;
 
+use super::names::JobNames;
 use super::peers::Peers;
 use super::{
-    Am, Btl, Component, Endpoint, Header, JobNames, Lending, Limits, Modex, Names, OpenContext,
-    OpenError, Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
+    Am, Btl, Component, Endpoint, Header, Lending, Limits, Modex, Names, OpenContext, OpenError,
+    Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
 };
 use crate::rte;
 use crate::universe::Universe;

@@ -69,7 +69,7 @@ impl fmt::Display for LeaveError {
             Self::Load(error) => error.fmt(f),
             Self::Mpi(error) => error.fmt(f),
             Self::Note(error) => write!(f, "a note could not be left: {error}"),
-            Self::Woken => f.write_str("a message came that nobody sends"),
+            Self::Woken => f.write_str("a message came that no rank sends"),
         }
     }
 }

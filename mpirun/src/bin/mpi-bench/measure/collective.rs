@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
-use crate::measure::Row;
 use crate::measure::bare::Bare;
 use crate::mpi::{Combine, MpiError, World};
 use crate::pace::Pace;
+use crate::row::Row;
 
 /// Operations of all ranks that follow each other directly; `ranks` is printed as the row's size.
 ///

@@ -11,10 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
-use crate::cli::{FileOptions, Pattern, Sizes};
-use crate::measure::{MeasureError, Row, collective};
+use crate::cli::{FileOptions, Pattern};
+use crate::measure::collective;
+use crate::measure::error::MeasureError;
 use crate::mpi::{Calls, Combine, FileType, MpiError, OpenFile, World};
 use crate::pace::Pace;
+use crate::row::Row;
+use crate::sizes::Sizes;
 
 /// Accesses of `easy` and `own`.
 const BLOCKS: usize = 4;

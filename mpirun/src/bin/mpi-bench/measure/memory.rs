@@ -6,8 +6,8 @@
 //! A job runs for longer than it starts, so every process has [`SETTLING`] to put away what only the start needed.
 
 use super::collective::across;
-use crate::measure::Row;
 use crate::mpi::{MpiError, World};
+use crate::row::Row;
 use std::time::Duration;
 
 /// Between the start and the look.

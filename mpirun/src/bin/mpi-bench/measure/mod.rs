@@ -2,6 +2,7 @@
 
 mod bare;
 mod collective;
+pub mod error;
 mod files;
 mod memory;
 mod pairs;
@@ -10,90 +11,18 @@ mod queues;
 mod typed;
 mod windows;
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::cli::{Benchmark, Options, Pattern, Sizes, powers_of_two};
+use crate::benchmark::Benchmark;
+use crate::cli::Options;
+use crate::measure::error::MeasureError;
 use crate::mpi::{Access, MpiError, World};
 use crate::pace::{self, Pace};
+use crate::row::Row;
+use crate::sizes::{Sizes, powers_of_two};
 
 /// Above this a message counts as large and is sent less often, as in the OSU benchmarks.
 const LARGE: usize = 8192;
-
-/// One line of the table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// Bytes; ranks for the barriers, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
-    pub size: usize,
-    /// In the unit that [`crate::table::meaning`] says.
-    pub avg: f64,
-    /// Fastest and slowest rank, where ranks can differ.
-    pub min: Option<f64>,
-    pub max: Option<f64>,
-    pub iterations: u64,
-    /// What the same takes without MPI among the same ranks: a barrier for `barrier`, plain calls of the system for `io --plain`.
-    #[serde(default)]
-    pub bare: Option<f64>,
-}
-
-/// Why nothing could be measured.
-#[derive(Debug)]
-pub enum MeasureError {
-    /// The loop is defined for another number of ranks.
-    Ranks {
-        benchmark: Benchmark,
-        needed: i32,
-        given: i32,
-    },
-    /// The loop is defined for pairs.
-    Odd { benchmark: Benchmark, given: i32 },
-    /// The library does not let several threads call at once.
-    Threads,
-    /// A plain call of the system failed.
-    Plain(std::io::Error),
-    /// What was read is not what was written.
-    Differs { pattern: Pattern, size: usize },
-    /// The library refused.
-    Mpi(MpiError),
-}
-
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ranks {
-                benchmark,
-                needed,
-                given,
-            } => write!(
-                f,
-                "{} measures between exactly {needed} ranks, this job has {given}",
-                benchmark.name()
-            ),
-            Self::Odd { benchmark, given } => write!(
-                f,
-                "{} measures between pairs of ranks, this job has {given}",
-                benchmark.name()
-            ),
-            Self::Threads => f.write_str("the library does not grant MPI_THREAD_MULTIPLE"),
-            Self::Plain(error) => write!(f, "a plain access failed: {error}"),
-            Self::Differs { pattern, size } => write!(
-                f,
-                "the pattern {pattern:?} with size {size}: what was read is not what was written"
-            ),
-            Self::Mpi(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for MeasureError {}
-
-impl From<MpiError> for MeasureError {
-    fn from(error: MpiError) -> Self {
-        Self::Mpi(error)
-    }
-}
 
 /// Runs the benchmark; every rank gets the same rows. `init` is what `MPI_Init` took on this rank.
 pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<Row>, MeasureError> {

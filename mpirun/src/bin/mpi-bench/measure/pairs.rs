@@ -5,10 +5,10 @@
 use std::time::Instant;
 
 use crate::buffer::Buffer;
-use crate::cli::Buffers;
-use crate::measure::Row;
+use crate::choices::Buffers;
 use crate::mpi::{Combine, Flights, MpiError, World};
 use crate::pace::Pace;
+use crate::row::Row;
 
 const WINDOW: usize = 64;
 const DATA: i32 = 1;

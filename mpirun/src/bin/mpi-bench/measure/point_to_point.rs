@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
-use crate::cli::Buffers;
-use crate::measure::Row;
+use crate::choices::Buffers;
 use crate::mpi::{Flights, MpiError, World};
 use crate::pace::Pace;
+use crate::row::Row;
 
 /// Messages in flight, as in `osu_bw`.
 const WINDOW: usize = 64;

@@ -2,10 +2,10 @@
 //!
 //! The row's size is the depth of the queue; the figure is half a round trip of 8 bytes, as in `latency`.
 
-use crate::measure::Row;
 use crate::measure::point_to_point::latency;
 use crate::mpi::{MpiError, World};
 use crate::pace::Pace;
+use crate::row::Row;
 
 const MESSAGE: usize = 8;
 /// The tags that wait begin here.

@@ -2,10 +2,10 @@
 //!
 //! The row's size is the bytes of data; the figure is half a round trip, packing and unpacking included.
 
-use crate::measure::Row;
 use crate::measure::point_to_point::{one_way, timed};
 use crate::mpi::{Layout, MpiError, World};
 use crate::pace::Pace;
+use crate::row::Row;
 
 const DATA: i32 = 1;
 

@@ -5,10 +5,10 @@ use std::time::Instant;
 use super::collective::across;
 use super::point_to_point::timed;
 use crate::buffer::Buffer;
-use crate::cli::{Sync, WindowKind};
-use crate::measure::Row;
+use crate::choices::{Sync, WindowKind};
 use crate::mpi::{Access, MpiError, Window, World};
 use crate::pace::Pace;
+use crate::row::Row;
 
 /// Accesses before each flush, as in `osu_put_bw`.
 const WINDOW: usize = 64;

@@ -1,7 +1,7 @@
 //! Windows: each method here completes the accesses that it begins, so no buffer is in the library's hands afterwards.
 
 use super::{Handle, MpiError, World, check, count};
-use crate::cli::WindowKind;
+use crate::choices::WindowKind;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 

@@ -220,7 +220,7 @@ impl Racer {
         }
         // A port that the system chose for this very call can meet itself (simultaneous open).
         if local_address(&self.socket) == Some(self.candidate.to) {
-            return Step::Refused("nobody listens there".into());
+            return Step::Refused("no process listens there".into());
         }
         if let Err(why) = say(&self.socket, &hello.encode(key)) {
             return Step::Over(why);

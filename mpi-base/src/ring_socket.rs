@@ -1,0 +1,58 @@
+//! The sockets through which processes that sleep in `poll` are rung.
+//!
+//! A socket has an abstract name made of a random number:
+//! nothing has to be handed from process to process, there is no file, and the name ends with the process.
+//! Any other process that guesses the name can wake the process, which then finds nothing and sleeps on.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, sendto, socket_with,
+};
+
+use crate::fdpass::Key;
+
+fn open() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(
+        AddressFamily::UNIX,
+        SocketType::DGRAM,
+        flags,
+        None,
+    )?)
+}
+
+fn address(tag: u64) -> io::Result<SocketAddrUnix> {
+    let name = format!("portcullis-bell-{tag:016x}");
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+/// A socket under a new name, and the number in that name.
+pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
+    let random = Key::random().map_err(io::Error::other)?;
+    let mut tag = [0; 8];
+    tag.copy_from_slice(&random.bytes()[..8]);
+    let tag = u64::from_ne_bytes(tag);
+    let socket = open()?;
+    bind(&socket, &address(tag)?)?;
+    Ok((socket, tag))
+}
+
+/// Rings at the process that listens under `tag`; one that has ended, or has enough unheard rings, needs none.
+pub(crate) fn ring(tag: u64) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if let (Ok(socket), Ok(address)) = (open(), address(tag)) {
+        let _ = sendto(socket, &[1], flags, &address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ring;
+
+    #[test]
+    fn ringing_at_nobody_harms_nothing() {
+        ring(0);
+    }
+}

@@ -1,0 +1,161 @@
+//! What can be measured, and what is true of each.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Benchmark {
+    /// Half a round trip between two ranks
+    Latency,
+    /// One-way bandwidth, 64 messages in flight
+    Bw,
+    /// Bandwidth in both directions at once
+    Bibw,
+    /// Message rate of many pairs: rank r to rank r + n/2, 64 messages in flight each
+    Rate,
+    /// Half a round trip of many pairs at once
+    Multilat,
+    /// Message rate of two ranks with several threads each; the sizes are threads
+    Threads,
+    /// Latency with receives posted that do not match; the sizes are how many
+    Posted,
+    /// Latency with messages waiting that no receive has asked for; the sizes are how many
+    Unexpected,
+    /// Latency of a matrix column
+    Column,
+    /// Latency of the face of a cube
+    Face,
+    /// Latency of doubles at places that follow no rule
+    Indexed,
+    /// Latency of the same range of four arrays
+    Arrays,
+    /// MPI_Barrier on all ranks
+    Barrier,
+    /// MPI_Comm_dup of all ranks, and MPI_Comm_free
+    Dup,
+    /// MPI_Bcast from rank 0
+    Bcast,
+    /// MPI_Reduce to rank 0, sum of MPI_FLOAT
+    Reduce,
+    /// MPI_Allreduce, sum of MPI_FLOAT
+    Allreduce,
+    /// MPI_Reduce_scatter_block, sum of MPI_FLOAT; the sizes are a rank's block
+    ReduceScatter,
+    /// MPI_Scan, sum of MPI_FLOAT
+    Scan,
+    /// MPI_Exscan, sum of MPI_FLOAT
+    Exscan,
+    /// MPI_Gather to rank 0; the sizes are a rank's block
+    Gather,
+    /// MPI_Scatter from rank 0; the sizes are a rank's block
+    Scatter,
+    /// MPI_Allgather; the sizes are a rank's block
+    Allgather,
+    /// MPI_Alltoall; the sizes are a block from one rank to another
+    Alltoall,
+    /// MPI_Ibarrier on all ranks, and MPI_Wait
+    Ibarrier,
+    /// MPI_Ibcast from rank 0, and MPI_Wait
+    Ibcast,
+    /// MPI_Ireduce to rank 0, sum of MPI_FLOAT, and MPI_Wait
+    Ireduce,
+    /// MPI_Iallreduce, sum of MPI_FLOAT, and MPI_Wait
+    Iallreduce,
+    /// MPI_Iallgather, and MPI_Wait; the sizes are a rank's block
+    Iallgather,
+    /// MPI_Ialltoall, and MPI_Wait; the sizes are a block from one rank to another
+    Ialltoall,
+    /// How much of MPI_Iallreduce hides behind computing, in percent
+    Overlap,
+    /// MPI_Put of rank 0 to rank 1, and what completes it
+    Put,
+    /// MPI_Get of rank 0 from rank 1, and what completes it
+    Get,
+    /// MPI_Accumulate of 64-bit integers, MPI_SUM, and what completes it
+    Acc,
+    /// MPI_Get_accumulate of 64-bit integers, MPI_SUM, and what completes it
+    GetAcc,
+    /// MPI_Fetch_and_op of a 64-bit integer, MPI_SUM, and what completes it
+    Fop,
+    /// MPI_Compare_and_swap of a 64-bit integer, and what completes it
+    Cas,
+    /// Bandwidth of MPI_Put, 64 to each flush
+    PutBw,
+    /// Bandwidth of MPI_Get, 64 to each flush
+    GetBw,
+    /// Bandwidth of MPI_Put in both directions at once
+    PutBibw,
+    /// An exclusive lock of rank 1, MPI_Put of 8 bytes, and its end
+    Lock,
+    /// MPI_Win_lock_all and its end
+    LockAll,
+    /// MPI_Win_flush with nothing before it
+    Flush,
+    /// MPI_Win_fence of all ranks
+    Fence,
+    /// MPI_Win_post, start, complete and wait of all ranks for all ranks
+    Pscw,
+    /// All ranks add to one number of rank 0 at the same time, with MPI_Fetch_and_op and a flush
+    Counter,
+    /// Files: what all ranks write or read together; see --pattern, --read and --plain
+    Io,
+    /// MPI_File_open of one file by all ranks, and MPI_File_close
+    Open,
+    /// MPI_Init; with --vs also from the command to there, and the whole command
+    Init,
+    /// A program that does nothing, from the command to its end
+    Launch,
+    /// Memory of a rank after MPI_Init (its proportional set size)
+    Memory,
+    /// Memory of the launcher's processes while the job runs
+    LauncherMemory,
+}
+
+impl Benchmark {
+    /// Whether it is defined for two ranks only.
+    pub fn is_pairwise(self) -> bool {
+        use Benchmark::*;
+        matches!(
+            self,
+            Latency | Bw | Bibw | Threads | Posted | Unexpected | Column | Face | Indexed | Arrays
+        ) || self.is_access()
+            || matches!(self, PutBw | GetBw | PutBibw)
+    }
+
+    /// Whether it is one access of rank 0 to rank 1, whatever its size.
+    pub fn is_access(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Put | Get | Acc | GetAcc | Fop | Cas)
+    }
+
+    /// Whether rank 0 alone does something to a window, or all ranks do, of no size.
+    pub fn is_of_windows(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Lock | LockAll | Flush | Fence | Pscw | Counter)
+    }
+
+    /// Whether it is defined for an even number of ranks.
+    pub fn is_in_pairs(self) -> bool {
+        matches!(self, Benchmark::Rate | Benchmark::Multilat)
+    }
+
+    /// Whether one iteration is a window of messages.
+    pub fn is_windowed(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Bw | Bibw | Rate | Threads | PutBw | GetBw | PutBibw)
+    }
+
+    /// Whether a row is a loop, and not what happened once.
+    pub fn is_of_loops(self) -> bool {
+        use Benchmark::*;
+        !matches!(self, Init | Launch | Memory | LauncherMemory)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |v| v.get_name().to_owned())
+    }
+}

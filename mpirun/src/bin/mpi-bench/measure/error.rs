@@ -1,0 +1,64 @@
+//! Why nothing can be measured.
+
+use std::fmt;
+
+use crate::benchmark::Benchmark;
+use crate::cli::Pattern;
+use crate::mpi::MpiError;
+
+/// Why nothing could be measured.
+#[derive(Debug)]
+pub enum MeasureError {
+    /// The loop is defined for another number of ranks.
+    Ranks {
+        benchmark: Benchmark,
+        needed: i32,
+        given: i32,
+    },
+    /// The loop is defined for pairs.
+    Odd { benchmark: Benchmark, given: i32 },
+    /// The library does not let several threads call at once.
+    Threads,
+    /// A plain call of the system failed.
+    Plain(std::io::Error),
+    /// What was read is not what was written.
+    Differs { pattern: Pattern, size: usize },
+    /// The library refused.
+    Mpi(MpiError),
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ranks {
+                benchmark,
+                needed,
+                given,
+            } => write!(
+                f,
+                "{} measures between exactly {needed} ranks, this job has {given}",
+                benchmark.name()
+            ),
+            Self::Odd { benchmark, given } => write!(
+                f,
+                "{} measures between pairs of ranks, this job has {given}",
+                benchmark.name()
+            ),
+            Self::Threads => f.write_str("the library does not grant MPI_THREAD_MULTIPLE"),
+            Self::Plain(error) => write!(f, "a plain access failed: {error}"),
+            Self::Differs { pattern, size } => write!(
+                f,
+                "the pattern {pattern:?} with size {size}: what was read is not what was written"
+            ),
+            Self::Mpi(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MeasureError {}
+
+impl From<MpiError> for MeasureError {
+    fn from(error: MpiError) -> Self {
+        Self::Mpi(error)
+    }
+}

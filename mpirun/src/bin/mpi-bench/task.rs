@@ -1,0 +1,42 @@
+//! What a command line asks for: a benchmark, or one of the tasks beside them.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::benchmark::Benchmark;
+use crate::cli::Options;
+use crate::endings::Leave;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Task {
+    Measure(Options),
+    /// `mpi-bench tune`, with the options of a benchmark.
+    Tune(Options),
+    /// `mpi-bench endings`, with the options of a benchmark.
+    Endings(Options),
+    /// A rank of the latter.
+    Leave(Leave),
+}
+
+impl Task {
+    pub fn parse() -> Task {
+        let mut arguments: Vec<OsString> = std::env::args_os().collect();
+        let Some(first) = arguments.get_mut(1) else {
+            return Task::Measure(Options::parse());
+        };
+        let task = match first.to_str() {
+            Some("tune") => Task::Tune,
+            Some("endings") => Task::Endings,
+            Some("leave") => {
+                arguments.remove(1);
+                return Task::Leave(Leave::parse_from(arguments));
+            }
+            _ => return Task::Measure(Options::parse()),
+        };
+        // The options are those of any benchmark, and which one it is does not matter here.
+        *first = Benchmark::Barrier.name().into();
+        task(Options::parse_from(arguments))
+    }
+}

@@ -1,0 +1,74 @@
+//! What `--help TOPIC` knows about, and its texts.
+
+use super::options;
+
+/// A topic of `--help TOPIC`: its name, the heading of its options if it has one, and what is worth knowing.
+pub struct Topic {
+    pub name: &'static str,
+    pub heading: Option<&'static str>,
+    pub text: &'static str,
+}
+
+pub const TOPICS: &[Topic] = &[
+    Topic {
+        name: "ranks",
+        heading: Some(options::RANKS),
+        text: "Options stand before the program; what follows it is the program's own. Parts between colons are programs of one job \
+               with ranks numbered on; options of the whole job stand in the first part:\n\n  \
+               mpirun -n 1 ./manager : -n 8 -x MODE=fast ./worker\n\n\
+               Ranks get mpirun's whole environment and working directory, on every host. Long options are taken with one dash or two.",
+    },
+    Topic {
+        name: "hosts",
+        heading: Some(options::HOSTS),
+        text: "Without --host and --hostfile ranks run on the hosts that Slurm, PBS or LSF has set aside, else here. \
+               A hostfile has one host to a line:\n\n  \
+               node1 slots=4\n  node2:4\n\n\
+               Other hosts are reached by ssh, or by what --launch-agent names: it is called with the host and one shell command. \
+               The same mpirun must be there, in the same place or under --prefix. The launcher itself opens no port.",
+    },
+    Topic {
+        name: "binding",
+        heading: Some(options::BINDING),
+        text: "With --bind-to each rank of a host gets units of its own, next to each other, or with --map-by package or numa dealt over those. \
+               --map-by slot:PE=2 gives each rank two. More ranks than units are not bound at all, unless \":overload-allowed\" follows the unit.",
+    },
+    Topic {
+        name: "output",
+        heading: Some(options::OUTPUT),
+        text: "Output comes line by line, so that no line of one rank is broken by another's. \
+               Standard input goes to rank 0; the others find it empty.",
+    },
+    Topic {
+        name: "ending",
+        heading: Some(options::ENDING),
+        text: "The first rank that fails ends the job, and mpirun names the rank, its host, the reason and the MPI call. \
+               All processes get a signal they can handle (SIGTERM, or the one that mpirun got) and 200 ms later SIGKILL (--mca mpirun_grace 1s). \
+               Ctrl-C twice does not wait. SIGUSR1 to mpirun prints which rank waits for which; SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n\
+               Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, \
+               124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.\n\n\
+               With --with-ft ulfm the job goes on without ranks that die, by a signal, with another status than 0, or without MPI_Finalize; \
+               mpirun says so at once and lists them at the end. MPI_Abort still ends all. \
+               Exit status: that of the ranks that are left; if none is, that of the first that died.",
+    },
+    Topic {
+        name: "telling",
+        heading: Some(options::TELLING),
+        text: "mpi-info lists frameworks, components and parameters; --explain says what a job selected.",
+    },
+    Topic {
+        name: "all",
+        heading: None,
+        text: "",
+    },
+];
+
+/// The names of all topics.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|topic| topic.name)
+}
+
+/// The same for a user who asks for one that is not there.
+pub fn topics() -> String {
+    names().collect::<Vec<_>>().join(", ")
+}
