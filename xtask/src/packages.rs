@@ -37,6 +37,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "what icetime knows of the iCE40",
     ),
     (
+        Sign::Program("qemu-system-arm"),
+        "qemu-system-arm",
+        "microcontrollers that run the driver",
+    ),
+    (
         Sign::Program("valgrind"),
         "valgrind",
         "looking for memory that is lost or used before it is set",

@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::cargo::Profile;
 use crate::deny;
+use crate::firmware;
 use crate::install::{self, Contents, InstallError};
 use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
@@ -74,7 +75,7 @@ pub const CONTENTS: Contents = Contents {
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 9 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 10 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -93,6 +94,12 @@ pub fn run(options: &Options) -> Result<(), TestError> {
         steps
             .step("fetching the tools for ECP5", || venv::ECP5.ensure(&[]))
             .map_err(TestError::Venv)?;
+        steps
+            .step(
+                "adding the Cortex-M0 to what rustc can build for",
+                firmware::add_target,
+            )
+            .map_err(TestError::Failed)?;
         steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
     }
     if !options.offline {
