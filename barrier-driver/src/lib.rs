@@ -59,6 +59,7 @@
 //!
 //! Without the feature `std` the crate is the protocol alone: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
 //! [`self_test_by`], without allocation and without a clock of its own: time comes from the caller.
+//! [`RingFence`] is the fence of nodes that have a serial line to a neighbour and nothing else.
 //! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
 //!
 //! # Ports
@@ -86,6 +87,7 @@ pub mod last_resort;
 #[cfg(feature = "std")]
 pub mod ports;
 mod returning;
+mod ring_fence;
 mod self_test;
 #[cfg(feature = "suite")]
 pub mod suite;
@@ -99,6 +101,7 @@ pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
 pub use eureka::{Eureka, EurekaError, Found};
 pub use returning::ReturningBarrier;
+pub use ring_fence::{MOST_NODES, RingFence};
 #[cfg(feature = "std")]
 pub use self_test::self_test;
 pub use self_test::{SelfTest, self_test_by};

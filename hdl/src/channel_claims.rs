@@ -11,6 +11,7 @@
 //! Apart from these stands which pulses of a serial line count (`channel_line_contract`).
 
 use crate::formal::{Claim, Design, Mutant, texts};
+use crate::fpga::Family;
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
 /// The modules that assert something about [`CHANNEL_RTL`].
@@ -79,6 +80,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the iCE40 netlist of version 2 is the Verilog, 3 nodes, 2 channels",
         Claim::NetlistIsVerilog {
+            family: Family::Ice40,
             parameters: &[("N", 3), ("C", 2)],
         },
     ),
@@ -93,6 +95,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "the iCE40 netlist of version 2 is the Verilog, 4 nodes, 5 channels",
         Claim::NetlistIsVerilog {
+            family: Family::Ice40,
             parameters: &[("N", 4), ("C", 5)],
         },
     ),

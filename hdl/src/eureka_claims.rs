@@ -1,6 +1,7 @@
 //! What is proved of the eureka line, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
 
 use crate::formal::{Claim, Design, Mutant, texts};
+use crate::fpga::Family;
 use crate::source::{EUREKA_RTL, EUREKA_TOP, EUREKA_VHDL, Source, source};
 
 /// What is asserted of [`EUREKA_RTL`].
@@ -50,6 +51,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the iCE40 netlist is the Verilog, 60 nodes",
         Claim::NetlistIsVerilog {
+            family: Family::Ice40,
             parameters: &[("N", 60)],
         },
     ),

@@ -1,6 +1,7 @@
 //! From Verilog to a bitstream with open tools, and what it costs: cells, flip-flops, clock.
 //!
-//! yosys synthesises, nextpnr places and routes, icepack writes the bitstream, icetime gives a second opinion on the timing.
+//! yosys synthesises, nextpnr places and routes, and a packer writes the bitstream.
+//! For an iCE40 icetime gives a second opinion on the timing; for an ECP5 there is none.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,15 @@ use crate::source::{CHANNEL_RTL, CHANNEL_TOP, RTL, Source, source};
 use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// The kinds of device that the open tools know and that a board here has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Lattice's iCE40, by project IceStorm.
+    Ice40,
+    /// Lattice's ECP5, by project Trellis.
+    Ecp5,
+}
 
 /// A board, or a part of a design on a device, that the open tools build.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +34,18 @@ pub struct Target {
     pub sources: &'static [Source],
     /// The pins, for a target that is a board; otherwise they are placed wherever they fit.
     pub pins: Option<Source>,
-    /// nextpnr's device and package, and icetime's name of the device.
+    /// The wires that are synchronised, two flip-flops for each.
+    pub wires: u32,
+    /// Which tools build it.
+    pub family: Family,
+    /// The device, in the words of nextpnr and icetime.
     pub device: &'static str,
     /// The package of the device, in the words of nextpnr.
     pub package: &'static str,
     /// What the clock has to reach, MHz.
     pub clock_mhz: f64,
+    /// The program that writes the bitstream to the board, to be followed by the file.
+    pub loader: &'static str,
 }
 
 /// Version 1 on Lattice's iCE40HX-8K breakout board, 60 nodes.
@@ -46,9 +62,61 @@ pub const ICE40_HX8K: Target = Target {
         RTL[3],
     ],
     pins: Some(source!("boards/ice40-hx8k-ct256/ice40_top.pcf")),
+    wires: 60,
+    family: Family::Ice40,
     device: "hx8k",
     package: "ct256",
     clock_mhz: 25.175,
+    loader: "iceprog",
+};
+
+/// Version 1 on Lattice's iCEstick, 23 nodes.
+pub const ICESTICK: Target = Target {
+    name: "icestick",
+    parameters: &[("N", 23)],
+    pins: Some(source!("boards/icestick/icestick_top.pcf")),
+    wires: 23,
+    device: "hx1k",
+    package: "tq144",
+    ..ICE40_HX8K
+};
+
+/// Version 1 on the iCEBreaker, 23 nodes.
+pub const ICEBREAKER: Target = Target {
+    name: "icebreaker",
+    sources: &[
+        source!("boards/ice40-hx8k-ct256/ice40_top.v"),
+        source!("boards/icebreaker/ice40_clock.v"),
+        RTL[0],
+        RTL[1],
+        RTL[2],
+        RTL[3],
+    ],
+    pins: Some(source!("boards/icebreaker/icebreaker_top.pcf")),
+    device: "up5k",
+    package: "sg48",
+    ..ICESTICK
+};
+
+/// Version 1 on the ULX3S with the largest of its devices, 55 nodes.
+pub const ULX3S: Target = Target {
+    name: "ulx3s-85f",
+    top: "ulx3s_top",
+    parameters: &[],
+    sources: &[
+        source!("boards/ulx3s/ulx3s_top.v"),
+        RTL[0],
+        RTL[1],
+        RTL[2],
+        RTL[3],
+    ],
+    pins: Some(source!("boards/ulx3s/ulx3s_top.lpf")),
+    wires: 55,
+    family: Family::Ecp5,
+    device: "85k",
+    package: "CABGA381",
+    clock_mhz: 25.0,
+    loader: "fujprog",
 };
 
 /// Version 2 on the same board, 6 nodes.
@@ -67,6 +135,7 @@ pub const ICE40_HX8K_CHANNELS: Target = Target {
         CHANNEL_RTL[6],
     ],
     pins: Some(source!("boards/ice40-hx8k-ct256/ice40_channels_top.pcf")),
+    wires: 6 * LINES,
     ..ICE40_HX8K
 };
 
@@ -77,59 +146,140 @@ pub const CHANNELS_22: Target = Target {
     parameters: &[("N", 22), ("C", 5)],
     sources: &CHANNEL_RTL,
     pins: None,
+    wires: 22 * LINES,
     ..ICE40_HX8K
 };
+
+/// The lines of version 2 from one node: five arrivals, select, clock and data.
+const LINES: u32 = 8;
 
 const CLOCK: Source = source!("boards/ice40-hx8k-ct256/ice40_clock.v");
 
 /// Every target.
-pub const TARGETS: &[Target] = &[ICE40_HX8K, ICE40_HX8K_CHANNELS, CHANNELS_22];
+pub const TARGETS: &[Target] = &[
+    ULX3S,
+    ICE40_HX8K,
+    ICESTICK,
+    ICEBREAKER,
+    ICE40_HX8K_CHANNELS,
+    CHANNELS_22,
+];
 
 /// What a build needs of the device, as the tools report it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// Look-up tables with four inputs, cells of the kind `SB_LUT4`.
+    /// Look-up tables with four inputs, as yosys counts them after synthesis.
     pub luts: u32,
-    /// Cells of every kind `SB_DFF…`, as yosys counts them after synthesis.
+    /// Flip-flops of every kind, by the same count.
     pub flip_flops: u32,
     /// Logic cells in use, and how many the device has.
     pub cells: (u32, u32),
     /// Pins in use, and how many the device has.
     pub pins: (u32, u32),
-    /// The fastest clock by nextpnr and by icetime, MHz.
+    /// The fastest clock by nextpnr, MHz.
     pub fmax_mhz: f64,
-    /// By icetime alone, which judges the finished layout by tables of its own.
-    pub icetime_mhz: f64,
+    /// By icetime, which judges the finished layout of an iCE40 by tables of its own.
+    pub icetime_mhz: Option<f64>,
     /// The file for the device's flash memory, in the folder of the build.
     pub bitstream: PathBuf,
     /// The bitstream's length.
     pub bytes: u64,
 }
 
+/// What a family's tools are, and how they call what a report counts.
+struct Words {
+    nextpnr: Tool,
+    lut: &'static str,
+    flip_flop: &'static str,
+    cell: &'static str,
+    pin: &'static str,
+    bitstream: &'static str,
+}
+
+impl Family {
+    /// yosys' command.
+    pub(crate) const fn synthesis(self) -> &'static str {
+        match self {
+            Self::Ice40 => "synth_ice40",
+            Self::Ecp5 => "synth_ecp5",
+        }
+    }
+
+    const fn words(self) -> Words {
+        match self {
+            Self::Ice40 => Words {
+                nextpnr: Tool::NEXTPNR,
+                lut: "SB_LUT4",
+                flip_flop: "SB_DFF",
+                cell: "ICESTORM_LC:",
+                pin: "SB_IO:",
+                bitstream: "top.bin",
+            },
+            Self::Ecp5 => Words {
+                nextpnr: Tool::NEXTPNR_ECP5,
+                lut: "LUT4",
+                flip_flop: "TRELLIS_FF",
+                cell: "TRELLIS_COMB:",
+                pin: "TRELLIS_IO:",
+                bitstream: "top.bit",
+            },
+        }
+    }
+}
+
 /// Builds a target in a folder.
 pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
+    let words = target.family.words();
+    // Said before the synthesis has run for nothing.
+    if !words.nextpnr.is_there() {
+        return Err(ToolError::Missing(words.nextpnr));
+    }
     for source in target.sources.iter().chain(&target.pins) {
         tool::write(&folder.join(source.name()), source.text)?;
     }
     let names: Vec<_> = target.sources.iter().map(Source::name).collect();
-    let Target {
-        top,
-        parameters,
-        device,
-        package,
-        pins,
-        clock_mhz,
-        ..
-    } = target;
+    let top = target.top;
     let script = format!(
-        "read_verilog {}\nhierarchy -top {top}{}\nrename -top {top}\nsynth_ice40 -top {top} -json top.json\ntee -o stat.txt stat\n",
+        "read_verilog {}\nhierarchy -top {top}{}\nrename -top {top}\n{} -top {top} -json top.json\ntee -o stat.txt stat\n",
         names.join(" "),
-        chparam(parameters),
+        chparam(target.parameters),
+        target.family.synthesis(),
     );
     tool::write(&folder.join("synth.ys"), &script)?;
     Tool::YOSYS.run("synthesis", ["-q", "-s", "synth.ys"], folder, LIMIT)?;
-    let flags = [format!("--{device}"), format!("--freq={clock_mhz}")];
-    let fixed = match pins {
+    let (placed, timed) = match target.family {
+        Family::Ice40 => lay_out_ice40(target, folder)?,
+        Family::Ecp5 => lay_out_ecp5(target, folder)?,
+    };
+    tool::write(
+        &folder.join("timing.txt"),
+        timed.as_deref().unwrap_or(&placed),
+    )?;
+    let stat = tool::read(&folder.join("stat.txt"))?;
+    let bitstream = folder.join(words.bitstream);
+    let bytes = std::fs::metadata(&bitstream)
+        .map_err(|e| ToolError::Folder(bitstream.display().to_string(), e))?
+        .len();
+    read_reports(&words, &stat, &placed, timed.as_deref())
+        .map(|report| Report {
+            bitstream,
+            bytes,
+            ..report
+        })
+        .ok_or_else(|| ToolError::Unreadable {
+            tool: words.nextpnr,
+            what: "cells, pins and clock".to_owned(),
+        })
+}
+
+/// From `top.json` to `top.bin`; what nextpnr and icetime printed.
+fn lay_out_ice40(target: &Target, folder: &Path) -> Result<(String, Option<String>), ToolError> {
+    let (device, package) = (target.device, target.package);
+    let flags = [
+        format!("--{device}"),
+        format!("--freq={}", target.clock_mhz),
+    ];
+    let fixed = match &target.pins {
         Some(pins) => vec!["--pcf", pins.name()],
         None => Vec::new(),
     };
@@ -140,7 +290,7 @@ pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
             .iter()
             .map(String::as_str)
             .chain(options.split(' '))
-            .chain([*package])
+            .chain([package])
             .chain(fixed),
         folder,
         LIMIT,
@@ -152,23 +302,34 @@ pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
         folder,
         LIMIT,
     )?;
-    tool::write(&folder.join("timing.txt"), &timed)?;
-    let stat = tool::read(&folder.join("stat.txt"))?;
-    let bitstream = folder.join("top.bin");
-    let bytes = std::fs::metadata(&bitstream)
-        .map_err(|e| ToolError::Folder(bitstream.display().to_string(), e))?
-        .len();
-    read_reports(&stat, &placed, &timed)
-        .map(|report| Report {
-            bitstream,
-            bytes,
-            ..report
-        })
-        .ok_or_else(|| ToolError::Failed {
-            tool: Tool::NEXTPNR,
-            what: "a report that can be read".to_owned(),
-            log: placed,
-        })
+    Ok((placed, Some(timed)))
+}
+
+/// From `top.json` to `top.bit`; what nextpnr printed.
+fn lay_out_ecp5(target: &Target, folder: &Path) -> Result<(String, Option<String>), ToolError> {
+    let flags = [
+        format!("--{}", target.device),
+        format!("--freq={}", target.clock_mhz),
+    ];
+    let fixed = match &target.pins {
+        Some(pins) => vec!["--lpf", pins.name()],
+        None => Vec::new(),
+    };
+    let options = "--json top.json --textcfg top.config --package";
+    let placed = Tool::NEXTPNR_ECP5.run(
+        "place and route",
+        flags
+            .iter()
+            .map(String::as_str)
+            .chain(options.split(' '))
+            .chain([target.package])
+            .chain(fixed),
+        folder,
+        LIMIT,
+    )?;
+    let packed = ["--compress", "top.config", "top.bit"];
+    Tool::ECPPACK.run("the bitstream", packed, folder, LIMIT)?;
+    Ok((placed, None))
 }
 
 /// What synthesis alone says a design needs.
@@ -217,7 +378,7 @@ fn count(stat: &str, begins: &str) -> u32 {
 }
 
 /// The numbers in the tools' own words.
-fn read_reports(stat: &str, placed: &str, timed: &str) -> Option<Report> {
+fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) -> Option<Report> {
     // "Info: ICESTORM_LC:   164/ 7680     2%", among other lines about the same cells.
     let used = |what: &str| -> Option<(u32, u32)> {
         placed.lines().find_map(|line| {
@@ -234,17 +395,24 @@ fn read_reports(stat: &str, placed: &str, timed: &str) -> Option<Report> {
         .find(|line| line.contains("Max frequency for clock"))?;
     let fmax = fmax.rsplit_once(": ")?.1.split_whitespace().next()?;
     // "Total path delay: 6.99 ns (143.06 MHz)"
-    let icetime = timed
-        .lines()
-        .find(|line| line.contains("Total path delay"))?;
-    let icetime = icetime.split_once('(')?.1.split_whitespace().next()?;
+    let icetime = |timed: &str| -> Option<f64> {
+        let line = timed
+            .lines()
+            .find(|line| line.contains("Total path delay"))?;
+        let mhz = line.split_once('(')?.1.split_whitespace().next()?;
+        mhz.parse().ok()
+    };
+    let icetime_mhz = match timed {
+        Some(timed) => Some(icetime(timed)?),
+        None => None,
+    };
     Some(Report {
-        luts: count(stat, "SB_LUT4"),
-        flip_flops: count(stat, "SB_DFF"),
-        cells: used("ICESTORM_LC:")?,
-        pins: used("SB_IO:")?,
+        luts: count(stat, words.lut),
+        flip_flops: count(stat, words.flip_flop),
+        cells: used(words.cell)?,
+        pins: used(words.pin)?,
         fmax_mhz: fmax.parse().ok()?,
-        icetime_mhz: icetime.parse().ok()?,
+        icetime_mhz,
         bitstream: PathBuf::new(),
         bytes: 0,
     })
@@ -261,10 +429,23 @@ mod tests {
                       Info: Max frequency for clock 'clk': 100.00 MHz (PASS at 25.18 MHz)\n\
                       Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)\n";
         let timed = "Total number of logic levels: 4\nTotal path delay: 6.99 ns (143.06 MHz)\n";
-        let report = read_reports(stat, placed, timed).expect("numbers");
+        let words = Family::Ice40.words();
+        let report = read_reports(&words, stat, placed, Some(timed)).expect("numbers");
         assert_eq!((report.luts, report.flip_flops), (41, 123));
         assert_eq!((report.cells, report.pins), ((164, 7680), (63, 256)));
-        assert_eq!((report.fmax_mhz, report.icetime_mhz), (138.5, 143.06));
-        assert_eq!(read_reports(stat, "", timed), None);
+        assert_eq!((report.fmax_mhz, report.icetime_mhz), (138.5, Some(143.06)));
+        assert_eq!(read_reports(&words, stat, "", Some(timed)), None);
+        assert_eq!(read_reports(&words, stat, placed, Some("")), None);
+    }
+
+    #[test]
+    fn those_of_an_ecp5_are_read() {
+        let stat = "     LUT4                           43\n     PFUMX     2\n     TRELLIS_FF                    111\n";
+        let placed = "Info: \t          TRELLIS_IO:      60/    365    16%\nInfo: \t        TRELLIS_COMB:      46/  83640     0%\n\
+                      Info: Max frequency for clock '$glbnet$clk25_i$TRELLIS_IO_IN': 101.67 MHz (PASS at 25.00 MHz)\n";
+        let report = read_reports(&Family::Ecp5.words(), stat, placed, None).expect("numbers");
+        assert_eq!((report.luts, report.flip_flops), (43, 111));
+        assert_eq!((report.cells, report.pins), ((46, 83640), (60, 365)));
+        assert_eq!((report.fmax_mhz, report.icetime_mhz), (101.67, None));
     }
 }

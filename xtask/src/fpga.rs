@@ -2,18 +2,29 @@
 
 use std::fmt;
 use std::fs;
+use std::process::Command;
 
 use hdl::fpga::{self, TARGETS};
-use hdl::tool::ToolError;
+use hdl::tool::{Tool, ToolError};
 
 use crate::ui::{Steps, bold};
+use crate::venv::{self, VenvError};
 use crate::workspace;
+
+/// Set for the run that has the tools for ECP5 on its path, so that there is no third.
+const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
 /// Why there is no bitstream.
 #[derive(Debug)]
 pub enum FpgaError {
     /// The folder below `target/fpga` for a target's files could not be made.
     Folder(std::io::Error),
+    /// The tools for ECP5 could not be fetched.
+    Venv(VenvError),
+    /// This program could not be started once more.
+    Again(std::io::Error),
+    /// The run with the tools for ECP5 has failed and has said why.
+    Told,
     /// yosys, nextpnr or icestorm is missing or failed; the error says which and at what.
     Tool(ToolError),
 }
@@ -22,6 +33,11 @@ impl fmt::Display for FpgaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(error) => write!(f, "cannot make the folder for the bitstream: {error}"),
+            Self::Venv(error) => error.fmt(f),
+            Self::Again(error) => {
+                write!(f, "cannot run again with the tools for ECP5: {error}")
+            }
+            Self::Told => f.write_str("no bitstreams, for the reason above"),
             Self::Tool(error) => error.fmt(f),
         }
     }
@@ -30,7 +46,30 @@ impl fmt::Display for FpgaError {
 impl std::error::Error for FpgaError {}
 
 /// Builds every target and prints one table.
+///
+/// The tools for ECP5 are in a Python environment. Where they are not on the search path, that environment is made and
+/// this program runs once more with it.
 pub fn run() -> Result<(), FpgaError> {
+    if !Tool::NEXTPNR_ECP5.is_there() && std::env::var_os(AGAIN).is_none() {
+        venv::ECP5.ensure(&[]).map_err(FpgaError::Venv)?;
+        let this = std::env::current_exe().map_err(FpgaError::Again)?;
+        let status = Command::new(this)
+            .arg("fpga")
+            .env(AGAIN, "1")
+            .env("PATH", venv::ECP5.search_path())
+            .status()
+            .map_err(FpgaError::Again)?;
+        // The other has said what went wrong.
+        return if status.success() {
+            Ok(())
+        } else {
+            Err(FpgaError::Told)
+        };
+    }
+    build()
+}
+
+fn build() -> Result<(), FpgaError> {
     let mut steps = Steps::new(TARGETS.len());
     let mut rows = Vec::new();
     for target in TARGETS {
@@ -48,8 +87,12 @@ pub fn run() -> Result<(), FpgaError> {
         )
     );
     for (target, folder, report) in rows {
+        let icetime = match report.icetime_mhz {
+            Some(mhz) => format!("{mhz:.1} MHz"),
+            None => "-".to_owned(),
+        };
         println!(
-            "{:<22} {:>5} {:>12} {:>6} of {:<5} {:>4} of {:<4} {:>8.1} MHz {:>10.1} MHz {:>8.3} MHz",
+            "{:<22} {:>5} {:>12} {:>6} of {:<5} {:>4} of {:<4} {:>8.1} MHz {:>14} {:>8.3} MHz",
             target.name,
             report.luts,
             report.flip_flops,
@@ -58,7 +101,7 @@ pub fn run() -> Result<(), FpgaError> {
             report.pins.0,
             report.pins.1,
             report.fmax_mhz,
-            report.icetime_mhz,
+            icetime,
             target.clock_mhz
         );
         println!(
@@ -68,7 +111,11 @@ pub fn run() -> Result<(), FpgaError> {
         );
         println!("  timing report  {}", folder.join("timing.txt").display());
         if target.pins.is_some() {
-            println!("  to the board:  iceprog {}", report.bitstream.display());
+            println!(
+                "  to the board:  {} {}",
+                target.loader,
+                report.bitstream.display()
+            );
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The workshop of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | pnetcdf | rsmpi | hpcc | gen | install | fpga | nightly-qemu | bench`.
+//! The workshop of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | pnetcdf | rsmpi | hpcc | gen | install | fpga | firmware | nightly-qemu | bench`.
 //!
 //! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
 //! What is missing is installed when we may, and otherwise named together with the command that installs it.
@@ -13,6 +13,7 @@ pub mod cargo;
 pub mod debian_source;
 pub mod demo;
 pub mod deny;
+pub mod firmware;
 pub mod fpga;
 #[path = "gen.rs"]
 pub mod generate;

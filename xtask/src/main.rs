@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    bench, cargo::Profile, demo, fpga, generate, guests, hpcc, install, mpi4py, mpich_tests,
-    package, pnetcdf, rsmpi, test,
+    bench, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, mpi4py,
+    mpich_tests, package, pnetcdf, rsmpi, test,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -48,6 +48,8 @@ enum Task {
     Package(package::Options),
     /// Build the bitstreams of the barrier and show what they need
     Fpga,
+    /// Build the programs of the barrier's nodes for microcontrollers
+    Firmware,
     /// Boot two virtual machines whose kernels' parport drivers synchronise through the simulator
     NightlyQemu,
     /// Measure, also against MPICH and Open MPI
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
             install::run(&prefix, profile).map_err(|e| e.to_string())
         }
         Task::Package(options) => package::run(&options).map_err(|e| e.to_string()),
+        Task::Firmware => firmware::run().map_err(|e| e.to_string()),
         Task::Fpga => fpga::run().map_err(|e| e.to_string()),
         Task::NightlyQemu => guests::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hdl::tool::Tool;
+use hdl::tool::{Archive, Tool};
 
 use crate::process::{self, ProcessError};
 use crate::ui;
@@ -35,6 +35,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         Sign::File("/usr/share/fpga-icestorm/chipdb/chipdb-8k.txt"),
         "fpga-icestorm-chipdb",
         "what icetime knows of the iCE40",
+    ),
+    (
+        Sign::Program("qemu-system-arm"),
+        "qemu-system-arm",
+        "microcontrollers that run the driver",
     ),
     (
         Sign::Program("valgrind"),
@@ -151,6 +156,7 @@ pub fn ensure() -> Result<(), PackagesError> {
     // The tools of the hardware half are listed where they are used.
     let hardware = Tool::ALL
         .iter()
+        .filter(|tool| tool.archive == Archive::Debian)
         .map(|tool| (Sign::Program(tool.program), tool.package, tool.purpose));
     ensure_all(NEEDED.iter().copied().chain(hardware))
 }

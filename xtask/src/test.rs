@@ -1,5 +1,6 @@
 //! `cargo xtask test`: installs what the tests need, then runs all of them.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
@@ -8,6 +9,7 @@ use clap::Args;
 
 use crate::cargo::Profile;
 use crate::deny;
+use crate::firmware;
 use crate::install::{self, Contents, InstallError};
 use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
@@ -73,7 +75,7 @@ pub const CONTENTS: Contents = Contents {
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 8 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 10 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -89,6 +91,15 @@ pub fn run(options: &Options) -> Result<(), TestError> {
                 venv::OPEN_MPI.ensure(&[])
             })
             .map_err(TestError::Venv)?;
+        steps
+            .step("fetching the tools for ECP5", || venv::ECP5.ensure(&[]))
+            .map_err(TestError::Venv)?;
+        steps
+            .step(
+                "adding the Cortex-M0 to what rustc can build for",
+                firmware::add_target,
+            )
+            .map_err(TestError::Failed)?;
         steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
     }
     if !options.offline {
@@ -97,7 +108,11 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Dependencies)?;
     }
     steps.step("running the tests of the workspace", || {
-        cargo(&["test", "--workspace", "--no-fail-fast"], &[])
+        let path = venv::ECP5.search_path();
+        cargo(
+            &["test", "--workspace", "--no-fail-fast"],
+            &[("PATH", path.as_os_str())],
+        )
     })?;
     if !options.offline {
         steps
@@ -128,7 +143,7 @@ pub fn build_mpi4py() -> Result<(), TestError> {
 
 /// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.
 fn loom() -> Result<(), TestError> {
-    let flags = [("RUSTFLAGS", "--cfg loom")];
+    let flags = [("RUSTFLAGS", OsStr::new("--cfg loom"))];
     let folder = workspace::target().join("loom");
     let folder = folder.to_string_lossy();
     cargo(
@@ -146,7 +161,7 @@ fn loom() -> Result<(), TestError> {
     )
 }
 
-fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), TestError> {
+fn cargo(arguments: &[&str], environment: &[(&str, &OsStr)]) -> Result<(), TestError> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .current_dir(workspace::root())

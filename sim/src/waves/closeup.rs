@@ -1,4 +1,5 @@
-//! One release at the scale of the clock: the way of the last arrival through every flip-flop, from port to port.
+//! One release at the scale of the clock: the way of the last arrival through every flip-flop, from port to port;
+//! and for whoever looks further than that, the same rows and some other nodes' over the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing, Value};
@@ -16,9 +17,20 @@ pub struct Closeup {
     pub from: Time,
     /// until when.
     pub until: Time,
-    /// The rows, in the order of the way.
+    /// The rows, in the order of the way, with all changes of the run.
     pub rows: Vec<Row>,
+    /// The wires of some of the other nodes, those too.
+    pub others: Vec<Row>,
+    /// The name of the row whose changes are the releases.
+    pub level: String,
+    /// When the rows end: with the run, or earlier where a clock has too many edges to be kept.
+    pub end: Time,
 }
+
+/// How many other nodes have rows.
+const OTHERS: usize = 7;
+/// How many changes of a clock are kept.
+const MOST_CHANGES: usize = 20_000;
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,10 +90,33 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
         }));
     }
     rows.push(row(&drawing, &scope, "in", 0, format!("node {node} reads")));
+    let step = parameters.nodes.div_ceil(OTHERS + 1).max(1);
+    let mut others: Vec<Row> = (0..parameters.nodes)
+        .step_by(step)
+        .filter(|other| *other != node)
+        .take(OTHERS)
+        .flat_map(|other| {
+            let scope = crate::vcd::node_scope(other);
+            [("out", "writes"), ("in", "reads")].map(|(signal, words)| {
+                row(&drawing, &scope, signal, 0, format!("node {other} {words}"))
+            })
+        })
+        .collect();
+    let end = rows.iter().filter_map(|row| row.levels.get(MOST_CHANGES));
+    let until = *back + RIM;
+    let last = drawing.changes.last().map_or(until, |change| change.at);
+    let end = end.map(|(at, _)| *at).fold(last, Time::min).max(until);
+    for row in rows.iter_mut().chain(&mut others) {
+        row.levels.retain(|(at, _)| *at <= end);
+    }
+    let (_, root) = draw::board_scope(&tree, tree.root());
     Some(Closeup {
+        others,
+        level: format!("{root} level"),
+        end,
         node,
         from: Time::from_ps(written.ps().saturating_sub(RIM.ps())),
-        until: *back + RIM,
+        until,
         rows,
     })
 }

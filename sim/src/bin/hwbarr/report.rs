@@ -70,7 +70,7 @@ impl Report {
         // Version 2 has no such waveform.
         if parameters.channels == 0 {
             let first = Parameters {
-                barriers: 1,
+                barriers: self.show.clamp(1, self.barriers),
                 ..parameters.clone()
             };
             let mut trace = Trace::of(&Setup::new(first.clone()));

@@ -1,0 +1,118 @@
+//! The life of a node on any microcontroller: meet the others, test the wires, pass barriers.
+//!
+//! The chip's part is a pair of pins, a clock and a serial line to the next node ([`Chip`]).
+//! It knows no interrupt and no allocation, and waits by polling; every wait has a limit.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+use barrier_driver::{
+    CloseError, EnterError, OpenError, RingFence, SelfTest, SelfTestError, ToggleBarrier,
+    WaitError, self_test_by,
+};
+use core::time::Duration;
+use embedded_hal::digital::{InputPin, OutputPin};
+
+/// How often a node says to the next one how many it knows of.
+const SAY_AGAIN: Duration = Duration::from_millis(5);
+/// For how long the self-test looks at a barrier that must stay closed.
+const HOLD: Duration = Duration::from_millis(2);
+
+/// What a node needs of its chip beside the two pins.
+pub trait Chip {
+    /// The time since any instant of its choice; it does not go back.
+    fn now(&mut self) -> Duration;
+    /// Sends a byte to the next node of the ring; one that finds no room may be lost.
+    fn say(&mut self, byte: u8);
+    /// The byte from the node before that came first and has not been taken, if there is one.
+    fn hear(&mut self) -> Option<u8>;
+}
+
+/// The job of a node, the same for all but for `me`.
+#[derive(Debug, Clone, Copy)]
+pub struct Job {
+    /// This node, counted from 0.
+    pub me: u8,
+    /// How many nodes there are.
+    pub nodes: u8,
+    /// How many barriers to pass after the self-test; `None` for as many as come.
+    pub barriers: Option<u32>,
+    /// How long the others may take to come to a fence or a barrier.
+    pub limit: Duration,
+}
+
+/// Why a node has stopped.
+#[derive(Debug)]
+pub enum Stopped<E> {
+    /// The job has no node, or more than a fence counts.
+    Nodes(u8),
+    /// The barrier could not be opened.
+    Open(OpenError<E, Late>),
+    /// The self-test has found a fault of the wires.
+    SelfTest(SelfTestError<E, Late>),
+    /// The driver or a pin refused to enter.
+    Enter(EnterError<E>),
+    /// A barrier was not released in time, or a pin failed.
+    Wait(WaitError<E>),
+    /// The wire could not be put to rest.
+    Close(CloseError<E>),
+}
+
+/// A fence to which not all nodes have come in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late;
+
+/// Lives through a job; `passed` is told of every barrier that was passed.
+pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
+    (out, input): (O, I),
+    chip: &mut impl Chip,
+    job: Job,
+    mut passed: impl FnMut(&mut ToggleBarrier<O, I>),
+) -> Result<(), Stopped<O::Error>> {
+    let chip = core::cell::RefCell::new(chip);
+    let now = || chip.borrow_mut().now();
+    let mut ring = RingFence::new(job.nodes).ok_or(Stopped::Nodes(job.nodes))?;
+    let mut fence = || meet(&mut ring, &mut **chip.borrow_mut(), job.limit);
+
+    let mut barrier = ToggleBarrier::open(out, input, &mut fence).map_err(Stopped::Open)?;
+    let test = SelfTest {
+        me: usize::from(job.me),
+        hold: HOLD,
+        limit: job.limit,
+    };
+    let each = 0..usize::from(job.nodes);
+    self_test_by(now, &mut barrier, test, each, &mut fence, || ()).map_err(Stopped::SelfTest)?;
+
+    let mut done = 0;
+    while job.barriers != Some(done) {
+        barrier.enter().map_err(Stopped::Enter)?;
+        barrier
+            .wait_by(now, || (), job.limit)
+            .map_err(Stopped::Wait)?;
+        passed(&mut barrier);
+        done = done.wrapping_add(1);
+    }
+    barrier.close().map_err(Stopped::Close)
+}
+
+/// Passes one fence of the ring.
+fn meet(ring: &mut RingFence, chip: &mut impl Chip, limit: Duration) -> Result<(), Late> {
+    let start = chip.now();
+    let mut say_at = start;
+    while !ring.is_through() {
+        let now = chip.now();
+        if now.saturating_sub(start) > limit {
+            return Err(Late);
+        }
+        if now >= say_at {
+            chip.say(ring.byte());
+            say_at = now + SAY_AGAIN;
+        }
+        while let Some(byte) = chip.hear() {
+            ring.hear(byte);
+        }
+    }
+    chip.say(ring.byte());
+    ring.next();
+    Ok(())
+}

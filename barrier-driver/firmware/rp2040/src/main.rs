@@ -1,0 +1,139 @@
+//! A node of the barrier on a Raspberry Pi Pico.
+//!
+//! | pin | what |
+//! |---|---|
+//! | GP2 | the wire to the barrier, an input with a pull-down until the node opens |
+//! | GP3 | the wire from the barrier, pulled down |
+//! | GP0, GP1 | the serial line of the ring: GP0 to GP1 of the next node, 115200 baud |
+//! | GP25 | the lamp: the level of the barrier while all is well, fast blinking when the node has stopped |
+//!
+//! All levels are 3.3 V, as an FPGA's pins: two Picos and an iCE40 need nothing between them but series resistors.
+//! `NODE` and `NODES` are read from the environment when it is built, 0 and 2 if not given:
+//! `NODE=1 NODES=2 cargo build --release -p rp2040 --target thumbv6m-none-eabi`.
+
+#![no_std]
+#![no_main]
+
+use core::time::Duration;
+use embedded_hal::delay::DelayNs as _;
+use embedded_hal::digital::{OutputPin as _, PinState, StatefulOutputPin as _};
+use node::{Chip, Job};
+use panic_halt as _;
+use rp2040_hal::clocks::{Clock as _, init_clocks_and_plls};
+use rp2040_hal::fugit::RateExtU32 as _;
+use rp2040_hal::gpio::bank0::{Gpio0, Gpio1};
+use rp2040_hal::gpio::{FunctionUart, PullDown};
+use rp2040_hal::gpio::{Pin, Pins};
+use rp2040_hal::uart::{DataBits, Enabled, StopBits, UartConfig, UartPeripheral};
+use rp2040_hal::{Sio, Timer, Watchdog, entry, pac};
+
+/// The second stage of the boot loader, for the flash chip of a Pico.
+#[unsafe(link_section = ".boot2")]
+#[used]
+pub static BOOT2: [u8; 256] = rp2040_boot2::BOOT_LOADER_W25Q080;
+
+/// The crystal of a Pico.
+const CRYSTAL_HZ: u32 = 12_000_000;
+/// The others have to be switched on within this time, and to come to each barrier.
+const LIMIT: Duration = Duration::from_secs(60);
+
+type Wires = (
+    Pin<Gpio0, FunctionUart, PullDown>,
+    Pin<Gpio1, FunctionUart, PullDown>,
+);
+
+struct Pico {
+    timer: Timer,
+    ring: UartPeripheral<Enabled, pac::UART0, Wires>,
+}
+
+impl Chip for Pico {
+    fn now(&mut self) -> Duration {
+        Duration::from_micros(self.timer.get_counter().ticks())
+    }
+
+    fn say(&mut self, byte: u8) {
+        // A byte for which there is no room is said again later.
+        let _ = self.ring.write_raw(&[byte]);
+    }
+
+    fn hear(&mut self) -> Option<u8> {
+        let mut byte = [0];
+        // A byte with a wrong frame came from a node that was switched on; the next one is whole.
+        matches!(self.ring.read_raw(&mut byte), Ok(1)).then_some(byte[0])
+    }
+}
+
+#[entry]
+fn main() -> ! {
+    // The debugger may have left them taken; nobody else runs then.
+    let Some(mut board) = pac::Peripherals::take() else {
+        stop()
+    };
+    let mut watchdog = Watchdog::new(board.WATCHDOG);
+    let Ok(clocks) = init_clocks_and_plls(
+        CRYSTAL_HZ,
+        board.XOSC,
+        board.CLOCKS,
+        board.PLL_SYS,
+        board.PLL_USB,
+        &mut board.RESETS,
+        &mut watchdog,
+    ) else {
+        stop()
+    };
+    let mut timer = Timer::new(board.TIMER, &mut board.RESETS, &clocks);
+    let pins = Pins::new(
+        board.IO_BANK0,
+        board.PADS_BANK0,
+        Sio::new(board.SIO).gpio_bank0,
+        &mut board.RESETS,
+    );
+    let mut lamp = pins.gpio25.into_push_pull_output();
+    let ring = UartPeripheral::new(
+        board.UART0,
+        (pins.gpio0.reconfigure(), pins.gpio1.reconfigure()),
+        &mut board.RESETS,
+    )
+    .enable(
+        UartConfig::new(115_200.Hz(), DataBits::Eight, None, StopBits::One),
+        clocks.peripheral_clock.freq(),
+    );
+    let Ok(ring) = ring else { stop() };
+    // The wire becomes an output at the level of the barrier, so that it does not move.
+    let mut input = pins.gpio3.into_pull_down_input();
+    let level = embedded_hal::digital::InputPin::is_high(&mut input) == Ok(true);
+    let out = pins
+        .gpio2
+        .into_push_pull_output_in_state(PinState::from(level));
+
+    let job = Job {
+        me: number(option_env!("NODE"), 0),
+        nodes: number(option_env!("NODES"), 2),
+        barriers: None,
+        limit: LIMIT,
+    };
+    let mut pico = Pico { timer, ring };
+    let Err(_stopped) = node::run((out, input), &mut pico, job, |barrier| {
+        // Infallible by its type.
+        let Ok(()) = lamp.set_state(barrier.level());
+    }) else {
+        stop()
+    };
+    loop {
+        let Ok(()) = lamp.toggle();
+        timer.delay_ms(60);
+    }
+}
+
+/// Sleeps for good.
+fn stop() -> ! {
+    loop {
+        cortex_m::asm::wfi();
+    }
+}
+
+/// A number from the build's environment; what is none is the default, as if it were not there.
+fn number(text: Option<&str>, default: u8) -> u8 {
+    text.and_then(|text| text.parse().ok()).unwrap_or(default)
+}

@@ -1,0 +1,283 @@
+//! The driver on microcontrollers: several emulated ones with a Cortex-M0 pass barriers.
+//!
+//! The firmware of a real one, whose packages take a minute to compile, is built by `cargo xtask firmware`.
+//! Each node is a QEMU of its own that emulates a micro:bit; its serial line is its pins and its ring, in the words of
+//! `firmware/microbit/src/main.rs`. This program is the board: it holds the model of the barrier and the ends of all lines.
+
+use fpga_model::ToggleMachine;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const TARGET: &str = "thumbv6m-none-eabi";
+const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
+const QEMU: &str = "qemu-system-arm";
+/// Far longer than any of these runs takes; then something hangs.
+const HANGS: Duration = Duration::from_secs(300);
+/// So many bytes of each ring line are lost, as by a node that is still booting.
+const LOST: usize = 3;
+
+/// Says what is not checked, and whether that may be.
+fn skipped(why: &str) {
+    assert!(std::env::var_os(NO_SKIPS).is_none(), "{why}");
+    eprintln!("SKIPPED: firmware: {why}");
+}
+
+/// Builds the emulated node; `None` if the compiler's library for the target is not there.
+fn firmware() -> Option<PathBuf> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let target = ["--print", "target-libdir", "--target", TARGET];
+    let said = Command::new(rustc).args(target).output().expect("rustc");
+    let library = String::from_utf8(said.stdout).expect("a path");
+    if !Path::new(library.trim()).is_dir() {
+        skipped("no library for the Cortex-M0; rustup target add thumbv6m-none-eabi brings it");
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware");
+    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("firmware");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--locked", "--target", TARGET])
+        .args(["--package", "microbit"])
+        .arg("--target-dir")
+        .arg(&made)
+        .current_dir(folder)
+        // Flags for this machine are none for the other.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .status()
+        .expect("cargo");
+    assert!(status.success(), "it does not build for {TARGET}");
+    Some(made.join(TARGET).join("debug/microbit"))
+}
+
+/// What the board knows.
+struct Board {
+    machine: ToggleMachine,
+    wires: u64,
+    /// How often each node has changed its wire, which is how often it has entered.
+    entered: Vec<u32>,
+    passed: Vec<u32>,
+    /// The node whose wire is cut, and stays low.
+    cut: Option<usize>,
+}
+
+impl Board {
+    fn set(&mut self, node: usize, high: bool) {
+        let bit = 1 << node;
+        if high != (self.wires & bit != 0) {
+            self.entered[node] += 1;
+        }
+        if self.cut != Some(node) {
+            self.wires = if high {
+                self.wires | bit
+            } else {
+                self.wires & !bit
+            };
+        }
+        self.run();
+    }
+
+    fn level(&mut self) -> bool {
+        self.run();
+        self.machine.outputs() != 0
+    }
+
+    /// Many edges pass while a byte is on a line.
+    fn run(&mut self) {
+        self.machine.fast_forward(self.wires, 100);
+    }
+
+    /// A node says that it has passed its next barrier; then all must have entered it.
+    fn passed(&mut self, node: usize) {
+        self.passed[node] += 1;
+        // The self-test goes up and down for every late node.
+        let entered = 2 * self.entered.len() as u32 + self.passed[node];
+        for (other, &times) in self.entered.iter().enumerate() {
+            let barrier = self.passed[node];
+            assert!(
+                times >= entered,
+                "node {node} left barrier {barrier} before {other} entered it"
+            );
+        }
+    }
+}
+
+/// How a node ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    Done,
+    Stopped(String),
+}
+
+/// QEMUs that end with the test, however it ends.
+struct Nodes(Vec<Child>);
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // One that has ended is as good.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Serves one node until it ends.
+fn serve(me: usize, from: ChildStdout, to: &[Mutex<ChildStdin>], board: &Mutex<Board>) -> End {
+    let say = |node: usize, byte: u8| {
+        // A node that has ended hears nothing.
+        let _ = to[node].lock().expect("a line").write_all(&[byte]);
+    };
+    let mut from = BufReader::new(from);
+    let mut ring = 0;
+    loop {
+        let mut byte = [0];
+        if from.read_exact(&mut byte).is_err() {
+            return End::Stopped("QEMU has ended".to_owned());
+        }
+        match byte[0] {
+            high @ 0..=1 => board.lock().expect("a board").set(me, high == 1),
+            2 => {
+                let level = board.lock().expect("a board").level();
+                say(me, 0x40 | u8::from(level));
+            }
+            3 => board.lock().expect("a board").passed(me),
+            4 => return End::Done,
+            5 => {
+                let mut text = String::new();
+                from.read_line(&mut text).expect("text");
+                return End::Stopped(text);
+            }
+            byte @ 0x80.. => {
+                ring += 1;
+                if ring > LOST {
+                    say((me + 1) % to.len(), byte);
+                }
+            }
+            other => panic!("node {me} says {other:#x}"),
+        }
+    }
+}
+
+/// Runs so many nodes, and returns the board and how each of them ended.
+fn run(
+    firmware: &Path,
+    nodes: u8,
+    hundreds: u8,
+    tenths: u8,
+    cut: Option<usize>,
+) -> (Board, Vec<End>) {
+    let count = usize::from(nodes);
+    let board = Mutex::new(Board {
+        machine: ToggleMachine::new(count).expect("nodes"),
+        wires: 0,
+        entered: vec![0; count],
+        passed: vec![0; count],
+        cut,
+    });
+    let start = || {
+        Command::new(QEMU)
+            .args([
+                "-machine", "microbit", "-display", "none", "-monitor", "none",
+            ])
+            .args(["-serial", "stdio", "-kernel"])
+            .arg(firmware)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("QEMU")
+    };
+    let mut children = Nodes((0..count).map(|_| start()).collect());
+    let lines = children
+        .0
+        .iter_mut()
+        .map(|c| Mutex::new(c.stdin.take().expect("piped")));
+    let to: Vec<_> = lines.collect();
+    let from: Vec<_> = children
+        .0
+        .iter_mut()
+        .map(|c| c.stdout.take().expect("piped"))
+        .collect();
+    for (me, line) in (0..).zip(&to) {
+        line.lock()
+            .expect("a line")
+            .write_all(&[me, nodes, hundreds, tenths])
+            .expect("QEMU");
+    }
+    let over = AtomicBool::new(false);
+    let ends = thread::scope(|scope| {
+        let served: Vec<_> = from
+            .into_iter()
+            .enumerate()
+            .map(|(me, from)| {
+                let (to, board) = (&to, &board);
+                scope.spawn(move || serve(me, from, to, board))
+            })
+            .collect();
+        // Its threads end when QEMU does, so a hang becomes an end without a word.
+        let (over, children) = (&over, &mut children);
+        scope.spawn(move || {
+            let started = Instant::now();
+            while !over.load(Ordering::Relaxed) && started.elapsed() < HANGS {
+                thread::sleep(Duration::from_millis(20));
+            }
+            children.0.iter_mut().for_each(|child| drop(child.kill()));
+        });
+        let ends: Vec<_> = served.into_iter().map(|t| t.join()).collect();
+        over.store(true, Ordering::Relaxed);
+        ends
+    });
+    let ends = ends
+        .into_iter()
+        .map(|end| end.expect("a board that is content"))
+        .collect();
+    (board.into_inner().expect("a board"), ends)
+}
+
+#[test]
+fn emulated_microcontrollers_pass_barriers_and_none_leaves_early() {
+    let Some(microbit) = firmware() else {
+        return;
+    };
+    let there = Command::new(QEMU)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if there.is_err() {
+        return skipped("no qemu-system-arm; the Debian package of that name brings it");
+    }
+    for nodes in [1, 2, 4] {
+        let (board, ends) = run(&microbit, nodes, 2, 0, None);
+        assert!(ends.iter().all(|end| *end == End::Done), "{ends:?}");
+        assert!(
+            board.passed.iter().all(|&times| times == 200),
+            "{:?}",
+            board.passed
+        );
+        let entered = 2 * u32::from(nodes) + 200;
+        assert!(
+            board.entered.iter().all(|&times| times == entered),
+            "{:?}",
+            board.entered
+        );
+        assert_eq!(
+            board.wires, 0,
+            "an even number of barriers brings all wires back"
+        );
+    }
+    // A wire that is cut is found before a barrier is passed, and at both ends.
+    let (board, ends) = run(&microbit, 2, 2, 20, Some(1));
+    assert_eq!(board.passed, [0, 0]);
+    for end in ends {
+        let End::Stopped(text) = end else {
+            panic!("a node was content with a wire that is cut");
+        };
+        println!("{}", text.trim());
+        assert!(text.contains("SelfTest") || text.contains("Late"), "{text}");
+    }
+}
