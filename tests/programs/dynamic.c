@@ -446,9 +446,9 @@ static void visit(const char *name)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     while (rank == 0 && MPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS)
         usleep(10000);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     if (rank == 0) /* only the process that has published a name takes it back */
         FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name(name, MPI_INFO_NULL, port));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
     communicators(inter, 0, 0);
     OK(MPI_Comm_disconnect(&inter));
