@@ -59,13 +59,28 @@ impl Daemon {
         {
             sys::end_group_of(rank.pid);
         }
-        let proc = rank.proc;
+        let (proc, job) = (rank.proc, rank.job);
         let snapshot = self.snapshot(&self.ranks[index]);
         self.tell(&FromDaemon::Ended {
             proc,
             end,
             snapshot,
         });
+        self.give_back(job);
+    }
+
+    /// The memory of a spawned job that has ended here goes at once, unless a trace will ask for it: a program may spawn for days.
+    fn give_back(&mut self, job: usize) {
+        let mut of_job = self.ranks.iter().filter(|rank| rank.job == job);
+        if job == 0 || of_job.clone().any(|rank| rank.alive) {
+            return;
+        }
+        let node = self.nodes.iter().position(|(of, _)| *of == job);
+        let Some(at) = node else { return };
+        let node = &self.nodes[at].1;
+        if of_job.all(|rank| node.tape_of(rank.local_rank).events.is_empty()) {
+            self.nodes.remove(at);
+        }
     }
 
     pub(super) fn read_ranks(&mut self) {
