@@ -11,20 +11,24 @@
 //! Where a job survives deaths (`--with-ft`), a rank that has died is a loss and not a failure; see [`losses`].
 
 mod clients;
+mod course;
 mod deaths;
 mod events;
+mod held_cause;
 mod input;
 mod links;
 mod losses;
+mod outputs;
 mod relay;
 mod start;
+mod stillness;
 mod tracing;
 mod watching;
 
 use super::descendants;
 use super::ending::list;
 use super::link::Link;
-use super::output::{Sink, Target};
+use super::output::Target;
 use super::program::Plan;
 use super::ranks::{Ranks, StartError};
 use super::stdin_fanout::Feed;
@@ -47,18 +51,8 @@ pub const TIMED_OUT: i32 = 124;
 /// The exit code of a job that ended well but whose output could not be written whole, as sysexits.h's EX_IOERR.
 pub const OUTPUT_LOST: i32 = 74;
 
-/// After SIGKILL a process can live on only inside the kernel; it is not waited for longer than this.
-const GIVE_UP: Duration = Duration::from_secs(5);
-
 /// A job that was ended does not wait longer than this for its output to be read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-#[derive(Clone, Copy, Debug)]
-enum Ending {
-    No,
-    Asked { until: Instant },
-    Killed { until: Instant },
-}
 
 /// What the agent was given by the front end.
 pub struct Wires {
@@ -106,20 +100,13 @@ struct Supervisor<'a> {
     epoll: OwnedFd,
     null: OwnedFd,
     reports: (OwnedFd, OwnedFd),
-    out: Sink,
-    err: Sink,
-    /// The ranks are not read, because a sink is full.
-    held: bool,
-    watching_room: bool,
-    status: i32,
-    ending: Ending,
+    outputs: outputs::Outputs,
+    course: course::Course,
     /// An abort that may be the consequence of something that another host has still to tell.
-    hold_cause: Option<deaths::Doubt>,
+    held_cause: held_cause::HeldCause,
     losses: losses::Losses,
-    look: Option<watching::Look>,
-    still: Option<watching::Stillness>,
+    stillness: stillness::Stillness,
     tracing: tracing::Tracing,
-    deadline: Option<Instant>,
     slimming: MemoryTrim,
     front_lives: bool,
 }
@@ -147,7 +134,7 @@ impl<'a> Supervisor<'a> {
         let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
         let agent = Supervisor {
-            deadline: plan.timeout.map(|limit| Instant::now() + limit),
+            course: course::Course::new(plan.timeout),
             plan,
             wires,
             server: Server::new(stem, plan.slots()),
@@ -159,16 +146,13 @@ impl<'a> Supervisor<'a> {
             epoll,
             null,
             reports,
-            out: Sink::new(own(rustix::stdio::stdout())?),
-            err: Sink::new(own(rustix::stdio::stderr())?),
-            held: false,
-            watching_room: false,
-            status: 0,
-            ending: Ending::No,
-            hold_cause: None,
+            outputs: outputs::Outputs::new(
+                own(rustix::stdio::stdout())?,
+                own(rustix::stdio::stderr())?,
+            ),
+            held_cause: held_cause::HeldCause::default(),
             losses: losses::Losses::default(),
-            look: None,
-            still: None,
+            stillness: stillness::Stillness::default(),
             tracing: tracing::Tracing::default(),
             slimming: MemoryTrim::default(),
             front_lives: true,
@@ -187,7 +171,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         let mut events = Vec::with_capacity(64);
-        while (self.ranks.any_alive() || self.hold_cause.is_some()) && !self.has_given_up() {
+        while (self.ranks.any_alive() || self.held_cause.is_there()) && !self.course.has_given_up()
+        {
             events.clear();
             let timeout = self.slimming.pause(self.until_next_step());
             match epoll::wait(
@@ -208,7 +193,7 @@ impl<'a> Supervisor<'a> {
         }
         self.count_losses();
         self.last_words();
-        Ok(self.status)
+        Ok(self.course.status())
     }
 
     // ---- events ---------------------------------------------------------------------------------------------------
@@ -271,7 +256,7 @@ impl<'a> Supervisor<'a> {
     fn pass_on(&mut self, signal: Signal) {
         if super::ends_the_job(signal) {
             // Asked twice: no more patience.
-            if matches!(self.ending, Ending::Asked { .. }) {
+            if self.course.is_asked() {
                 self.kill();
             }
             self.end(128 + signal, signal);
@@ -291,21 +276,14 @@ impl<'a> Supervisor<'a> {
     // ---- time -----------------------------------------------------------------------------------------------------
 
     fn until_next_step(&self) -> Option<Timespec> {
-        let end = match self.ending {
-            Ending::No => self.deadline,
-            Ending::Asked { until } | Ending::Killed { until } => Some(until),
-        };
+        let end = self.course.next();
         let prompt = self.next_prompt();
         let beat = self.next_beat();
-        let verdict = self.hold_cause.as_ref().map(|hold_cause| hold_cause.until);
-        let look = self.look.map(|look| look.at);
+        let verdict = self.held_cause.next();
+        let report = self.stillness.next_report();
         let still = self.plan.hang_after.filter(|_| self.is_running());
-        let still = still.map(|_| {
-            self.still
-                .as_ref()
-                .map_or_else(Instant::now, |still| still.next)
-        });
-        let next = [end, prompt, beat, verdict, look, still]
+        let still = still.map(|_| self.stillness.next_look());
+        let next = [end, prompt, beat, verdict, report, still]
             .into_iter()
             .flatten()
             .min()?;
@@ -319,19 +297,18 @@ impl<'a> Supervisor<'a> {
 
     fn step(&mut self) {
         let now = Instant::now();
-        match self.ending {
-            Ending::No if self.deadline.is_some_and(|deadline| now >= deadline) => self.time_out(),
-            Ending::Asked { until } if now >= until => self.kill(),
-            _ => {}
+        if self.course.takes_deadline(now) {
+            self.time_out();
+        } else if self.course.is_patience_over(now) {
+            self.kill();
         }
         self.settle_held_cause();
         self.watch_job();
         self.keep_links();
         self.show_prompts(now);
-        self.out.drain();
-        self.err.drain();
+        self.outputs.drain();
         self.check_outputs();
-        if self.out.is_closed() && self.is_running() {
+        if self.outputs.is_closed() && self.is_running() {
             // As a program of its own would die by SIGPIPE, silently.
             self.end(128 + libc::SIGPIPE, libc::SIGTERM);
         }
@@ -352,11 +329,6 @@ impl<'a> Supervisor<'a> {
             if late.len() == 1 { "" } else { "s" },
             list(&late)
         ));
-        self.deadline = None;
         self.look(true);
-    }
-
-    fn has_given_up(&self) -> bool {
-        matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
     }
 }

@@ -2,40 +2,13 @@
 
 use super::super::ending::{Cause, Who, last_call};
 use super::super::polite;
+use super::super::ranks::Ranks;
 use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::ToDaemon;
-use super::{Ending, GIVE_UP, Supervisor};
+use super::Supervisor;
+use super::held_cause::Failure;
 use crate::pmi::Proc;
 use crate::rank_snapshot::RankSnapshot;
-use std::time::{Duration, Instant};
-
-/// How long an abort waits for news from other hosts, and for the end of a rank of this host that has begun to die.
-const HEARSAY: Duration = Duration::from_millis(50);
-
-/// A rank that has begun to die is waited for no longer than this: giving back much memory takes the system that long.
-const DYING: Duration = Duration::from_secs(5);
-
-/// A failure that may be the consequence of a death that has still to be heard of.
-#[derive(Debug)]
-pub(super) struct Doubt {
-    pub(super) until: Instant,
-    since: Instant,
-    who: Proc,
-    cause: Cause,
-    code: i32,
-    /// Everybody who has asked for the end since; their own ends are no news.
-    asked: Vec<Proc>,
-}
-
-impl Doubt {
-    /// Somebody else asks for the end: the first who does so for a reason of its own is believed.
-    fn hear(&mut self, who: Proc, cause: Cause, code: i32) {
-        self.asked.push(who);
-        if self.cause.is_another_s_end() && !cause.is_another_s_end() {
-            (self.who, self.cause, self.code) = (who, cause, code);
-        }
-    }
-}
 
 impl Supervisor<'_> {
     /// A rank asks for the end of the job.
@@ -54,50 +27,23 @@ impl Supervisor<'_> {
         if !self.is_running() {
             return;
         }
-        match &mut self.hold_cause {
-            Some(hold_cause) => hold_cause.hear(who, cause, code),
-            None => {
-                let now = Instant::now();
-                self.hold_cause = Some(Doubt {
-                    until: now + HEARSAY,
-                    since: now,
-                    who,
-                    cause,
-                    code,
-                    asked: vec![who],
-                })
-            }
-        }
+        let proc = who;
+        self.held_cause.hold(Failure { proc, cause, code });
     }
 
     /// Whether a rank of this host, other than those that `asked` for the job's end, has begun to die.
-    fn another_is_dying(&self, asked: &[Proc]) -> bool {
-        let mut alive = self
-            .ranks
-            .iter()
-            .filter(|(_, rank)| rank.alive && rank.here);
+    fn another_is_dying(ranks: &Ranks, asked: &[Proc]) -> bool {
+        let mut alive = ranks.iter().filter(|(_, rank)| rank.alive && rank.here);
         alive.any(|(proc, rank)| !asked.contains(&proc) && sys::is_dying(rank.pid))
     }
 
     /// Believes a failure that nothing else has explained in the meantime.
     pub(super) fn settle_held_cause(&mut self) {
-        let now = Instant::now();
-        if self
-            .hold_cause
-            .as_ref()
-            .is_none_or(|hold_cause| now < hold_cause.until)
-        {
-            return;
+        let ranks = &self.ranks;
+        let due = (self.held_cause).take_due(|asked| Self::another_is_dying(ranks, asked));
+        if let Some(Failure { proc, cause, code }) = due {
+            self.fail_now(proc, &cause, code);
         }
-        let Some(mut hold_cause) = self.hold_cause.take() else {
-            return;
-        };
-        if now < hold_cause.since + DYING && self.another_is_dying(&hold_cause.asked) {
-            hold_cause.until = now + HEARSAY;
-            self.hold_cause = Some(hold_cause);
-            return;
-        }
-        self.fail_now(hold_cause.who, &hold_cause.cause, hold_cause.code);
     }
 
     /// A rank of this host has ended.
@@ -140,8 +86,7 @@ impl Supervisor<'_> {
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
             // After MPI_Finalize nobody depends on it: the code counts, the others go on.
             _ if finalized => {
-                if self.is_running() && self.status == 0 {
-                    self.status = ended.code();
+                if self.is_running() && self.course.fail(ended.code()) {
                     let who = self.who(proc);
                     self.say(&format!("{who} {} after MPI_Finalize", Cause::Died(ended)));
                 }
@@ -179,7 +124,7 @@ impl Supervisor<'_> {
             cause,
             Cause::Died(Ended::Killed(_)) | Cause::HostLost { .. }
         );
-        if !first && (self.hold_cause.is_some() || self.another_is_dying(&[proc])) {
+        if !first && (self.held_cause.is_there() || Self::another_is_dying(&self.ranks, &[proc])) {
             return self.hold_cause(proc, cause, code);
         }
         self.fail_now(proc, &cause, code);
@@ -187,12 +132,11 @@ impl Supervisor<'_> {
 
     /// Whether a rank ends because it has asked for the end of the job, for a reason that is held back.
     pub(super) fn is_explained(&self, proc: Proc) -> bool {
-        let asked = |hold_cause: &Doubt| hold_cause.asked.contains(&proc);
-        self.hold_cause.as_ref().is_some_and(asked)
+        self.held_cause.is_of(proc)
     }
 
     fn fail_now(&mut self, proc: Proc, cause: &Cause, code: i32) {
-        self.hold_cause = None;
+        self.held_cause.drop_it();
         let who = self.who(proc);
         let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
         let mut text = format!("{who} {cause}.");
@@ -234,7 +178,7 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.ending, Ending::No)
+        self.course.is_running()
     }
 
     /// Begins the ending, unless it has begun.
@@ -242,16 +186,12 @@ impl Supervisor<'_> {
         if !self.is_running() {
             return;
         }
-        if self.status == 0 {
-            self.status = code;
-        }
+        self.course.fail(code);
         for signal in polite(signal) {
             self.signal_all(signal);
         }
         self.let_go();
-        self.ending = Ending::Asked {
-            until: Instant::now() + self.plan.grace,
-        };
+        self.course.was_asked(self.plan.grace);
         self.cut_unanswered();
     }
 
@@ -266,8 +206,6 @@ impl Supervisor<'_> {
     pub(super) fn kill(&mut self) {
         self.ranks.signal(libc::SIGKILL);
         self.send_all_hosts(&ToDaemon::Kill);
-        self.ending = Ending::Killed {
-            until: Instant::now() + GIVE_UP,
-        };
+        self.course.was_killed();
     }
 }

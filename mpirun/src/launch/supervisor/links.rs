@@ -2,7 +2,6 @@
 
 use super::super::ending::Cause;
 use super::super::link::{self, Heard, Link};
-use super::super::output::Target;
 use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
 use super::{Supervisor, Watch, watch, watch_room};
@@ -70,7 +69,7 @@ impl Supervisor<'_> {
     /// Reads once, so that one talkative host does not keep the others waiting.
     pub(super) fn read_link(&mut self, number: usize) {
         // While our own reader is slow nobody is read; what is said waits on its way.
-        if self.out.is_full() || self.err.is_full() {
+        if self.outputs.is_full() {
             return;
         }
         let Some(link) = self.links.get_mut(number) else {
@@ -198,7 +197,7 @@ impl Supervisor<'_> {
     }
 
     fn take_output(&mut self, host: u32, proc: Proc, stderr: bool, bytes: &[u8]) {
-        let (out, err) = (&mut self.out, &mut self.err);
+        let outputs = &mut self.outputs;
         let Some(rank) = self
             .ranks
             .get_mut(proc)
@@ -211,10 +210,7 @@ impl Supervisor<'_> {
             false => &mut rank.stdout,
         };
         if let Some(stream) = stream {
-            let sink = match stream.to {
-                Target::Stdout => out,
-                Target::Stderr => err,
-            };
+            let sink = outputs.sink(stream.to);
             match bytes.is_empty() {
                 true => stream.flush(sink),
                 false => stream.take(bytes, sink),
@@ -328,7 +324,7 @@ impl Supervisor<'_> {
                 self.read_link(number);
             }
             self.keep_links();
-            if self.out.is_full() || self.err.is_full() {
+            if self.outputs.is_full() {
                 self.write_out(limit);
             }
         }

@@ -123,8 +123,8 @@ impl Supervisor<'_> {
     /// All ranks have ended: what their losses mean for the exit status.
     pub(super) fn count_losses(&mut self) {
         let survived = self.ranks.iter().any(|(_, rank)| rank.lost.is_none());
-        if let (false, 0, Some(first)) = (survived, self.status, self.losses.first) {
-            self.status = first;
+        if let (false, Some(first)) = (survived, self.losses.first) {
+            self.course.fail(first);
         }
     }
 

@@ -31,10 +31,7 @@ impl Supervisor<'_> {
         let Some(stream) = slot else {
             return false;
         };
-        let sink = match stream.to {
-            Target::Stdout => &mut self.out,
-            Target::Stderr => &mut self.err,
-        };
+        let sink = self.outputs.sink(stream.to);
         let over = is_over(stream.read(sink));
         if over {
             stream.flush(sink);
@@ -45,27 +42,17 @@ impl Supervisor<'_> {
 
     pub(super) fn say(&mut self, text: &str) {
         if !self.plan.quiet {
-            // A sentence is heard where anything can be.
-            let sink = match self.err.is_broken() {
-                true => &mut self.out,
-                false => &mut self.err,
-            };
-            sink.push(format!("mpirun: {text}\n").as_bytes());
+            self.outputs.say(text);
         }
     }
 
     /// Tells of output that could not be written, which the job's status shows.
     pub(super) fn check_outputs(&mut self) {
-        let mut complaints = self.out.take_complaints();
-        complaints.append(&mut self.err.take_complaints());
-        for complaint in complaints {
+        for complaint in self.outputs.take_complaints() {
             self.lose_output(&complaint);
         }
         let kept = self.plan.io.folder.is_some();
-        for (name, trouble) in [
-            ("standard output", self.out.take_trouble()),
-            ("standard error", self.err.take_trouble()),
-        ] {
+        for (name, trouble) in self.outputs.take_troubles() {
             let Some(errno) = trouble else { continue };
             let error = std::io::Error::from(errno);
             let consequence = match kept {
@@ -84,9 +71,7 @@ impl Supervisor<'_> {
     /// Something that a user asked for has not been written whole.
     pub(super) fn lose_output(&mut self, sentence: &str) {
         self.say(sentence);
-        if self.status == 0 {
-            self.status = OUTPUT_LOST;
-        }
+        self.course.fail(OUTPUT_LOST);
     }
 
     /// When the next beginning of a line is to be given out.
@@ -106,10 +91,7 @@ impl Supervisor<'_> {
         for rank in self.ranks.iter_mut() {
             for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
                 if due(stream) {
-                    stream.flush(match stream.to {
-                        Target::Stdout => &mut self.out,
-                        Target::Stderr => &mut self.err,
-                    });
+                    stream.flush(self.outputs.sink(stream.to));
                 }
             }
         }
@@ -117,23 +99,8 @@ impl Supervisor<'_> {
 
     /// Stops reading the ranks while a reader of ours is slow, and wakes up when it has read.
     pub(super) fn hold_or_read(&mut self) {
-        let waiting = [&self.out, &self.err]
-            .into_iter()
-            .find(|sink| !sink.is_empty());
-        if waiting.is_some() != self.watching_room {
-            self.watching_room = !self.watching_room;
-            for sink in [&self.out, &self.err] {
-                // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
-                let token = EventData::new_u64(Watch::SinkRoom.token());
-                let _ = match self.watching_room && !sink.is_empty() {
-                    true => epoll::add(&self.epoll, sink, token, EventFlags::OUT),
-                    false => epoll::delete(&self.epoll, sink),
-                };
-            }
-        }
-        let full = self.out.is_full() || self.err.is_full();
-        if full != self.held {
-            self.held = full;
+        self.outputs.watch_room(&self.epoll);
+        if let Some(full) = self.outputs.change_of_hold() {
             let flags = if full {
                 EventFlags::empty()
             } else {
@@ -178,7 +145,7 @@ impl Supervisor<'_> {
 
     pub(super) fn empty(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
         loop {
-            if self.out.is_full() || self.err.is_full() {
+            if self.outputs.is_full() {
                 self.write_out(limit);
             }
             if !self.read_output(proc, to, |read| read != Read::Some) {
@@ -191,19 +158,13 @@ impl Supervisor<'_> {
     pub(super) fn write_out(&mut self, limit: Option<Instant>) {
         use rustix::event::{PollFd, PollFlags, poll};
         loop {
-            self.out.drain();
-            self.err.drain();
+            self.outputs.drain();
             let late = limit.is_some_and(|limit| Instant::now() >= limit);
-            if (self.out.is_empty() && self.err.is_empty()) || late || !self.front_lives {
+            if self.outputs.is_empty() || late || !self.front_lives {
                 return;
             }
-            let slow = if self.out.is_empty() {
-                &self.err
-            } else {
-                &self.out
-            };
             let mut fds = [
-                PollFd::new(slow, PollFlags::OUT),
+                PollFd::new(self.outputs.slow(), PollFlags::OUT),
                 PollFd::new(&self.wires.front, PollFlags::RDHUP),
             ];
             let pause = Timespec {

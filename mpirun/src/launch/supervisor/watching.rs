@@ -9,27 +9,10 @@ use std::time::{Duration, Instant};
 /// How long other hosts have to say what their ranks do.
 const ANSWER: Duration = Duration::from_millis(150);
 
-/// A report that is to be made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
-    pub(super) at: Instant,
-    then_end: bool,
-}
-
-/// Whether the job moves.
-#[derive(Debug)]
-pub(super) struct Stillness {
-    pub(super) next: Instant,
-    since: Instant,
-    /// Calls and progress of each rank.
-    counts: Vec<(u64, u64)>,
-    told: bool,
-}
-
 impl Supervisor<'_> {
     /// Asks all hosts; the report comes when they have had time to answer.
     pub(super) fn look(&mut self, then_end: bool) {
-        if self.look.is_some_and(|look| look.then_end) {
+        if self.stillness.ends_with_report() {
             return;
         }
         self.send_all_hosts(&ToDaemon::Look);
@@ -38,45 +21,28 @@ impl Supervisor<'_> {
         } else {
             ANSWER
         };
-        let at = Instant::now() + patience;
-        self.look = Some(Look { at, then_end });
+        self.stillness.ask(patience, then_end);
     }
 
     pub(super) fn watch_job(&mut self) {
         let now = Instant::now();
-        if let Some(look) = self.look.take_if(|look| now >= look.at) {
+        if let Some(then_end) = self.stillness.take_due(now) {
             let reports = self.reports();
             let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
             self.say(&texts.join("\n"));
             self.write_reports(&reports);
-            if look.then_end {
+            if then_end {
                 self.end(TIMED_OUT, libc::SIGTERM);
             }
         }
         let Some(patience) = self.plan.hang_after.filter(|_| self.is_running()) else {
             return;
         };
-        let due = self.still.as_ref().is_none_or(|still| now >= still.next);
-        if !due {
+        if !self.stillness.is_look_due(now) {
             return;
         }
         let counts = self.counts();
-        let next = now + (patience / 4).clamp(Duration::from_millis(5), Duration::from_secs(5));
-        let moved = self
-            .still
-            .as_ref()
-            .is_none_or(|still| still.counts != counts);
-        let still = self.still.get_or_insert(Stillness {
-            next,
-            since: now,
-            counts: Vec::new(),
-            told: false,
-        });
-        still.next = next;
-        if moved {
-            (still.since, still.counts, still.told) = (now, counts, false);
-        } else if !still.told && now - still.since >= patience {
-            still.told = true;
+        if self.stillness.look(now, patience, counts) {
             self.say(&format!(
                 "nothing has moved for {} s",
                 patience.as_secs_f64()

@@ -1,0 +1,110 @@
+//! Where output goes: mpirun's own standard output and standard error, which may be full, broken or closed.
+
+use super::super::output::{Sink, Target};
+use super::events::Watch;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+pub(super) struct Outputs {
+    out: Sink,
+    err: Sink,
+    /// The ranks are not read, because a sink is full.
+    held: bool,
+    watching_room: bool,
+}
+
+impl Outputs {
+    pub(super) fn new(out: OwnedFd, err: OwnedFd) -> Outputs {
+        Outputs {
+            out: Sink::new(out),
+            err: Sink::new(err),
+            held: false,
+            watching_room: false,
+        }
+    }
+
+    pub(super) fn sink(&mut self, target: Target) -> &mut Sink {
+        match target {
+            Target::Stdout => &mut self.out,
+            Target::Stderr => &mut self.err,
+        }
+    }
+
+    /// A sentence of mpirun's own, which is heard where anything can be.
+    pub(super) fn say(&mut self, text: &str) {
+        let sink = match self.err.is_broken() {
+            true => &mut self.out,
+            false => &mut self.err,
+        };
+        sink.push(format!("mpirun: {text}\n").as_bytes());
+    }
+
+    /// Writes what can be written now.
+    pub(super) fn drain(&mut self) {
+        self.out.drain();
+        self.err.drain();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.out.is_empty() && self.err.is_empty()
+    }
+
+    /// Whether one of them takes nothing more.
+    pub(super) fn is_full(&self) -> bool {
+        self.out.is_full() || self.err.is_full()
+    }
+
+    /// Whether no process reads standard output any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.out.is_closed()
+    }
+
+    /// One that something waits for.
+    pub(super) fn slow(&self) -> &Sink {
+        match self.out.is_empty() {
+            true => &self.err,
+            false => &self.out,
+        }
+    }
+
+    /// Sentences about files that could not be written.
+    pub(super) fn take_complaints(&mut self) -> Vec<String> {
+        let mut complaints = self.out.take_complaints();
+        complaints.append(&mut self.err.take_complaints());
+        complaints
+    }
+
+    /// Why each of them cannot be written any more, told once.
+    pub(super) fn take_troubles(&mut self) -> [(&'static str, Option<Errno>); 2] {
+        [
+            ("standard output", self.out.take_trouble()),
+            ("standard error", self.err.take_trouble()),
+        ]
+    }
+
+    /// Watches for room as long as something waits for it.
+    pub(super) fn watch_room(&mut self, epoll: &OwnedFd) {
+        if self.is_empty() != self.watching_room {
+            return;
+        }
+        self.watching_room = !self.watching_room;
+        for sink in [&self.out, &self.err] {
+            // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
+            let token = EventData::new_u64(Watch::SinkRoom.token());
+            let _ = match self.watching_room && !sink.is_empty() {
+                true => epoll::add(epoll, sink, token, EventFlags::OUT),
+                false => epoll::delete(epoll, sink),
+            };
+        }
+    }
+
+    /// Whether the ranks are to be read no more, or again, if that has changed.
+    pub(super) fn change_of_hold(&mut self) -> Option<bool> {
+        let full = self.is_full();
+        (full != self.held).then(|| {
+            self.held = full;
+            full
+        })
+    }
+}
