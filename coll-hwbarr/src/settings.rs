@@ -49,7 +49,7 @@ pub static PARAMS: [Param; 11] = [
         c"How many boards of version 1 the ranks' wires come to, divided in order; more than one hang below others, sixty below each, for jobs of more ranks than one board has wires",
     ),
     param(SELF_TEST, c"1", c"unsigned_int", c"How many nodes are late in turn when the wires are tested at start"),
-    param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and a GTKWave save file beside it"),
+    param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and files for GTKWave and Surfer beside it"),
     param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
     param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
     param(SIM_NODES, c"0", c"unsigned_int", c"How many nodes of the simulator's board of version 2 the ranks have, divided among them in order; 0 is one for each rank, or on a served board one for each host"),

@@ -20,7 +20,7 @@ mod flags {
 }
 
 /// One group for each kind of signal: title, signal in the node's scope, how a node's signal is called.
-const GROUPS: [(&str, &str, &str); 3] = [
+pub(crate) const GROUPS: [(&str, &str, &str); 3] = [
     ("in the barrier (enter to leave)", "inside", "in barrier"),
     ("wires to the barrier", "out", "to barrier"),
     ("wires from the barrier", "in", "from barrier"),
@@ -51,7 +51,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    fn of(record: &Record) -> Self {
+    pub(crate) fn of(record: &Record) -> Self {
         let releases = |event: &&Event| matches!(event.what, What::Release { .. });
         Self {
             nodes: record.nodes,

@@ -33,6 +33,7 @@ pub mod report;
 pub mod served;
 pub mod software;
 pub mod study;
+pub mod surfer;
 pub mod vcd;
 pub mod virtual_time;
 pub mod waves;

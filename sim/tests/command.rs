@@ -154,10 +154,10 @@ fn a_browser_shows_every_plot_of_a_report() {
         String::from_utf8_lossy(&output.stderr)
     );
     let dom = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(dom.matches("<svg").count(), 6);
+    assert_eq!(dom.matches("<svg").count(), 7);
     assert!(dom.contains("Faults"));
     // The page's script has run: every chart can be kept, and one waveform zoomed.
-    assert_eq!(dom.matches(">PNG</button>").count(), 6);
+    assert_eq!(dom.matches(">PNG</button>").count(), 7);
     assert_eq!(dom.matches("class=\"zoomable\"").count(), 1);
     assert!(dom.contains("node 0 reads"), "drawn by the script alone");
 }
@@ -316,6 +316,53 @@ fn a_waveform_is_not_overwritten_by_its_save_file() {
     assert!(said.contains("GTKWave's save file"), "{said}");
     assert!(said.ends_with("[exit 1]"), "{said}");
     assert!(!path.exists());
+    let path = path.with_extension("sucl");
+    let said = hwbarr(&["wave", "-o", path.to_str().expect("UTF-8")]);
+    assert!(said.contains("Surfer's command file"), "{said}");
+    assert!(!path.exists());
+}
+
+/// Surfer would leave out what is not there without a word.
+#[test]
+fn surfer_is_given_signals_that_the_waveform_has() {
+    for more in [
+        &[][..],
+        &["--boards", "2"],
+        &["--channels", "2"],
+        &[
+            "--fault",
+            "reboot to 0",
+            "--place",
+            "node:1",
+            "--moment",
+            "awaited, falling",
+        ],
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dump = folder.path().join("wave.vcd");
+        let output = format!("--output={}", dump.display());
+        let said = hwbarr(&[&["wave", "-n", "3", "-k", "2", &output], more].concat());
+        assert!(said.ends_with("[exit 0]"), "{said}");
+        let header = std::fs::File::open(&dump).map(std::io::BufReader::new);
+        let header = vcd::Parser::new(header.expect("a dump")).parse_header();
+        let header = header.expect("a header");
+        let commands = std::fs::read_to_string(dump.with_extension("sucl")).expect("commands");
+        let load = format!("load_file {}", dump.display());
+        assert!(commands.lines().any(|line| line == load), "{commands}");
+        assert!(commands.contains("\ncursor_set "), "{commands}");
+        let mut added = 0;
+        for line in commands.lines() {
+            if let Some(path) = line.strip_prefix("variable_add ") {
+                let path: Vec<&str> = path.split('.').collect();
+                assert!(header.find_var(&path).is_some(), "{more:?}: {line}");
+                added += 1;
+            } else if let Some(title) = line.strip_prefix("divider_add ") {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                assert!(title.chars().all(is_word), "{line}");
+            }
+        }
+        assert!(added > 10, "{commands}");
+    }
 }
 
 #[test]
@@ -331,8 +378,8 @@ fn a_reader_that_has_gone_is_no_failure() {
         .stderr(Stdio::piped())
         .output()
         .expect("hwbarr starts");
-    for written in [path.with_extension("gtkw"), path] {
-        std::fs::remove_file(written).expect("both files are written");
+    for written in ["gtkw", "sucl", "vcd"].map(|ending| path.with_extension(ending)) {
+        std::fs::remove_file(written).expect("all files are written");
     }
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.success(), "{}", output.status);

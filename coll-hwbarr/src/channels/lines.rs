@@ -311,9 +311,11 @@ impl Simulated {
         port::sim_files::warn_of_missing(&self.world, record.dropped);
         let shown = sim::channel_vcd::write(BufWriter::new(File::create(path)?), &record)?;
         let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
-        // The full path: GTKWave looks for a relative one where it is started.
+        // The full path: viewers look for a relative one where they are started.
         let full = std::path::absolute(path)?;
-        sim::gtkw::write_channels(save, &full.to_string_lossy(), &shown)
+        sim::gtkw::write_channels(save, &full.to_string_lossy(), &shown)?;
+        let commands = BufWriter::new(File::create(path.with_extension("sucl"))?);
+        sim::surfer::write_channels(commands, &full.to_string_lossy(), &shown)
     }
 }
 

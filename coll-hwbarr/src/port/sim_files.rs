@@ -101,9 +101,11 @@ fn write_waveform(comm: &Comm, path: &Path, record: &Record) -> std::io::Result<
     warn_of_missing(comm, record.dropped);
     sim::vcd::write(BufWriter::new(File::create(path)?), record)?;
     let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
-    // The full path: GTKWave looks for a relative one where it is started.
+    // The full path: viewers look for a relative one where they are started.
     let full = std::path::absolute(path)?;
-    sim::gtkw::write(save, &full.to_string_lossy(), record)
+    sim::gtkw::write(save, &full.to_string_lossy(), record)?;
+    let commands = BufWriter::new(File::create(path.with_extension("sucl"))?);
+    sim::surfer::write(commands, &full.to_string_lossy(), record)
 }
 
 fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {

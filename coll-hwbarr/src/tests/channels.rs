@@ -261,4 +261,9 @@ fn the_last_node_writes_the_waveform_of_the_channels() {
     }
     let save = std::fs::read_to_string(vcd.with_extension("gtkw")).expect("a save file");
     assert!(save.contains("barrier.serial.request"), "{save}");
+    let commands = std::fs::read_to_string(vcd.with_extension("sucl")).expect("commands");
+    assert!(
+        commands.contains("variable_add barrier.serial.request"),
+        "{commands}"
+    );
 }

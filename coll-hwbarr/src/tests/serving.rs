@@ -41,6 +41,8 @@ fn the_last_node_writes_the_waveform() {
     assert!(wave.contains("$enddefinitions"), "{wave}");
     let save = std::fs::read_to_string(vcd.with_extension("gtkw")).expect("a save file");
     assert!(save.contains("wires.vcd"), "{save}");
+    let commands = std::fs::read_to_string(vcd.with_extension("sucl")).expect("commands");
+    assert!(commands.contains("load_file "), "{commands}");
 }
 
 #[test]

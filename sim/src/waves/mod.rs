@@ -88,5 +88,10 @@ pub fn write_save(sink: impl io::Write, dump_file: &str, written: &Written) -> i
     crate::gtkw::write_groups(sink, dump_file, written.view, &written.groups)
 }
 
+/// Writes Surfer's command file for it.
+pub fn write_commands(sink: impl io::Write, dump_file: &str, written: &Written) -> io::Result<()> {
+    crate::surfer::write_groups(sink, dump_file, written.view, &written.groups)
+}
+
 #[cfg(test)]
 mod tests;

@@ -50,7 +50,7 @@ commands! {
     faults::Faults,
     /// Run in virtual time and write one HTML page: waveforms, latencies, comparison.
     report::Report,
-    /// Run in virtual time and write a waveform (.vcd) with a GTKWave save file (.gtkw).
+    /// Run in virtual time and write a waveform, and beside it files for GTKWave and Surfer.
     wave::Wave,
     /// Run real processes on a live board and print how fast they pass barriers.
     live::Live,

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Run in virtual time and write a waveform with a GTKWave save file.
+/// Run in virtual time and write a waveform with a GTKWave save file and a Surfer command file.
 #[derive(Args)]
 pub struct Wave {
     /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
@@ -24,7 +24,7 @@ pub struct Wave {
     /// How many barriers they pass.
     #[arg(short = 'k', long, default_value_t = 4)]
     barriers: usize,
-    /// Where the waveform goes, a .vcd or, compressed, a .fst; the save file is beside it and ends in .gtkw.
+    /// Where the waveform goes, a .vcd or, compressed, a .fst; beside it are a .gtkw for GTKWave and a .sucl for Surfer.
     #[arg(short, long, value_name = "FILE", default_value = "barrier.vcd")]
     output: PathBuf,
     /// Show this fault of a campaign instead, by words of its name as `hwbarr faults` prints it.
@@ -79,10 +79,10 @@ impl Wave {
         let written = sim::waves::write(&mut sink, trace, form)
             .and_then(|written| sink.flush().map(|()| written))
             .map_err(|e| failed(files.dump, &e))?;
-        let mut save = create(&files.save)?;
-        sim::waves::write_save(&mut save, &files.full, &written)
-            .and_then(|()| save.flush())
-            .map_err(|e| failed(&files.save, &e))?;
+        files.beside_it(
+            |save| sim::waves::write_save(save, &files.full, &written),
+            |commands| sim::waves::write_commands(commands, &files.full, &written),
+        )?;
         files.say(written.changes, 0)
     }
 
@@ -95,10 +95,10 @@ impl Wave {
         let files = Files::beside(&self.output)?;
         let shown = sim::channel_vcd::write(create(files.dump)?, lines)
             .map_err(|e| failed(files.dump, &e))?;
-        let mut save = create(&files.save)?;
-        sim::gtkw::write_channels(&mut save, &files.full, &shown)
-            .and_then(|()| save.flush())
-            .map_err(|e| failed(&files.save, &e))?;
+        files.beside_it(
+            |save| sim::gtkw::write_channels(save, &files.full, &shown),
+            |commands| sim::surfer::write_channels(commands, &files.full, &shown),
+        )?;
         files.say(lines.changes.len(), lines.dropped)
     }
 }
@@ -127,37 +127,63 @@ fn told(case: &Case) -> String {
 pub fn write_wave(dump: &Path, record: &Record) -> Result<(), Failure> {
     let files = Files::beside(dump)?;
     sim::vcd::write(create(files.dump)?, record).map_err(|e| failed(files.dump, &e))?;
-    let mut save = create(&files.save)?;
-    sim::gtkw::write(&mut save, &files.full, record)
-        .and_then(|()| save.flush())
-        .map_err(|e| failed(&files.save, &e))?;
+    files.beside_it(
+        |save| sim::gtkw::write(save, &files.full, record),
+        |commands| sim::surfer::write(commands, &files.full, record),
+    )?;
     files.say(record.events.len(), record.dropped)
 }
 
-/// A waveform and the save file beside it.
+/// A waveform and the files beside it, with which viewers show it.
 struct Files<'p> {
     dump: &'p Path,
-    /// The full path: GTKWave looks for a relative one where it is started.
+    /// The full path: viewers look for a relative one where they are started.
     full: String,
+    /// GTKWave's.
     save: PathBuf,
+    /// Surfer's.
+    commands: PathBuf,
 }
 
 impl<'p> Files<'p> {
     fn beside(dump: &'p Path) -> Result<Self, Failure> {
         let save = dump.with_extension("gtkw");
-        if save == dump {
-            return Err(format!(
-                "the waveform cannot go to {}: a file of that name is GTKWave's save file, which would overwrite it; give a name that ends in .vcd or .fst",
-                dump.display()
-            )
-            .into());
+        let commands = dump.with_extension("sucl");
+        for (beside, what) in [
+            (&save, "GTKWave's save file"),
+            (&commands, "Surfer's command file"),
+        ] {
+            if beside == dump {
+                return Err(format!(
+                    "the waveform cannot go to {}: a file of that name is {what}, which would overwrite it; give a name that ends in .vcd or .fst",
+                    dump.display()
+                )
+                .into());
+            }
         }
         let full = std::path::absolute(dump).map_err(|e| failed(dump, &e))?;
         Ok(Self {
             dump,
             full: full.to_string_lossy().into_owned(),
             save,
+            commands,
         })
+    }
+
+    /// Writes what the viewers need.
+    fn beside_it(
+        &self,
+        save: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+        commands: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    ) -> Result<(), String> {
+        let mut sink = create(&self.save)?;
+        save(&mut sink)
+            .and_then(|()| sink.flush())
+            .map_err(|e| failed(&self.save, &e))?;
+        let mut sink = create(&self.commands)?;
+        commands(&mut sink)
+            .and_then(|()| sink.flush())
+            .map_err(|e| failed(&self.commands, &e))
     }
 
     fn say(&self, changes: usize, dropped: u64) -> Result<(), Failure> {
@@ -167,10 +193,16 @@ impl<'p> Files<'p> {
                 format!("          the record was full: {dropped} later events are missing\n")
             }
         };
+        // Where the command file cannot name the waveform, the command line does.
+        let dump = match sim::surfer::names_the_dump(&self.full) {
+            true => String::new(),
+            false => format!(" {}", self.dump.display()),
+        };
         crate::say(&format!(
-            "waveform: {} ({changes} changes and marks)\n{missing}open with: gtkwave {}\n",
+            "waveform: {} ({changes} changes and marks)\n{missing}open with: gtkwave {}\n      or: surfer --command-file {}{dump}\n",
             self.dump.display(),
-            self.save.display()
+            self.save.display(),
+            self.commands.display()
         ))
     }
 }
