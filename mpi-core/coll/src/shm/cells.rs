@@ -10,7 +10,8 @@
 //! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]);
 //! but a rank that finishes a long operation has its own, since that interrupts no rank that is copying.
 
-use super::barrier::{Kind, LINE, Members};
+use super::barrier::Kind;
+use super::members::{LINE, Members};
 use super::poll_delay::PollDelay;
 use super::wait::Waits;
 use crate::engine::Engine;

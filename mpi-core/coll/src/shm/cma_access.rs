@@ -7,7 +7,7 @@
 //! A rank that may read may write: the system asks for the same right.
 //! The members vote on the component after that, so at the first call the count stands still and all see the same.
 
-use super::barrier::Members;
+use super::members::Members;
 use crate::Error;
 use crate::{CollError, Copying, Invocation};
 use mpi_base::atomic::{AtomicU64, Ordering};

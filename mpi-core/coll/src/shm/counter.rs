@@ -8,7 +8,7 @@
 //! The word: how many arrivals there have been in all barriers; barrier k is complete at (k + 1) times the number of members.
 //! No rank arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.
 
-use super::barrier::{LINE, Members, Stage};
+use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};

@@ -4,7 +4,7 @@
 //! So every member says that it has left, in the first word of the block, and rank 0, whose memory it is,
 //! returns the block when all have; until then the block waits here.
 
-use super::barrier::LINE;
+use super::members::LINE;
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::mem::Held;
 use mpi_base::node::ShmBlock;

@@ -11,7 +11,7 @@
 //! A line that the other core has read costs a round trip before it can be written.
 //! So the writer of a flag asks for the line of the next one at once, which no rank looks at yet.
 
-use super::barrier::{LINE, Members, Stage};
+use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};

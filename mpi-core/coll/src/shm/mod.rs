@@ -19,6 +19,7 @@ mod counter;
 mod deferred_free;
 mod flags;
 mod large;
+mod members;
 mod params;
 mod poll_delay;
 mod protocol_choice;
@@ -40,9 +41,10 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
 use crate::trial::Way;
-use barrier::{Members, ShmBarrier};
+use barrier::ShmBarrier;
 use cells::Lane;
 use deferred_free::DeferredFree;
+use members::{Members, Stage};
 use mpi_base::node::ShmBlock;
 use mpi_base::param::{self, About};
 pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
@@ -161,7 +163,7 @@ impl Drop for State {
 struct Pass {
     /// Which of the communicator's barriers; the first is number 0.
     number: u64,
-    stage: barrier::Stage,
+    stage: Stage,
 }
 
 impl State {
@@ -170,7 +172,7 @@ impl State {
         self.called.set(number + 1);
         Pass {
             number,
-            stage: barrier::Stage::default(),
+            stage: Stage::default(),
         }
     }
 

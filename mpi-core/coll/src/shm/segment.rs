@@ -5,11 +5,12 @@
 //! How long each part is follows from the letter and the number of members, so all find the same;
 //! and no rank looks at a place that rank 0 has named unless all of it is inside the node's memory.
 
-use super::barrier::{self, Kind, ShmBarrier};
+use super::barrier::{Kind, ShmBarrier};
 use super::cells::{self, Cells, Lane};
 use super::cma_access::CmaAccess;
 use super::deferred_free::SegmentLease;
 use super::large::Large;
+use super::members::LINE;
 use super::params::LongWay;
 use super::protocol_choice::{self, ProtocolChoice};
 use super::segment_config::SegmentConfig;
@@ -68,14 +69,13 @@ impl State {
         let left = node.hold(letter.place).ok_or_else(outside)?;
         let lease = SegmentLease::new(left, (self.block.take(), self.survives), members.count());
         let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
-        let gate =
-            ShmBarrier::at(node, at(barrier::LINE), letter.kind, members).ok_or_else(outside)?;
+        let gate = ShmBarrier::at(node, at(LINE), letter.kind, members).ok_or_else(outside)?;
         let large = Large {
             readers: CmaAccess::new(node, members, node.hold(at(WORD)).ok_or_else(outside)?),
             from: letter.single_copy_from,
             room: RefCell::default(),
         };
-        let behind = barrier::LINE + letter.kind.len(members.count());
+        let behind = LINE + letter.kind.len(members.count());
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let before = match lane {
                 Lane::Blocking => 0,
@@ -131,7 +131,7 @@ impl State {
         };
         let kind = self.choice.0.unwrap_or_else(fitting);
         let node = comm.engine().node();
-        let gate = barrier::LINE + kind.len(self.members.count());
+        let gate = LINE + kind.len(self.members.count());
         let count = self.members.count();
         let cell = self.cell.unwrap_or_else(|| {
             let fitting = cells::fitting_cell(count, kind);
@@ -142,9 +142,9 @@ impl State {
             LongWay(None) => protocol_choice::words(count) * WORD,
             LongWay(Some(_)) => 0,
         };
-        let (block, cell) = match node.alloc(gate + cells + ways, barrier::LINE) {
+        let (block, cell) = match node.alloc(gate + cells + ways, LINE) {
             Some(block) => (block, cell),
-            None => (node.alloc(gate, barrier::LINE)?, 0),
+            None => (node.alloc(gate, LINE)?, 0),
         };
         let place = block.place();
         self.block.set(Some(block));

@@ -18,9 +18,9 @@
 
 mod reductions;
 
-use super::barrier::Members;
 use super::cells::{Cells, Flow};
 use super::cma_access::CmaAccess;
+use super::members::Members;
 use super::wait::Waits;
 use super::{WORD, scattered};
 use crate::Error;

@@ -18,8 +18,9 @@ mod reductions;
 mod scan_lookback;
 mod steps;
 
-use super::barrier::{Kind, Members};
+use super::barrier::Kind;
 use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
+use super::members::Members;
 use super::scattered;
 use super::wait::Waits;
 use crate::Error;
