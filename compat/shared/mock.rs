@@ -40,3 +40,34 @@ pub fn seen(argument: usize) -> u64 {
 pub fn scratch(argument: usize) -> *mut u64 {
     (&raw const SCRATCH[argument]).cast_mut()
 }
+
+/// Constants of one side that are addresses.
+pub struct Constants {
+    pub in_place: usize,
+    pub unweighted: usize,
+    pub all_handles: usize,
+    pub displacement_current: i64,
+}
+
+impl Constants {
+    pub fn in_place(&self) -> usize {
+        self.in_place
+    }
+    pub fn unweighted(&self) -> usize {
+        self.unweighted
+    }
+    pub fn all_handles(&self) -> usize {
+        self.all_handles
+    }
+    pub fn displacement_current(&self) -> i64 {
+        self.displacement_current
+    }
+}
+
+/// Those of the standard ABI.
+pub const STANDARD: Constants = Constants {
+    in_place: 1,
+    unweighted: 10,
+    all_handles: 1,
+    displacement_current: -1,
+};

@@ -22,36 +22,6 @@ use common::*;
 type Below = <F as Family>::Below;
 type BelowStatus = <F as Family>::BelowStatus;
 
-/// Constants of one side that are addresses.
-struct Constants {
-    in_place: usize,
-    unweighted: usize,
-    all_handles: usize,
-    displacement_current: i64,
-}
-
-impl Constants {
-    fn in_place(&self) -> usize {
-        self.in_place
-    }
-    fn unweighted(&self) -> usize {
-        self.unweighted
-    }
-    fn all_handles(&self) -> usize {
-        self.all_handles
-    }
-    fn displacement_current(&self) -> i64 {
-        self.displacement_current
-    }
-}
-
-const STANDARD: Constants = Constants {
-    in_place: 1,
-    unweighted: 10,
-    all_handles: 1,
-    displacement_current: -1,
-};
-
 static PROGRAM: Constants = STANDARD;
 static BELOW: Constants = Constants {
     in_place: 1,
