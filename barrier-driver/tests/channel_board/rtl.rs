@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Set by `cargo xtask test` when everything was installed: then nothing may be skipped.
+/// If this is set in the environment, tests fail that would say what they need and be skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
 /// Icarus is there, or a line says that these claims were not checked.

@@ -11,7 +11,7 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Set by `cargo xtask test` when everything was installed: then nothing may be skipped.
+/// If this is set in the environment, tests fail that would say what they need and be skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
 /// Where the tests keep what the tools have made.
