@@ -2,7 +2,7 @@
 //!
 //! Neighbouring runs are merged. Memory in one run goes straight to the file and back; other memory is packed into a stage of
 //! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too, as far as that costs less
-//! than a system call more ([`Disk::read_sieve`]). A write does so only where nobody else has the file open or a hint asks for it, as it
+//! than a system call more ([`Disk::read_sieve`]). A write does so only where no other process has the file open or a hint asks for it, as it
 //! writes back what others may write meanwhile.
 //! Short counts, interruptions and the kernel's limit for one call are looped over.
 

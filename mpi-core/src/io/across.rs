@@ -219,7 +219,7 @@ fn read_in(
     };
     let room = &mut stage.room(span.end)[span.start..];
     match span.start + read_all(disk, room, base + span.start as i64)? {
-        // More there may be, but nobody asks for it.
+        // More there may be, but no member asks for it.
         end if end == span.end => Ok(usize::MAX),
         end => Ok(end),
     }

@@ -63,7 +63,7 @@ impl Start {
     /// Begins reading from byte `offset` of a file to `room`.
     ///
     /// # Safety
-    /// The room is nobody else's until the reading is dropped.
+    /// The room is no other code's until the reading is dropped.
     pub unsafe fn of(disk: &Rc<Disk>, room: &mut [u8], offset: i64) -> Result<Start, IoError> {
         let mut cached = 0;
         let at_once = |done: usize, room: &mut [u8]| {

@@ -93,7 +93,7 @@ impl Disk {
         (gap, tuning.ind_rd_buffer_size)
     }
 
-    /// The same of writes, which then read what lies between their pieces and write it back; `alone` says that nobody else has the file open.
+    /// The same of writes, which then read what lies between their pieces and write it back; `alone` says that no other process has the file open.
     pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
         let tuning = self.tuning.get();
         match (tuning.ds_write, alone) {

@@ -161,7 +161,7 @@ impl File {
         if self.amode.delete_on_close {
             // All have done what they wanted to do with it.
             let deleted = match self.comm.rank() {
-                // A name that somebody has removed meanwhile is what is wanted.
+                // A name that another process has removed meanwhile is what is wanted.
                 0 => match delete(&self.path) {
                     Err(error) if error.class == IoClass::NoSuchFile => Ok(()),
                     done => done,

@@ -2,7 +2,7 @@
 //!
 //! What an access does follows from a few values, [`Tuning`]. They come from the info object, or else from a file of hints
 //! ([`HINTS`], or `ROMIO_HINTS` as with ROMIO), or else from what is known of the file system.
-//! All members use rank 0's values: a hint that differs between ranks changes nothing at the others, and hangs nobody.
+//! All members use rank 0's values: a hint that differs between ranks changes nothing at the others, and no member hangs.
 //! Values that cannot be read are ignored, as the standard says; so are names that act on nothing, striping above all, which
 //! belongs to file systems that the library does not drive.
 

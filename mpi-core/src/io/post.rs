@@ -31,7 +31,7 @@ impl<'c> Post<'c> {
     /// Expects a message of `len` bytes at most from a rank.
     ///
     /// # Safety
-    /// The room is memory of that length, and nobody else's until this is done or dropped.
+    /// The room is memory of that length, and no other code's until this is done or dropped.
     pub unsafe fn expect(&mut self, from: usize, room: *mut u8, len: usize) -> Result<(), Error> {
         // SAFETY: as the caller says.
         let buf = unsafe { RecvBuf::new(room, len as i64, Named::BYTE.into()) };
@@ -78,7 +78,7 @@ impl<'c> Post<'c> {
 
 impl Drop for Post<'_> {
     fn drop(&mut self) {
-        // Whoever did not ask for the outcome has failed already.
+        // The caller that did not ask for the outcome has failed already.
         let _ = self.wait();
     }
 }

@@ -26,10 +26,10 @@ impl SharedPointer {
         };
         let win = Win::new(comm, &spec)?;
         if mine {
-            // SAFETY: the window's memory is eight bytes long and aligned, and nobody has access to it yet.
+            // SAFETY: the window's memory is eight bytes long and aligned, and no member has access to it yet.
             unsafe { win.base().cast::<i64>().write(0) };
         }
-        // Nobody adds before it is there.
+        // No member adds before it is there.
         comm.engine().block_on(comm.fence())?;
         win.lock_all(Assert {
             nocheck: true,

@@ -79,11 +79,11 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The bytes of the part, for its aggregator alone or for all while nobody writes them.
+    /// The bytes of the part, for its aggregator alone or for all while no member writes them.
     pub(super) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
-        // SAFETY: the range lies in the part, and between two meetings nobody writes what is read here.
+        // SAFETY: the range lies in the part, and between two meetings no member writes what is read here.
         unsafe { std::slice::from_raw_parts(self.base.add(HEAD + begin), end - begin) }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Stage<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Whole words are nobody else's, or are all ones for the others too.
+        // Whole words are no other member's, or are all ones for the others too.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),

@@ -204,7 +204,7 @@ impl File {
     /// Begins a read by this process alone. One that is long, contiguous and not in the system's memory goes on by itself.
     ///
     /// # Safety
-    /// The buffer is nobody else's until the request is complete.
+    /// The buffer is no other code's until the request is complete.
     pub unsafe fn begin_read(&self, place: Place, buf: &mut RecvBuf) -> Result<Begun, Error> {
         let begin = now_ns();
         let about = (&buf.datatype().clone(), buf.bytes());

@@ -103,7 +103,7 @@ impl Accesses {
 }
 
 impl Win {
-    /// An access begins, as traces, recordings and whoever looks for conflicts want to know; an error if it conflicts with one that is not complete.
+    /// An access begins, as traces, recordings and the check for conflicts want to know; an error if it conflicts with one that is not complete.
     /// The access is over when what this returns is dropped.
     #[inline]
     pub(super) fn note(

@@ -138,7 +138,7 @@ impl Neighbours {
         fence(Ordering::SeqCst);
         let clash = self.clash(doing);
         if clash.is_some() {
-            // The access is refused, so nobody meets it.
+            // The access is refused, so no other access meets it.
             slot.stamp.store(0, Ordering::SeqCst);
         }
         clash

@@ -184,7 +184,7 @@ impl Win {
         Ok(())
     }
 
-    /// `MPI_Win_flush` where every access is complete when its call returns, and nobody looks on; it calls nothing.
+    /// `MPI_Win_flush` where every access is complete when its call returns, and no observer looks on; it calls nothing.
     /// False where there is more to do, and nothing has happened.
     #[inline(always)]
     pub fn flush_plain(&self, rank: i32) -> bool {

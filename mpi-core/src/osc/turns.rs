@@ -115,7 +115,7 @@ impl Win {
         Ok(over)
     }
 
-    /// Whether a lock of all may be a flag, whose order nobody records.
+    /// Whether a lock of all may be a flag, whose order no recording keeps.
     pub(super) fn may_use_flag(&self) -> bool {
         self.script().is_none()
     }

@@ -209,7 +209,7 @@ impl Win {
             return Err(OscError::new(OscClass::Sync, sentence).into());
         }
         if self.0.engine.is_fault_tolerant() {
-            // The living come together whoever has died; what was under way to the dead is lost.
+            // The living come together, whichever members have died; what was under way to the dead is lost.
             let outcome = self.flush_remote(None);
             let met = self.0.engine.block_on(self.0.comm.agree(0));
             self.unregister();

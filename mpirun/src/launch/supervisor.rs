@@ -224,7 +224,7 @@ impl<'a> Supervisor<'a> {
             rustix::net::RecvFlags::DONTWAIT,
         ) {
             Ok((0, _)) => {
-                // The front end was killed; nobody is left to report to.
+                // The front end was killed; no process is left to report to.
                 let _ = epoll::delete(&self.epoll, &self.wires.front);
                 self.front_lives = false;
                 self.end(128 + libc::SIGKILL, libc::SIGTERM);

@@ -1,5 +1,5 @@
 //! One release at the scale of the clock: the way of the last arrival through every flip-flop, from port to port;
-//! and for whoever looks further than that, the same rows and some other nodes' over the whole run.
+//! and for a reader that looks further than that, the same rows and some other nodes' over the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing, Value};

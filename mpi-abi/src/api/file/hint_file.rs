@@ -99,7 +99,7 @@ pub(super) fn tuning(members: &Comm) -> Result<Tuning, Failure> {
 fn tell(sentence: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if !told.contains(&sentence) {
-        // In one piece; nobody reads it when standard error is closed.
+        // In one piece; no process reads it when standard error is closed.
         let line = format!("{}: {sentence}\n", state::who_am_i());
         let _ = std::io::stderr().write_all(line.as_bytes());
         told.push(sentence);

@@ -196,7 +196,7 @@ impl Module for HanModule {
         let levels = &place.levels;
         let chain = |comm: &Comm| match Table::chosen(comm) {
             Some(table) => table.chain(call).collect::<Vec<_>>().join(", then "),
-            None => "nobody".into(),
+            None => "no component".into(),
         };
         let limit = match call {
             _ if !SERVED.contains(&call) => return None,

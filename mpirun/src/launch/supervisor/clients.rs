@@ -139,7 +139,7 @@ impl Supervisor<'_> {
 
     /// A rank that has ended and closed its socket never enters a barrier; if others wait there, they wait for ever.
     ///
-    /// Where a job survives deaths, it is a loss, also if nobody waits yet: others may, somewhere else than in a barrier.
+    /// Where a job survives deaths, it is a loss, also if no rank waits yet: others may, somewhere else than in a barrier.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()

@@ -84,7 +84,7 @@ impl Supervisor<'_> {
                 self.give_back(proc);
             }
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
-            // After MPI_Finalize nobody depends on it: the code counts, the others go on.
+            // After MPI_Finalize no rank depends on it: the code counts, the others go on.
             _ if finalized => {
                 if self.is_running() && self.course.fail(ended.code()) {
                     let who = self.who(proc);

@@ -68,7 +68,7 @@ impl Supervisor<'_> {
 
     /// Reads once, so that one talkative host does not keep the others waiting.
     pub(super) fn read_link(&mut self, number: usize) {
-        // While our own reader is slow nobody is read; what is said waits on its way.
+        // While our own reader is slow no host is read; what is said waits on its way.
         if self.outputs.is_full() {
             return;
         }
@@ -287,7 +287,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Hears the other hosts until something has come, the time is over, or nobody is left to hear.
+    /// Hears the other hosts until something has come, the time is over, or no host is left to hear.
     pub(super) fn converse(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         while !has_come(self) && self.links.iter().any(Link::is_open) {

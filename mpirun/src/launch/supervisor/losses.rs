@@ -1,7 +1,7 @@
 //! The agent where a job survives deaths (`--with-ft`): a rank that has died is *lost*, and the job goes on without it.
 //!
 //! A lost rank is told of at once and again, with all others, at the end. What it has left running in its process group is ended,
-//! so that nobody speaks in its name. The PMI server tells the other ranks, and no barrier waits for it any more.
+//! so that no other process speaks in its name. The PMI server tells the other ranks, and no barrier waits for it any more.
 //!
 //! The exit status is that of the survivors; if there are none, that of the first rank that was lost.
 //! An abort, a rank that says nonsense, and a rank that could not be started are no deaths: they end the job as ever.

@@ -154,7 +154,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Writes until nothing is queued, the time is over, or nobody is left who could want it.
+    /// Writes until nothing is queued, the time is over, or no rank is left that could want it.
     pub(super) fn write_out(&mut self, limit: Option<Instant>) {
         use rustix::event::{PollFd, PollFlags, poll};
         loop {

@@ -122,7 +122,7 @@ impl Supervisor<'_> {
             self.lose_output(&format!(
                 "the report of files cannot be written to {name}: {error}, so it is printed instead"
             ));
-            // Nobody reads it when standard error is closed.
+            // No process reads it when standard error is closed.
             let _ = std::io::stderr().write_all(report.table().as_bytes());
         }
     }
