@@ -9,6 +9,10 @@ use crate::comm::Comm;
 /// Where the mean piece is longer, each rank may as well go by itself.
 pub(super) const LONG: i64 = 256 << 10;
 
+/// The same of reads by members of one node, whose system keeps the file in memory for all of them:
+/// an aggregator would copy once more what each can have straight from there.
+const LONG_READ: i64 = 16 << 10;
+
 /// What every member knows of a collective access.
 pub(super) struct Plan {
     low: i64,
@@ -25,7 +29,7 @@ impl Plan {
     /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
     pub fn agree(
         comm: &Comm,
-        (wanted, tuning, seating): (Switch, &Tuning, &Seating),
+        (wanted, tuning, seating, writes): (Switch, &Tuning, &Seating, bool),
         view: &View,
         from: i64,
         bytes: i64,
@@ -56,7 +60,11 @@ impl Plan {
         let interleaved = spans > high - low;
         // A stretch that is nearly empty is not worth reading or assembling.
         let dense = bytes >= (high - low) / 16;
-        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < LONG;
+        let long = match writes || seating.spans_nodes() {
+            true => LONG,
+            false => LONG_READ,
+        };
+        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < long;
         if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
             return Ok(None);
         }

@@ -36,6 +36,11 @@ impl Seating {
         }
     }
 
+    /// Whether the members are on several nodes.
+    pub fn spans_nodes(&self) -> bool {
+        self.nodes > 1
+    }
+
     /// Whether accesses are merged on each node before anything goes to other nodes.
     pub fn has_levels(&self) -> bool {
         self.levels

@@ -298,7 +298,7 @@ impl File {
         };
         Plan::agree(
             &self.comm,
-            (wanted, &tuning, &self.seating),
+            (wanted, &tuning, &self.seating, writes),
             view,
             from,
             bytes,

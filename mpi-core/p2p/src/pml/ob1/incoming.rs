@@ -80,12 +80,7 @@ impl Incoming {
         })
     }
 
-    /// The send that waits for our word.
-    pub(super) fn sender(&self) -> Option<ReqId> {
-        self.sender
-    }
-
-    /// The same, which the caller gives.
+    /// The send that waits for our word, which the caller gives.
     pub(super) fn take_sender(&mut self) -> Option<ReqId> {
         self.sender.take()
     }

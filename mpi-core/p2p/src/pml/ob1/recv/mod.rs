@@ -9,6 +9,7 @@
 mod answers;
 pub mod direct_receive;
 pub mod eager_pipeline;
+mod forgotten;
 pub mod fragments;
 mod meeting;
 mod rendezvous;
@@ -30,6 +31,7 @@ use crate::datatype::{RecvBuf, Room};
 use crate::pml::envelope::Context;
 use crate::request::{Body, Req, ReqId, Status};
 use direct_receive::Receives;
+use forgotten::Forgotten;
 use single_copy::SingleCopies;
 use std::rc::Rc;
 
@@ -41,6 +43,8 @@ pub struct Receiver {
     /// Messages that came before their receives.
     memory: UnexpectedMemory,
     copies: SingleCopies,
+    /// Messages that went with their communicators.
+    forgotten: Forgotten,
 }
 
 impl Receiver {
@@ -269,11 +273,9 @@ impl Receiver {
         };
         let (context, key) = wire::read_match(header);
         let sender_id = ReqId(sender);
-        let dropped = match self.matcher.known(context) {
-            Some(matching) => matching.drop_announced(key, from, sender_id),
-            None => !is_received(core, from, sender_id),
-        };
-        if dropped {
+        let matching = self.matcher.known(context);
+        let lies_here = matching.is_some_and(|m| m.drop_announced(key, from, sender_id));
+        if lies_here || self.forgotten.take(from, sender_id) {
             core.links()
                 .control(&peer, wire::CANCELLED, [sender, 0], [0; 8]);
         }
@@ -301,6 +303,9 @@ impl Receiver {
     pub(super) fn forget(&self, core: &Core, context: Context) {
         let gone = self.matcher.remove(context);
         for message in gone.iter().flat_map(|matching| matching.take_all()) {
+            if let Content::Rendezvous(announced) = &message.content {
+                self.forgotten.put(message.from, announced.sender);
+            }
             if message.content.is_charged() {
                 let bytes = message.content.bytes() as usize;
                 self.memory.discharge(core, message.from, bytes);
@@ -336,17 +341,6 @@ impl Receiver {
         let req = self.slot.move_on(core.requests(), &matching);
         core.requests().complete(&req, Err(error.clone()));
     }
-}
-
-/// Whether a receive has met the message of this request of a peer.
-fn is_received(core: &Core, from: ProcId, sender: ReqId) -> bool {
-    let receives = |req: &Req| match &*req.body.borrow() {
-        Body::Recv(recv) => recv
-            .incoming()
-            .is_some_and(|incoming| incoming.from() == from && incoming.sender() == Some(sender)),
-        _ => false,
-    };
-    core.requests().under_way().iter().any(receives)
 }
 
 /// Withdraws a receive that no message has met; false when one has.
