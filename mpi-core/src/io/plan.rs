@@ -11,7 +11,7 @@ pub(super) const LONG: i64 = 256 << 10;
 
 /// The same of reads by members of one node, whose system keeps the file in memory for all of them:
 /// an aggregator would copy once more what each can have straight from there.
-const LONG_READ: i64 = 16 << 10;
+const LONG_READ: i64 = 4 << 10;
 
 /// What every member knows of a collective access.
 pub(super) struct Plan {
