@@ -36,7 +36,7 @@ pub struct RingFence {
 }
 
 impl RingFence {
-    /// The first fence of a ring with so many nodes; `None` for none, and for more than [`MOST_NODES`].
+    /// The first fence of a ring of nodes; `None` if their number is 0 or higher than [`MOST_NODES`].
     pub fn new(nodes: u8) -> Option<Self> {
         (1..=MOST_NODES).contains(&nodes).then_some(Self {
             nodes,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes are lost and repeated, nodes boot late; whoever is through a fence finds that all have come to it.
+        /// Bytes are lost and repeated, nodes boot late; a node that is through a fence finds that all have come to it.
         #[test]
         fn nobody_is_through_before_all_have_come_and_all_get_through(
             nodes in 1..=MOST_NODES,

@@ -164,7 +164,7 @@ fn serve(me: usize, from: ChildStdout, to: &[Mutex<ChildStdin>], board: &Mutex<B
     }
 }
 
-/// Runs so many nodes, and returns the board and how each of them ended.
+/// Runs nodes of the given number, and returns the board and how each node ended.
 fn run(
     firmware: &Path,
     nodes: u8,

@@ -87,7 +87,7 @@ fn an_announced_sender_is_found() {
     });
 }
 
-/// A sender that found no room is rung when there is, whoever looks first.
+/// A sender that found no room is rung when there is some, whether the sender or the receiver looks first.
 #[test]
 fn a_starving_sender_is_rung_or_sees_the_room() {
     check(|| {

@@ -1,7 +1,7 @@
 //! The node of the Pico on the Cortex-M0 of a micro:bit, for QEMU, which emulates that board and no Pico.
 //!
 //! Its pins and its ring are bytes on the serial line, for QEMU has nothing that could be wired to a pin:
-//! whoever holds the other end of the line is the board with the barrier (`barrier-driver/tests/firmware.rs`).
+//! the program at the other end of the line is the board with the barrier (`barrier-driver/tests/firmware.rs`).
 //!
 //! | from the node | means | from the board | means |
 //! |---|---|---|---|

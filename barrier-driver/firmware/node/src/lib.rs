@@ -35,7 +35,7 @@ pub struct Job {
     pub me: u8,
     /// How many nodes there are.
     pub nodes: u8,
-    /// How many barriers to pass after the self-test; `None` for as many as come.
+    /// How many barriers to pass after the self-test; `None` if the node passes barriers until it is switched off.
     pub barriers: Option<u32>,
     /// How long the others may take to come to a fence or a barrier.
     pub limit: Duration,

@@ -123,7 +123,7 @@ unsafe extern "C" fn comm_node_ranks(comm: *mut Comm, ranks: *mut u32, capacity:
 }
 
 unsafe extern "C" fn failed_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
-    // SAFETY: as above.
+    // SAFETY: the plugin keeps the rule of `seat`, and says that there is room for `capacity` ranks.
     unsafe { list(seat(comm).failed_ranks().into_iter(), ranks, capacity) }
 }
 

@@ -134,8 +134,11 @@ impl Seat {
         self.node().iter().map(|(rank, _)| *rank)
     }
 
-    /// The members that this process knows to be dead.
+    /// The members that this process knows to be dead; a plugin asks while it waits, so the usual answer costs one look at a flag.
     pub fn failed_ranks(&self) -> Vec<u32> {
+        if self.usable().is_ok() {
+            return Vec::new();
+        }
         let failed = self.comm.upgrade().map(|comm| comm.get_failed());
         let failed = failed.iter().flat_map(Group::iter);
         failed.filter_map(|proc| self.group.rank_of(proc)).collect()
