@@ -45,6 +45,7 @@ pub mod shared_core;
 pub mod split_copy;
 #[cfg(not(loom))]
 pub mod state;
+pub mod testimonies;
 #[cfg(not(loom))]
 pub mod valgrind;
 pub mod wait;

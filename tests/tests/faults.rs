@@ -35,6 +35,23 @@ fn a_loop_of_collectives_is_revoked_and_shrunk_whenever_somebody_dies() {
     }
 }
 
+/// The first agreements of a communicator go as messages, the later ones through the memory of the node.
+#[test]
+fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
+    let agreements = |ranks: u32, seed: u32, dying: u32| {
+        let job = Job::of("agreements").ranks(ranks);
+        let job = job.with(["--with-ft", "ulfm"]).arg(seed.to_string());
+        job.arg("300").arg(dying.to_string())
+    };
+    for ranks in [1, 2, 3, 5, 8] {
+        agreements(ranks, 1, 0).holds();
+        for seed in 1..=2 {
+            agreements(ranks, seed, 60).holds();
+        }
+    }
+    agreements(5, 1, 60).with(TCP).holds();
+}
+
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
     // Those that have the last sum leave while others wait for it: a leave is no failure. Which of the two comes first is chance.

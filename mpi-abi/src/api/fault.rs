@@ -81,7 +81,7 @@ pub unsafe fn MPIX_Comm_agree(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     // SAFETY: an argument of the caller that is read and written.
     unsafe {
         let mine = read(flag, "flag")?;
-        let agreed = state::engine()?.block_on(object.comm.agree(mine as u32))?;
+        let agreed = object.comm.agree_now(mine as u32)?;
         Ok(store(flag, agreed)?)
     }
 }

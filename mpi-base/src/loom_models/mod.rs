@@ -11,6 +11,7 @@ mod inbox;
 mod lock;
 mod ring;
 mod split_copy;
+mod testimonies;
 
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 

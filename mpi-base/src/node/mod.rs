@@ -21,6 +21,7 @@ mod frags;
 mod head;
 mod inspect;
 mod layout;
+mod retired;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ pub use event_ring::{Event, EventKind, EventRing, Played, Player};
 pub use frags::FragPool;
 pub use inspect::Inspection;
 pub use layout::{Layout, MAX_LOCAL, Sizes};
+pub use retired::RetiredBlocks;
 
 use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};

@@ -19,6 +19,7 @@ pub mod comm;
 pub mod dynamic;
 pub mod engine;
 pub mod fault;
+mod node_members;
 mod observer;
 pub mod partitioned;
 pub mod persistent;
@@ -26,6 +27,7 @@ pub mod record;
 pub mod trace;
 
 pub use engine::Engine;
+pub use node_members::NodeMembers;
 pub use observer::{Witness, WitnessError};
 
 use mpi_p2p::{pml, request};

@@ -11,7 +11,6 @@
 
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
 use super::host::{HOST, PluginCall};
-use super::memory::Grave;
 use super::seat::{Seat, Values, values};
 use super::table::Plugin;
 use crate::Error;
@@ -20,6 +19,7 @@ use crate::engine::{Occasion, ProgressHook};
 use crate::select::Table;
 use crate::tickets::TicketOrder;
 use crate::{Call, CallId, CallSet, CollError, Component, Invocation, Module, Refusal, Running};
+use mpi_base::node::RetiredBlocks;
 use mpi_base::param::About;
 use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
@@ -30,7 +30,7 @@ use std::task::Poll;
 
 pub(super) struct PluginComponent {
     plugin: Rc<Plugin>,
-    grave: Rc<Grave>,
+    retired: Rc<RetiredBlocks>,
     /// The plugin's own, see `component_data` in the header.
     data: Rc<Cell<*mut c_void>>,
     /// Put into C's words for the first communicator.
@@ -40,7 +40,7 @@ pub(super) struct PluginComponent {
 impl PluginComponent {
     pub fn new(plugin: Rc<Plugin>) -> PluginComponent {
         PluginComponent {
-            grave: Rc::default(),
+            retired: Rc::default(),
             data: Rc::new(Cell::new(std::ptr::null_mut())),
             values: OnceCell::new(),
             plugin,
@@ -75,7 +75,7 @@ impl Component for PluginComponent {
         }
         let params = comm.engine().params();
         let values = self.values.get_or_init(|| values(&self.plugin, params));
-        let seat = Seat::new(&self.plugin, values, &self.grave, &self.data, comm);
+        let seat = Seat::new(&self.plugin, values, &self.retired, &self.data, comm);
         let seat = Rc::new(seat);
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
         // SAFETY: the caller that loaded the plugin vouched for its functions; the seat lives until its module is freed.

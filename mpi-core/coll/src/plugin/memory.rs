@@ -3,11 +3,11 @@
 //! The lowest of them takes a block out of its arena and tells the others its place.
 //! The block begins with a word of the host's own, the number of members that have not left it.
 //! An arena's block may go back only when no member uses it any more, and members leave when they like;
-//! so a block whose owner leaves early waits in its [`Grave`] until the word is zero.
+//! so a block whose owner leaves early waits among the [`RetiredBlocks`] until the word is zero.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::Held;
-use mpi_base::node::ShmBlock;
+use mpi_base::node::{RetiredBlocks, ShmBlock};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(super) const HEAD: usize = 64;
 /// What one seat has taken.
 pub(super) struct Memory {
     shares: RefCell<Vec<Share>>,
-    grave: Rc<Grave>,
+    retired: Rc<RetiredBlocks>,
 }
 
 /// A share of a block of memory that several processes use.
@@ -28,41 +28,17 @@ struct Share {
     block: Option<ShmBlock>,
 }
 
-/// Blocks whose owner has left before the others.
-#[derive(Default)]
-pub(super) struct Grave(RefCell<Vec<Share>>);
-
-impl Grave {
-    /// Returns the blocks that every member has left meanwhile.
-    fn sweep(&self) {
-        // SYNC POINT memory.left
-        self.0
-            .borrow_mut()
-            .retain(|share| share.users.load(Ordering::Acquire) != 0);
-    }
-}
-
-impl Drop for Grave {
-    fn drop(&mut self) {
-        self.sweep();
-        // Others may still be reading, and returning a block wipes it; the memory goes with the node's segment.
-        for share in self.0.take() {
-            std::mem::forget(share.block);
-        }
-    }
-}
-
 impl Memory {
-    pub fn new(grave: &Rc<Grave>) -> Memory {
+    pub fn new(retired: &Rc<RetiredBlocks>) -> Memory {
         Memory {
             shares: RefCell::default(),
-            grave: grave.clone(),
+            retired: retired.clone(),
         }
     }
 
     /// Returns the blocks that every member has left meanwhile.
     pub fn sweep(&self) {
-        self.grave.sweep();
+        self.retired.sweep();
     }
 
     /// From now on this seat has a share of a block, `block` at the seat that took it out of its arena.
@@ -76,10 +52,13 @@ impl Drop for Memory {
         for share in self.shares.take() {
             // SYNC POINT memory.left: what was written here is seen by the member that finds the block left by all.
             share.users.fetch_sub(1, Ordering::Release);
-            if share.block.is_some() {
-                self.grave.0.borrow_mut().push(share);
+            if let Some(block) = share.block {
+                // SYNC POINT memory.left
+                let users = share.users;
+                self.retired
+                    .push(block, move || users.load(Ordering::Acquire) == 0);
             }
         }
-        self.grave.sweep();
+        self.retired.sweep();
     }
 }

@@ -6,7 +6,7 @@
 //! Messages go through conversations in the hidden plane, begun when the module is enabled, which all members do in the same order.
 
 use super::abi::WARNING;
-use super::memory::{Grave, Memory};
+use super::memory::Memory;
 use super::table::Plugin;
 use crate::comm::{Comm, WeakComm};
 use crate::datatype::Scratch;
@@ -16,6 +16,7 @@ use crate::{Engine, Error};
 use crate::{Invocation, Pending, algo};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
+use mpi_base::node::RetiredBlocks;
 use mpi_base::param::Params;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ impl Seat {
     pub fn new(
         plugin: &Rc<Plugin>,
         values: &Rc<Values>,
-        grave: &Rc<Grave>,
+        retired: &Rc<RetiredBlocks>,
         component_data: &Rc<Cell<*mut c_void>>,
         comm: &Comm,
     ) -> Seat {
@@ -98,7 +99,7 @@ impl Seat {
             tags: Cell::new(None),
             messages: RefCell::default(),
             last_message: Cell::new(0),
-            memory: Memory::new(grave),
+            memory: Memory::new(retired),
             component_data: component_data.clone(),
             comm: comm.downgrade(),
             plugin: plugin.clone(),

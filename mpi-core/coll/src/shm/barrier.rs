@@ -40,7 +40,9 @@ impl ShmBarrier {
     pub fn at(node: &Node, place: ShmOffset, kind: Kind, members: &Members) -> Option<ShmBarrier> {
         Some(match kind {
             Kind::Counter => ShmBarrier::Counter(Counter::at(node, place, members.count())?),
-            Kind::Flags => ShmBarrier::Flags(Flags::at(node, place, members.me, members.count())?),
+            Kind::Flags => {
+                ShmBarrier::Flags(Flags::at(node, place, members.me(), members.count())?)
+            }
         })
     }
 

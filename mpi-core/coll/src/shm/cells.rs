@@ -244,7 +244,7 @@ impl Cells {
         let words = node.hold_all(place, cells::words(members.count(), &rings))?;
         let tracks = cells::tracks(members.count(), &rings);
         Some(Cells {
-            board: Board::new(words, members.me, members.count(), &rings)?,
+            board: Board::new(words, members.me(), members.count(), &rings)?,
             lane,
             choices: choices.map(|rings| {
                 rings.map(|ring| Choice {

@@ -16,7 +16,6 @@ mod barrier;
 mod cells;
 mod cma_access;
 mod counter;
-mod deferred_free;
 mod flags;
 mod large;
 mod members;
@@ -26,6 +25,7 @@ mod protocol_choice;
 mod route;
 mod segment;
 mod segment_config;
+mod segment_lease;
 mod small;
 mod spin_hold;
 #[cfg(test)]
@@ -43,9 +43,8 @@ use crate::datatype::RecvBuf;
 use crate::trial::Way;
 use barrier::ShmBarrier;
 use cells::Lane;
-use deferred_free::DeferredFree;
 use members::{Members, Stage};
-use mpi_base::node::ShmBlock;
+use mpi_base::node::{RetiredBlocks, ShmBlock};
 use mpi_base::param::{self, About};
 pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
 use route::Route;
@@ -63,7 +62,7 @@ static PRIORITY: About = priority::about("shm", "60");
 /// The component.
 #[derive(Default)]
 pub struct Shm {
-    retired: Rc<DeferredFree>,
+    retired: Rc<RetiredBlocks>,
 }
 
 impl Component for Shm {
@@ -90,7 +89,7 @@ impl Component for Shm {
         if comm.size() < 2 {
             return Err(Refusal("the communicator has one member".into()));
         }
-        let members = Members::of(comm)?;
+        let members = Members::of(comm.engine(), comm.group(), comm.rank()).map_err(Refusal)?;
         let refuse = |e: param::ParamError| Refusal(e.to_string());
         let params = comm.engine().params();
         let choice = params.get(&GATE).map_err(refuse)?;
@@ -141,7 +140,7 @@ struct State {
     /// As the user wants it.
     cell: Option<usize>,
     reproducible: bool,
-    retired: Rc<DeferredFree>,
+    retired: Rc<RetiredBlocks>,
     /// At rank 0, from its letter to the place.
     block: Cell<Option<ShmBlock>>,
     place: OnceCell<Segment>,
@@ -223,11 +222,11 @@ impl State {
 fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     let (recv, before, mine, total) = match call {
         Call::ReduceScatterBlock { recv, .. } => {
-            let (me, count) = (i64::from(members.me), i64::from(members.count()));
+            let (me, count) = (i64::from(members.me()), i64::from(members.count()));
             (recv, me * recv.count(), recv.count(), count * recv.count())
         }
         Call::ReduceScatter { recv, counts, .. } => {
-            let (before, rest) = counts.split_at_checked(members.me as usize)?;
+            let (before, rest) = counts.split_at_checked(members.me() as usize)?;
             let total = counts.iter().sum();
             (recv, before.iter().sum(), *rest.first()?, total)
         }

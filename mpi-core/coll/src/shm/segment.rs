@@ -8,12 +8,12 @@
 use super::barrier::{Kind, ShmBarrier};
 use super::cells::{self, Cells, Lane};
 use super::cma_access::CmaAccess;
-use super::deferred_free::SegmentLease;
 use super::large::Large;
 use super::members::LINE;
 use super::params::LongWay;
 use super::protocol_choice::{self, ProtocolChoice};
 use super::segment_config::SegmentConfig;
+use super::segment_lease::SegmentLease;
 use super::small::{Small, goes_in_rows};
 use super::{State, WORD};
 use crate::comm::Comm;
@@ -107,7 +107,7 @@ impl State {
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
                 let first = |call| usual(letter.kind, call);
-                let ways = ProtocolChoice::new(memory, members.me, members.count(), first);
+                let ways = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(ways.ok_or_else(outside)?)
             }
         };

@@ -27,12 +27,6 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Looks at the place, and nothing else, before the engine is asked to progress.
-const LOOKS: u32 = 512;
-
-/// The first of these looks follow one another at once: a pause lasts as long as a cache line takes from core to core.
-const EAGER: u32 = 256;
-
 /// Switches to others in a row before the engine waits.
 const YIELDS: u32 = 8;
 
@@ -81,7 +75,7 @@ impl Waits for Here<'_> {
 
     #[inline(always)]
     fn briefly(self, engine: &Engine, mut done: impl FnMut() -> bool) -> bool {
-        watch(engine, &mut done)
+        engine.watch(&mut done)
     }
 }
 
@@ -186,29 +180,9 @@ fn wait(comm: &Comm, engine: &Engine, holds: bool, mut done: impl FnMut() -> boo
 /// Waits on a core of its own.
 #[inline(never)]
 fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) {
-    if !watch(engine, &mut done) {
+    if !engine.watch(&mut done) {
         rest(comm, engine, false, &mut done);
     }
-}
-
-/// Looks for as long as it pays to look at nothing else.
-#[inline]
-fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
-    if done() {
-        return true;
-    }
-    if engine.is_oversubscribed() {
-        return false;
-    }
-    for look in 0..LOOKS {
-        if done() {
-            return true;
-        }
-        if look >= EAGER {
-            std::hint::spin_loop();
-        }
-    }
-    false
 }
 
 /// Waits on, after looking or a switch in vain.

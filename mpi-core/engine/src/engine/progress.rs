@@ -145,6 +145,30 @@ impl Engine {
         self.wait_publishing(done, || {});
     }
 
+    /// Looks for as long as it pays to look at nothing else, which is not at all where ranks share cores; whether it was long enough.
+    #[inline]
+    pub fn watch(&self, done: &mut impl FnMut() -> bool) -> bool {
+        /// Looks at the place, and nothing else, before the engine is asked to progress.
+        const LOOKS: u32 = 512;
+        /// The first of these looks follow one another at once: a pause lasts as long as a cache line takes from core to core.
+        const EAGER: u32 = 256;
+        if done() {
+            return true;
+        }
+        if self.is_oversubscribed() {
+            return false;
+        }
+        for look in 0..LOOKS {
+            if done() {
+                return true;
+            }
+            if look >= EAGER {
+                std::hint::spin_loop();
+            }
+        }
+        false
+    }
+
     /// Waits until `done`; `tell` is called once if that takes longer than a moment, to put what is waited for on the state page.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {

@@ -1,20 +1,14 @@
 //! What a program does about failures on a communicator.
 
-use super::agreement::Circle;
-use super::era::Value;
+use super::agree::CommAgreements;
 use super::error::FaultError;
 use super::failures::Faults;
-use super::wire::Key;
 use crate::Error;
 use crate::comm::{Comm, WeakComm};
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
 
 /// So many failures are told of in a sentence.
 const SHOWN: usize = 4;
@@ -25,10 +19,7 @@ pub(crate) struct Trouble {
     flags: Cell<u8>,
     /// How many of its failures the program has acknowledged.
     acknowledged: Cell<usize>,
-    /// The number of the next agreement, equal at all members.
-    next_agreement: Cell<u64>,
-    /// Members that earlier agreements have found dead, the same at all of them.
-    left_out: RefCell<Vec<ProcId>>,
+    agreements: CommAgreements,
     /// What is wrong with the communicator that this one is a part of.
     outer: RefCell<Option<FaultError>>,
     /// The communicators that are parts of this one.
@@ -56,17 +47,15 @@ impl Trouble {
     fn remove(&self, flag: u8) {
         self.flags.set(self.flags.get() & !flag);
     }
-}
 
-/// What an agreement has come to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Agreed {
-    /// All members' flags, combined bit by bit with AND.
-    pub flag: u32,
-    /// The highest of all members' numbers.
-    pub(super) number: u64,
-    /// The error of the agreement: a member is dead, and not every living one has acknowledged that.
-    pub error: Option<Error>,
+    pub(super) fn agreements(&self) -> &CommAgreements {
+        &self.agreements
+    }
+
+    /// How many failures the program has acknowledged.
+    pub(super) fn acknowledged(&self) -> usize {
+        self.acknowledged.get()
+    }
 }
 
 impl Comm {
@@ -91,7 +80,7 @@ impl Comm {
     }
 
     /// The members that this process knows to be dead, in the order in which it learnt of them.
-    fn failures(&self) -> Vec<(ProcId, Rc<str>)> {
+    pub(super) fn failures(&self) -> Vec<(ProcId, Rc<str>)> {
         let faults = self.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
             faults.dead_among(|proc| self.has_member(proc))
@@ -104,7 +93,7 @@ impl Comm {
     }
 
     /// The members that this process knows to have left MPI.
-    fn departures(&self) -> Vec<(ProcId, Rc<str>)> {
+    pub(super) fn departures(&self) -> Vec<(ProcId, Rc<str>)> {
         let faults = self.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
             faults.left_among(|proc| self.has_member(proc))
@@ -112,7 +101,7 @@ impl Comm {
     }
 
     /// The error of an operation that needs all members, or these: some of them have died.
-    fn failed(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
+    pub(super) fn failed(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         self.error_about(&self.failures(), needed)
     }
 
@@ -337,118 +326,5 @@ impl Comm {
         let first = self.trouble().acknowledged.get();
         let failures = self.failures().into_iter().take(first);
         Group::from_procs(failures.map(|(proc, _)| proc).collect())
-    }
-
-    /// `MPIX_Comm_agree`: works on a revoked communicator and whichever members have died; the outcome is the same at all living members,
-    /// and afterwards each of them knows all members that have not contributed as dead.
-    pub async fn agree(&self, flag: u32) -> Result<Agreed, Error> {
-        self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
-    }
-
-    /// The same, and the living members on which all agree, in the order of [`Comm::everybody`].
-    pub(super) async fn agree_on(
-        &self,
-        flag: u32,
-        number: u64,
-    ) -> Result<(Agreed, Vec<ProcId>), Error> {
-        let engine = self.engine();
-        let Some(faults) = engine.faults() else {
-            return Err(FaultError::failed(
-                &self.label(),
-                &["MPI is not running in this process".into()],
-                0,
-            )
-            .into());
-        };
-        let trouble = self.trouble();
-        let key = Key {
-            comm: self.context().number(),
-            number: trouble.next_agreement.get(),
-        };
-        trouble.next_agreement.set(key.number + 1);
-        let everybody = self.everybody();
-        let circle = self.circle(&everybody)?;
-        let failures = self.failures();
-        let first = trouble.acknowledged.get().min(failures.len());
-        let among = |failures: &[(ProcId, Rc<str>)]| -> Vec<bool> {
-            let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
-            everybody.iter().map(is_there).collect()
-        };
-        // A member that has left before all others came to this agreement has no part in it.
-        let gone: Vec<_> = (failures.iter().cloned())
-            .chain(self.departures())
-            .collect();
-        let value = Value {
-            flag,
-            number,
-            dead: among(&gone),
-            acknowledged: among(&failures[..first]),
-        };
-        let agreements = faults.agreements();
-        agreements.begin(faults, key, circle, value);
-        let decision = poll_fn(|_| match agreements.decision(key) {
-            Some(decision) if faults.has_said_all() => Poll::Ready(decision),
-            _ => Poll::Pending,
-        });
-        let decision = decision.await;
-        let (dead, living): (Vec<_>, Vec<_>) =
-            (everybody.into_iter().zip(&decision.dead)).partition(|(_, dead)| **dead);
-        let dead: Vec<ProcId> = dead.into_iter().map(|(proc, _)| proc).collect();
-        for proc in &dead {
-            engine.found_dead(*proc);
-        }
-        *trouble.left_out.borrow_mut() = dead;
-        let error = decision.has_news().then(|| {
-            let error = self.failed(|_| true);
-            let unknown = || FaultError::failed(&self.label(), &["a member has failed".into()], 0);
-            Error::from(error.unwrap_or_else(unknown))
-        });
-        let agreed = Agreed {
-            flag: decision.flag,
-            number: decision.number,
-            error,
-        };
-        Ok((agreed, living.into_iter().map(|(proc, _)| proc).collect()))
-    }
-
-    /// Returns after every living member has called it: what comes before the end of `MPI_COMM_WORLD`.
-    ///
-    /// Where deaths are survived it is two agreements: when the second begins to end, all have heard what the first has come to,
-    /// so no process that leaves is still asked for it.
-    /// Of the second only a moment is waited for, since those that leave do not answer.
-    pub async fn fence_of_living(&self) -> Result<(), Error> {
-        const MOMENT: Duration = Duration::from_millis(500);
-        if !self.engine().is_fault_tolerant() {
-            return self.fence().await;
-        }
-        self.agree(0).await?;
-        let _awake = self.engine().poll_always();
-        let until = Instant::now() + MOMENT;
-        let mut second = pin!(self.agree(0));
-        poll_fn(|cx| match second.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending if Instant::now() > until => Poll::Ready(()),
-            Poll::Pending => Poll::Pending,
-        })
-        .await;
-        Ok(())
-    }
-
-    /// The members that take part in the next agreement: all but those that earlier ones have found dead.
-    fn circle(&self, everybody: &[ProcId]) -> Result<Circle, Error> {
-        let left_out = self.trouble().left_out.borrow();
-        let part = (0..).zip(everybody);
-        let part = part.filter(|(_, proc)| !left_out.contains(proc));
-        let (members, places): (Vec<u32>, Vec<ProcId>) = part.map(|(m, p)| (m, *p)).unzip();
-        let me = self.engine().me();
-        let Some(me) = (0..).zip(&places).find(|(_, proc)| **proc == me) else {
-            let why = "the other members hold this process for dead".to_string();
-            return Err(FaultError::failed(&self.label(), &[why], 0).into());
-        };
-        Ok(Circle {
-            me: me.0,
-            members,
-            places,
-        })
     }
 }

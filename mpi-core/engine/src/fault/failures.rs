@@ -7,6 +7,7 @@ use super::comm::Trouble;
 use super::wire::{AGREE, DEATH, REVOKE};
 use crate::comm::{Comm, WeakComm};
 use crate::engine::{Engine, WeakEngine};
+use mpi_base::node::RetiredBlocks;
 use mpi_transport::bml::Route;
 use mpi_transport::btl::{Am, AmHandler, Family, Header, Payload, ProcId, SendError, Sink};
 use mpi_transport::universe::{Name, job_number};
@@ -34,6 +35,8 @@ pub struct Faults {
     /// Numbers of communicators that were revoked before this process made them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,
+    /// The memory of agreements on communicators that are gone.
+    retired: Rc<RetiredBlocks>,
     outbox: RefCell<VecDeque<Letter>>,
 }
 
@@ -56,6 +59,7 @@ impl Faults {
             comms: RefCell::default(),
             early: RefCell::default(),
             agreements: Agreements::default(),
+            retired: Rc::default(),
             outbox: RefCell::default(),
         }
     }
@@ -67,6 +71,10 @@ impl Faults {
 
     pub(super) fn agreements(&self) -> &Agreements {
         &self.agreements
+    }
+
+    pub(super) fn retired(&self) -> &Rc<RetiredBlocks> {
+        &self.retired
     }
 
     /// Whether a process has died, or has left MPI.

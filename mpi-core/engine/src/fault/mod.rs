@@ -15,19 +15,21 @@
 //! What the program can do:
 //! * [`Comm::revoke`]: all operations of the communicator fail at all members; told by each member to some others in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Comm::agree`]: all living members agree on a number and on which members are dead ([`era`]);
+//! * [`Comm::agree`]: all living members agree on a number and on which members are dead, in messages ([`era`]) or in the memory of their node ([`node_agreement`]);
 //! * [`Comm::shrink`]: the living members have a new communicator, on which they have agreed in the same way.
 
+mod agree;
 mod agreement;
 mod comm;
 mod era;
 mod error;
 mod failures;
+mod node_agreement;
 mod shrink;
 mod uniform;
 mod wire;
 
-pub use comm::Agreed;
+pub use agree::Agreed;
 pub use error::{FaultError, FaultKind};
 pub use failures::Faults;
 

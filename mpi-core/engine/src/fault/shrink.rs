@@ -24,8 +24,8 @@ impl Comm {
         let mixed = self.is_mixed();
         loop {
             let proposed = engine.next_numbers(NUMBERS, mixed);
-            let (agreed, living) = self.agree_on(u32::MAX, proposed).await?;
-            let made = self.of_living(agreed.number, &living).await;
+            let (agreed, dead) = self.agree_on(u32::MAX, proposed).await?;
+            let made = self.of_living(agreed.number, &dead).await;
             let flag = if made.is_ok() { MADE } else { 0 };
             let (all, _) = self.agree_on(flag, 0).await?;
             match made {
@@ -37,9 +37,9 @@ impl Comm {
         }
     }
 
-    async fn of_living(&self, number: u64, living: &[ProcId]) -> Result<Comm, Error> {
+    async fn of_living(&self, number: u64, dead: &[ProcId]) -> Result<Comm, Error> {
         let part = |group: &Group| {
-            Group::from_procs(group.iter().filter(|proc| living.contains(proc)).collect())
+            Group::from_procs(group.iter().filter(|proc| !dead.contains(proc)).collect())
         };
         let group = part(self.group());
         let remote = self.is_inter().then(|| part(self.peers()));

@@ -10,7 +10,7 @@
 //! A root that dies between the steps leaves its group without a word from the other one; then the group fails, and each member that has the communicator revokes it,
 //! so that no process of the other side waits in it.
 
-use super::comm::Agreed;
+use super::agree::Agreed;
 use super::error::FaultError;
 use crate::Error;
 use crate::comm::{Comm, LeaderError, U64Buf};

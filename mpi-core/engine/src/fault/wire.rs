@@ -81,7 +81,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(comm: u64, number in 0u64..1 << 56, root: u32, answers: bool, which in 0..3, places in 0usize..70) {
-            let value = Value { flag: 7, number: 9, dead: vec![true; places], acknowledged: vec![false; places] };
+            let value = Value { flag: 7, number: 9, memory: 11, dead: vec![true; places], acknowledged: vec![false; places] };
             let say = match which {
                 0 => Say::Ask,
                 1 => Say::Up { value, answers },

@@ -207,7 +207,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 
     fn me(&self) -> u32 {
-        self.members.me
+        self.members.me()
     }
 
     fn size(&self) -> u32 {

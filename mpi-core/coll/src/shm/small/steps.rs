@@ -45,7 +45,7 @@ pub(super) use {await_cell, await_room, show};
 impl<W: Waits> Turn<'_, W> {
     #[inline(always)]
     pub(super) fn me(&self) -> u32 {
-        self.members.me
+        self.members.me()
     }
 }
 

@@ -132,6 +132,7 @@ impl Network {
                 }
                 let size = self.places.len();
                 let value = Value {
+                    memory: 0,
                     flag: !(1 << at),
                     number: at as u64,
                     dead: self.places[at].dead.clone(),

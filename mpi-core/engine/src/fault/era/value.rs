@@ -7,6 +7,8 @@ pub struct Value {
     pub flag: u32,
     /// The highest counts.
     pub number: u64,
+    /// Where members on one node agree later on (see [`super::super::node_agreement`]); the highest counts.
+    pub memory: u64,
     /// The members that any member holds for dead.
     pub dead: Vec<bool>,
     /// The members whose deaths every member has acknowledged.
@@ -18,6 +20,7 @@ impl Value {
     pub(super) fn merge(&mut self, other: &Value) {
         self.flag &= other.flag;
         self.number = self.number.max(other.number);
+        self.memory = self.memory.max(other.memory);
         for (mine, theirs) in self.dead.iter_mut().zip(&other.dead) {
             *mine |= theirs;
         }
@@ -45,6 +48,7 @@ impl Value {
     pub(in crate::fault) fn write(&self, to: &mut Vec<u8>) {
         to.extend(self.flag.to_le_bytes());
         to.extend(self.number.to_le_bytes());
+        to.extend(self.memory.to_le_bytes());
         for bits in [&self.dead, &self.acknowledged] {
             let bytes = bits.chunks(8).map(|eight| {
                 let bits = eight.iter().enumerate();
@@ -58,6 +62,7 @@ impl Value {
     pub(in crate::fault) fn read(from: &[u8], members: usize) -> Option<Value> {
         let (flag, rest) = from.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
+        let (memory, rest) = rest.split_first_chunk()?;
         let bytes = members.div_ceil(8);
         if rest.len() != 2 * bytes {
             return None;
@@ -70,6 +75,7 @@ impl Value {
         Some(Value {
             flag: u32::from_le_bytes(*flag),
             number: u64::from_le_bytes(*number),
+            memory: u64::from_le_bytes(*memory),
             dead: bits(dead),
             acknowledged: bits(acknowledged),
         })
@@ -83,10 +89,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(flag: u32, number: u64, bits in prop::collection::vec(any::<(bool, bool)>(), 0..100)) {
+        fn what_is_written_is_read(flag: u32, number: u64, memory: u64, bits in prop::collection::vec(any::<(bool, bool)>(), 0..100)) {
             let (dead, acknowledged): (Vec<bool>, Vec<bool>) = bits.into_iter().unzip();
             let places = dead.len();
-            let value = Value { flag, number, dead, acknowledged };
+            let value = Value { flag, number, memory, dead, acknowledged };
             let mut bytes = Vec::new();
             value.write(&mut bytes);
             prop_assert_eq!(Value::read(&bytes, places), Some(value));

@@ -2,13 +2,13 @@
 //!
 //! A rank that has passed its last barrier may free the communicator while others have yet to look at the gate.
 //! So every member says that it has left, in the first word of the block, and rank 0, whose memory it is,
-//! returns the block when all have; until then the block waits here.
+//! returns the block when all have; until then it is among the [`RetiredBlocks`].
 
 use super::members::LINE;
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::mem::Held;
-use mpi_base::node::ShmBlock;
-use std::cell::{Cell, RefCell};
+use mpi_base::node::{RetiredBlocks, ShmBlock};
+use std::cell::Cell;
 
 /// One member's share in a block.
 pub struct SegmentLease {
@@ -44,7 +44,7 @@ impl SegmentLease {
     }
 
     /// Says that this rank does not look at the block any more; of one that is `untouched` only the first line has been written.
-    pub fn end(&self, retired: &DeferredFree, untouched: bool) {
+    pub fn end(&self, retired: &RetiredBlocks, untouched: bool) {
         let mut block = self.block.take();
         if let (Some(block), true) = (&mut block, untouched) {
             // Many communicators carry messages only, and giving the pages back is a third of making and freeing one.
@@ -52,48 +52,13 @@ impl SegmentLease {
         }
         // SYNC POINT shm.left: this rank's last look comes before.
         self.left.fetch_add(1, Ordering::Release);
-        if let Some(block) = block {
-            let left = self.left.clone();
-            retired.0.borrow_mut().push(Waiting {
-                block,
-                left,
-                members: self.members,
-            });
-        }
-        retired.sweep();
-    }
-}
-
-struct Waiting {
-    block: ShmBlock,
-    left: Held<AtomicU64>,
-    members: u64,
-}
-
-impl Waiting {
-    fn is_over(&self) -> bool {
-        // SYNC POINT shm.left
-        self.left.load(Ordering::Acquire) >= self.members
-    }
-}
-
-/// Blocks of freed communicators that a rank may still look at.
-#[derive(Default)]
-pub struct DeferredFree(RefCell<Vec<Waiting>>);
-
-impl DeferredFree {
-    /// Returns the blocks that all members have left.
-    pub fn sweep(&self) {
-        self.0.borrow_mut().retain(|waiting| !waiting.is_over());
-    }
-}
-
-impl Drop for DeferredFree {
-    fn drop(&mut self) {
-        self.sweep();
-        for waiting in self.0.take() {
-            // This process ends before its peers have looked; the memory goes with the job.
-            waiting.block.abandon();
+        match block {
+            None => retired.sweep(),
+            Some(block) => {
+                let (left, members) = (self.left.clone(), self.members);
+                // SYNC POINT shm.left
+                retired.push(block, move || left.load(Ordering::Acquire) >= members);
+            }
         }
     }
 }

@@ -1,0 +1,289 @@
+//! `MPIX_Comm_agree`, whichever way it goes: in messages ([`super::era`]) or in the node's memory ([`NodeAgreement`]).
+//!
+//! The agreements of a communicator are numbered when they are called or started, in the same order at all members, and go one after another:
+//! one that is started while others are under way waits for its turn.
+
+use super::agreement::Circle;
+use super::era::Value;
+use super::error::FaultError;
+use super::failures::Faults;
+use super::node_agreement::{Memory, NodeAgreement};
+use super::wire::Key;
+use crate::Error;
+use crate::comm::Comm;
+use mpi_transport::btl::ProcId;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// What an agreement has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agreed {
+    /// All members' flags, combined bit by bit with AND.
+    pub flag: u32,
+    /// The highest of all members' numbers.
+    pub(super) number: u64,
+    /// The error of the agreement: a member is dead, and not every living one has acknowledged that.
+    pub error: Option<Error>,
+}
+
+/// What a communicator keeps for its agreements.
+#[derive(Default)]
+pub(super) struct CommAgreements {
+    /// How many have begun and how many have ended, equal at all members.
+    begun: Cell<u64>,
+    ended: Cell<u64>,
+    /// Members that earlier ones have found dead, the same at all members.
+    left_out: RefCell<Vec<ProcId>>,
+    memory: Memory,
+}
+
+/// One agreement's place among those of its communicator.
+struct Turn<'a> {
+    comm: &'a Comm,
+    number: u64,
+}
+
+impl<'a> Turn<'a> {
+    fn take(comm: &'a Comm) -> Turn<'a> {
+        let begun = &comm.trouble().agreements().begun;
+        let number = begun.get();
+        begun.set(number + 1);
+        Turn { comm, number }
+    }
+
+    /// Whether all before it have ended.
+    fn has_come(&self) -> bool {
+        self.comm.trouble().agreements().ended.get() == self.number
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let agreements = self.comm.trouble().agreements();
+        agreements.ended.set(self.number + 1);
+        if agreements.begun.get() > self.number + 1 {
+            self.comm.engine().pml().requests().nudge();
+        }
+    }
+}
+
+impl Comm {
+    /// `MPIX_Comm_agree`: works on a revoked communicator and whichever members have died; the outcome is the same at all living members,
+    /// and afterwards each of them knows all members that have not contributed as dead.
+    pub fn agree_now(&self, flag: u32) -> Result<Agreed, Error> {
+        let agreements = self.trouble().agreements();
+        let engine = self.engine();
+        match (agreements.memory.ready(), engine.faults()) {
+            (Some(memory), Some(faults)) if agreements.begun == agreements.ended => {
+                let turn = Turn::take(self);
+                memory.begin(turn.number, &self.contribution(flag, 0));
+                let mut settled = 0;
+                let mut is_over = || {
+                    let wrong = !self.trouble().is_none();
+                    settled = memory.settled(faults, turn.number, settled, wrong);
+                    memory.is_over(settled)
+                };
+                if !engine.watch(&mut is_over) {
+                    engine.wait_until(is_over);
+                }
+                let value = memory.outcome(turn.number, &agreements.left_out.borrow());
+                Ok(self.conclude(value)?.0)
+            }
+            _ => engine.block_on(self.agree(flag)),
+        }
+    }
+
+    /// The same as a request.
+    pub async fn agree(&self, flag: u32) -> Result<Agreed, Error> {
+        self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
+    }
+
+    /// The same, and the members of [`Comm::everybody`] on whose deaths all agree.
+    pub(super) async fn agree_on(
+        &self,
+        flag: u32,
+        number: u64,
+    ) -> Result<(Agreed, Vec<ProcId>), Error> {
+        let Some(faults) = self.engine().faults() else {
+            return Err(FaultError::failed(
+                &self.label(),
+                &["MPI is not running in this process".into()],
+                0,
+            )
+            .into());
+        };
+        let turn = Turn::take(self);
+        poll_fn(|_| match turn.has_come() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+        let value = self.contribution(flag, number);
+        let value = match self.trouble().agreements().memory.ready() {
+            Some(memory) => self.decide_in(memory, faults, turn.number, value).await,
+            None => self.decide_in_messages(faults, turn.number, value).await?,
+        };
+        self.conclude(value)
+    }
+
+    /// What this process says; nothing about members where nothing is wrong.
+    fn contribution(&self, flag: u32, number: u64) -> Value {
+        let plain = Value {
+            flag,
+            number,
+            ..Value::default()
+        };
+        if self.trouble().is_none() {
+            return plain;
+        }
+        let failures = self.failures();
+        let first = self.trouble().acknowledged().min(failures.len());
+        let everybody = self.everybody();
+        let among = |failures: &[(ProcId, Rc<str>)]| -> Vec<bool> {
+            let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
+            everybody.iter().map(is_there).collect()
+        };
+        // A member that has left before all others came to this agreement has no part in it.
+        let gone: Vec<_> = (failures.iter().cloned())
+            .chain(self.departures())
+            .collect();
+        Value {
+            dead: among(&gone),
+            acknowledged: among(&failures[..first]),
+            ..plain
+        }
+    }
+
+    async fn decide_in(
+        &self,
+        memory: &NodeAgreement,
+        faults: &Faults,
+        number: u64,
+        value: Value,
+    ) -> Value {
+        memory.begin(number, &value);
+        let _awake = self.engine().poll_always();
+        let left_out = &self.trouble().agreements().left_out;
+        let mut settled = 0;
+        poll_fn(|_| {
+            let wrong = !self.trouble().is_none();
+            settled = memory.settled(faults, number, settled, wrong);
+            match memory.is_over(settled) {
+                true => Poll::Ready(memory.outcome(number, &left_out.borrow())),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    async fn decide_in_messages(
+        &self,
+        faults: &Faults,
+        number: u64,
+        mut value: Value,
+    ) -> Result<Value, Error> {
+        let engine = self.engine();
+        let agreements = self.trouble().agreements();
+        let key = Key {
+            comm: self.context().number(),
+            number,
+        };
+        let everybody = self.everybody();
+        let circle = self.circle(&everybody)?;
+        value.memory = (agreements.memory).word(engine, &everybody, number, circle.me == 0);
+        // In messages there are always bits.
+        value.dead.resize(everybody.len(), false);
+        value.acknowledged.resize(everybody.len(), false);
+        let running = faults.agreements();
+        running.begin(faults, key, circle, value);
+        let decision = poll_fn(|_| match running.decision(key) {
+            Some(decision) if faults.has_said_all() => Poll::Ready(decision),
+            _ => Poll::Pending,
+        });
+        let decision = decision.await;
+        (agreements.memory).decided(engine, &everybody, decision.memory);
+        Ok(decision)
+    }
+
+    /// What has been decided counts from now on; answers with the dead.
+    fn conclude(&self, decision: Value) -> Result<(Agreed, Vec<ProcId>), Error> {
+        let dead: Vec<ProcId> = match decision.dead.contains(&true) {
+            false => Vec::new(),
+            true => {
+                let members = self.everybody().into_iter().zip(&decision.dead);
+                let dead = members.filter(|(_, dead)| **dead);
+                dead.map(|(proc, _)| proc).collect()
+            }
+        };
+        if dead.contains(&self.engine().me()) {
+            return Err(self.held_for_dead());
+        }
+        for proc in &dead {
+            self.engine().found_dead(*proc);
+        }
+        let error = decision.has_news().then(|| {
+            let error = self.failed(|_| true);
+            let unknown = || FaultError::failed(&self.label(), &["a member has failed".into()], 0);
+            Error::from(error.unwrap_or_else(unknown))
+        });
+        if !dead.is_empty() {
+            (self.trouble().agreements().left_out).replace(dead.clone());
+        }
+        let agreed = Agreed {
+            flag: decision.flag,
+            number: decision.number,
+            error,
+        };
+        Ok((agreed, dead))
+    }
+
+    #[cold]
+    fn held_for_dead(&self) -> Error {
+        let why = "the other members hold this process for dead".to_string();
+        FaultError::failed(&self.label(), &[why], 0).into()
+    }
+
+    /// Returns after every living member has called it: what comes before the end of `MPI_COMM_WORLD`.
+    ///
+    /// Where deaths are survived it is two agreements: when the second begins to end, all have heard what the first has come to,
+    /// so no process that leaves is still asked for it.
+    /// Of the second only a moment is waited for, since those that leave do not answer.
+    pub async fn fence_of_living(&self) -> Result<(), Error> {
+        const MOMENT: Duration = Duration::from_millis(500);
+        if !self.engine().is_fault_tolerant() {
+            return self.fence().await;
+        }
+        self.agree(0).await?;
+        let _awake = self.engine().poll_always();
+        let until = Instant::now() + MOMENT;
+        let mut second = pin!(self.agree(0));
+        poll_fn(|cx| match second.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending if Instant::now() > until => Poll::Ready(()),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
+        Ok(())
+    }
+
+    /// The members that take part in the next agreement: all but those that earlier ones have found dead.
+    fn circle(&self, everybody: &[ProcId]) -> Result<Circle, Error> {
+        let left_out = self.trouble().agreements().left_out.borrow();
+        let part = (0..).zip(everybody);
+        let part = part.filter(|(_, proc)| !left_out.contains(proc));
+        let (members, places): (Vec<u32>, Vec<ProcId>) = part.map(|(m, p)| (m, *p)).unzip();
+        let me = self.engine().me();
+        let Some(me) = (0..).zip(&places).find(|(_, proc)| **proc == me) else {
+            return Err(self.held_for_dead());
+        };
+        Ok(Circle {
+            me: me.0,
+            members,
+            places,
+        })
+    }
+}

@@ -1,0 +1,265 @@
+//! Agreement in the memory of a node, for communicators whose members all share one.
+//!
+//! Each member writes what it contributes into its slot and reads the slots of the others ([`Testimonies`]): no messages, and no root that can die.
+//! What a member concludes is a function of the slots alone, and those are the same for all of them once a round is settled.
+//!
+//! The members find the memory by agreements in messages, each of which also carries one word ([`Value::memory`]):
+//! 1. as long as there is no memory, the first member that takes part offers some, where all are on its node; what is decided is its place, at all members;
+//! 2. in the next agreement a member that cannot use the place says [`UNUSABLE`]; if none does, all agree there from then on, otherwise never.
+//!
+//! Most communicators agree once or twice, when they are made or given up; they need no memory ([`FIRST`]).
+
+use super::era::Value;
+use super::failures::Faults;
+use crate::Engine;
+use crate::group::Group;
+use crate::node_members::NodeMembers;
+use mpi_base::atomic::AtomicU64;
+use mpi_base::cells::LINE;
+use mpi_base::mem::Held;
+use mpi_base::node::{RetiredBlocks, ShmBlock, ShmOffset};
+use mpi_base::testimonies::{Testimonies, words};
+use mpi_transport::btl::ProcId;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::{Rc, Weak};
+
+/// The number of the first agreement that offers memory.
+const FIRST: u64 = 2;
+
+/// What a member says that cannot use the memory which was offered.
+const UNUSABLE: u64 = u64::MAX;
+
+/// Words of a slot before the bits of members: the flag, and whether there are bits; the number.
+const FIXED: usize = 2;
+
+const HAS_BITS: u64 = 1 << 32;
+const BITS: usize = u64::BITS as usize;
+
+type Slots = Testimonies<Held<[AtomicU64]>>;
+
+/// How far the members have come with finding memory.
+#[derive(Default)]
+enum Search {
+    #[default]
+    Nothing,
+    /// The members are not all on one node, or there is no room.
+    NotHere,
+    /// This member has offered a block.
+    Offered(ShmBlock),
+    /// The place is known; what this member makes of it.
+    Found(Option<NodeAgreement>),
+    /// All members use it, or none does.
+    Over,
+}
+
+/// The memory of one communicator's agreements.
+#[derive(Default)]
+pub(super) struct Memory {
+    search: RefCell<Search>,
+    ready: OnceCell<NodeAgreement>,
+}
+
+impl Memory {
+    /// Where all members agree from now on.
+    #[inline]
+    pub(super) fn ready(&self) -> Option<&NodeAgreement> {
+        self.ready.get()
+    }
+
+    /// The word of this member in an agreement in messages; it `leads` if it is the first of those that take part.
+    pub(super) fn word(&self, engine: &Engine, all: &[ProcId], number: u64, leads: bool) -> u64 {
+        let mut search = self.search.borrow_mut();
+        match &*search {
+            Search::Nothing if number >= FIRST && leads => {
+                let offered = NodeAgreement::room(engine, all);
+                let place = offered.as_ref().map_or(0, |block| block.place().0);
+                *search = offered.map_or(Search::NotHere, Search::Offered);
+                place
+            }
+            Search::Found(None) => UNUSABLE,
+            Search::Nothing
+            | Search::NotHere
+            | Search::Offered(_)
+            | Search::Found(Some(_))
+            | Search::Over => 0,
+        }
+    }
+
+    /// What was decided; all members hear the same.
+    pub(super) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
+        let mut search = self.search.borrow_mut();
+        *search = match std::mem::take(&mut *search) {
+            before @ (Search::Nothing | Search::NotHere) if word == 0 => before,
+            Search::Nothing | Search::NotHere => {
+                Search::Found(NodeAgreement::at(engine, all, word, None))
+            }
+            Search::Offered(block) => {
+                Search::Found(NodeAgreement::at(engine, all, word, Some(block)))
+            }
+            Search::Found(Some(found)) if word == 0 => {
+                let _ = self.ready.set(found);
+                Search::Over
+            }
+            Search::Found(_) | Search::Over => Search::Over,
+        };
+    }
+}
+
+/// One communicator's slots, as one member uses them.
+pub(super) struct NodeAgreement {
+    slots: Rc<Slots>,
+    members: NodeMembers,
+    /// Which process each member is.
+    procs: Rc<[ProcId]>,
+    /// At the member whose memory it is.
+    block: Cell<Option<ShmBlock>>,
+    faults: Weak<Faults>,
+    retired: Rc<RetiredBlocks>,
+}
+
+impl Drop for NodeAgreement {
+    fn drop(&mut self) {
+        self.slots.leave();
+        if let Some(block) = self.block.take() {
+            let (slots, procs) = (self.slots.clone(), self.procs.clone());
+            let faults = self.faults.clone();
+            let is_dead = move |member: u32| {
+                let faults = faults.upgrade();
+                faults.is_some_and(|faults| faults.is_dead(procs[member as usize]))
+            };
+            // A member that others still ask may look; one that is dead does not.
+            let all_left = move || (0..slots.members()).all(|m| slots.has_left(m) || is_dead(m));
+            self.retired.push(block, all_left);
+        }
+    }
+}
+
+impl NodeAgreement {
+    fn says(members: usize) -> usize {
+        FIXED + 2 * members.div_ceil(BITS)
+    }
+
+    fn len(members: usize) -> usize {
+        words(members as u32, Self::says(members)) * size_of::<AtomicU64>()
+    }
+
+    /// Takes memory, if all members are on this node.
+    fn room(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
+        let group = Group::from_procs(all.to_vec());
+        let here = engine.members_here(&group).count() == all.len();
+        here.then(|| engine.node().alloc(Self::len(all.len()), LINE))?
+    }
+
+    fn at(
+        engine: &Engine,
+        all: &[ProcId],
+        place: u64,
+        block: Option<ShmBlock>,
+    ) -> Option<NodeAgreement> {
+        let me = all.iter().position(|proc| *proc == engine.me())? as u32;
+        let members = NodeMembers::of(engine, &Group::from_procs(all.to_vec()), me).ok()?;
+        let (count, says) = (members.count(), Self::says(all.len()));
+        let memory = engine
+            .node()
+            .hold_all(ShmOffset(place), words(count, says))?;
+        let faults = engine.faults()?;
+        Some(NodeAgreement {
+            slots: Rc::new(Testimonies::new(memory, me, count, says)?),
+            members,
+            procs: all.into(),
+            block: Cell::new(block),
+            faults: Rc::downgrade(faults),
+            retired: faults.retired().clone(),
+        })
+    }
+
+    /// This process contributes.
+    #[inline]
+    pub(super) fn begin(&self, number: u64, value: &Value) {
+        if value.dead.is_empty() {
+            self.slots
+                .write(number, &[u64::from(value.flag), value.number]);
+        } else {
+            let mut says = vec![u64::from(value.flag) | HAS_BITS, value.number];
+            for bits in [&value.dead, &value.acknowledged] {
+                let word = |bits: &[bool]| {
+                    let set = (0..).zip(bits).filter(|(_, set)| **set);
+                    set.fold(0, |word, (at, _)| word | 1_u64 << at)
+                };
+                says.extend(bits.chunks(BITS).map(word));
+            }
+            self.slots.write(number, &says);
+        }
+        self.members.order();
+    }
+
+    /// The members from `from` on, up to one of which it is still open whether it contributes.
+    ///
+    /// If nothing is wrong with the communicator, no member of it is known to be dead.
+    #[inline]
+    pub(super) fn settled(&self, faults: &Faults, number: u64, from: u32, wrong: bool) -> u32 {
+        let is_dead = |member: u32| wrong && faults.is_dead(self.procs[member as usize]);
+        self.slots.settled(number, from, is_dead)
+    }
+
+    #[inline]
+    pub(super) fn is_over(&self, settled: u32) -> bool {
+        settled == self.slots.members()
+    }
+
+    /// What all contributions come to, once the round is settled; no bits where there is nothing to say about any member.
+    ///
+    /// Nothing that members say counts which earlier agreements have found dead.
+    #[inline]
+    pub(super) fn outcome(&self, number: u64, left_out: &[ProcId]) -> Value {
+        // A member that sleeps may be waiting for no other than this one.
+        self.members.ring_each();
+        let mut value = Value {
+            flag: u32::MAX,
+            ..Value::default()
+        };
+        let mut plain = true;
+        for member in 0..self.slots.members() {
+            if !self.takes_part(member, number, left_out) {
+                plain = false;
+                continue;
+            }
+            let word = self.slots.word(member, number, 0);
+            plain &= word & HAS_BITS == 0;
+            value.flag &= word as u32;
+            value.number = value.number.max(self.slots.word(member, number, 1));
+        }
+        if !plain {
+            self.add_bits(number, left_out, &mut value);
+        }
+        value
+    }
+
+    #[inline]
+    fn takes_part(&self, member: u32, number: u64, left_out: &[ProcId]) -> bool {
+        let is_out = !left_out.is_empty() && left_out.contains(&self.procs[member as usize]);
+        self.slots.has_written(member, number) && !is_out
+    }
+
+    #[cold]
+    fn add_bits(&self, number: u64, left_out: &[ProcId], value: &mut Value) {
+        let count = self.slots.members() as usize;
+        let second = count.div_ceil(BITS);
+        value.dead = vec![false; count];
+        value.acknowledged = vec![true; count];
+        for member in 0..self.slots.members() {
+            if !self.takes_part(member, number, left_out) {
+                value.dead[member as usize] = true;
+                continue;
+            }
+            let bit = |from: usize, of: usize| {
+                let word = self.slots.word(member, number, FIXED + from + of / BITS);
+                word >> (of % BITS) & 1 == 1
+            };
+            for of in 0..count {
+                value.dead[of] |= bit(0, of);
+                value.acknowledged[of] &= bit(second, of);
+            }
+        }
+    }
+}

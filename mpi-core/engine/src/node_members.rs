@@ -1,0 +1,123 @@
+//! Members of a communicator that meet in the memory of a node, and how they wake each other.
+
+use crate::Engine;
+use crate::group::Group;
+use mpi_base::atomic::{Ordering, fence};
+use mpi_base::doorbell::{FENCE, SLEEPING};
+use mpi_base::fence::light;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+
+/// Members that all are processes of one node.
+pub struct NodeMembers {
+    me: u32,
+    /// By rank.
+    inboxes: Box<[Held<Inbox>]>,
+    /// By rank, the ranks on the node.
+    places: Box<[u32]>,
+    /// Whether others may execute this process's fences.
+    light: bool,
+}
+
+impl NodeMembers {
+    /// The members of a group of which this process has a rank; the error says which is on another node.
+    pub fn of(engine: &Engine, group: &Group, me: u32) -> Result<NodeMembers, String> {
+        let mut here = vec![None; group.size() as usize];
+        for (rank, place) in engine.members_here(group) {
+            here[rank as usize] = Some(place);
+        }
+        let known = |(rank, place): (usize, Option<u32>)| {
+            place.ok_or_else(|| format!("rank {rank} is on another node"))
+        };
+        let places: Box<[u32]> = here
+            .into_iter()
+            .enumerate()
+            .map(known)
+            .collect::<Result<_, _>>()?;
+        let inbox = |place: &u32| engine.node().inbox(*place);
+        let inboxes = places.iter().map(inbox).collect::<Result<_, _>>();
+        Ok(NodeMembers {
+            me,
+            inboxes: inboxes.map_err(|e| e.to_string())?,
+            places,
+            light: mpi_base::fence::register(),
+        })
+    }
+
+    /// The rank of this process.
+    #[inline]
+    pub fn me(&self) -> u32 {
+        self.me
+    }
+
+    /// How many they are.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.inboxes.len() as u32
+    }
+
+    /// All ranks but this one.
+    pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let me = self.me;
+        (0..self.count()).filter(move |rank| *rank != me)
+    }
+
+    /// The members' ranks on the node, by rank.
+    pub fn places(&self) -> impl Iterator<Item = u32> {
+        self.places.iter().copied()
+    }
+
+    /// Whether others may execute this process's fences.
+    #[inline]
+    pub fn light(&self) -> bool {
+        self.light
+    }
+
+    /// Wakes one member if it sleeps; what it is woken for has been published.
+    #[inline]
+    pub fn ring(&self, rank: u32) {
+        if let Some(inbox) = self.inboxes.get(rank as usize) {
+            // SYNC POINT bell.sleep
+            light();
+            if !self.light || inbox.bell().wishes() != 0 {
+                inbox.bell().ring();
+            }
+        }
+    }
+
+    /// Wakes each other member that sleeps, as [`NodeMembers::ring`] does.
+    #[inline]
+    pub fn ring_each(&self) {
+        // SYNC POINT bell.sleep
+        light();
+        for (rank, inbox) in (0..).zip(&self.inboxes) {
+            if rank != self.me && (!self.light || inbox.bell().wishes() != 0) {
+                inbox.bell().ring();
+            }
+        }
+    }
+
+    /// Orders what was stored before against what is loaded after, as a sleeper expects it of us: usually without an instruction.
+    #[inline]
+    pub fn order(&self) {
+        let wants_fence = |(rank, inbox): (u32, &Held<Inbox>)| {
+            rank != self.me && inbox.bell().wishes() & FENCE != 0
+        };
+        light();
+        if !self.light || (0..).zip(&self.inboxes).any(wants_fence) {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Wakes all other members that sleep; what they are woken for has been published.
+    #[inline]
+    pub fn ring_all(&self) {
+        // SYNC POINT bell.sleep
+        self.order();
+        for (rank, inbox) in (0..).zip(&self.inboxes) {
+            if rank != self.me && inbox.bell().wishes() & SLEEPING != 0 {
+                inbox.bell().wake();
+            }
+        }
+    }
+}
