@@ -10,6 +10,9 @@
 //! Two sets of slots serve the rounds in turn. No member overwrites what another one has yet to read:
 //! a round is not settled before all living members have written, which they do when the round before is settled for them.
 //!
+//! A member that concludes may leave the conclusion for the others, which then read one line in place of all slots.
+//! All that do so write the same, and none of them is late: as long as it has not returned, no round with the same set can begin.
+//!
 //! SYNC POINT `slot.mark`: the mark of a round is stored behind what the slot says.
 
 use crate::atomic::{AtomicU64, Ordering};
@@ -31,7 +34,7 @@ fn slot(says: usize) -> usize {
 
 /// Words of the slots of so many members of which each says so many words; they begin as zeros.
 pub fn words(members: u32, says: usize) -> usize {
-    members as usize * SETS as usize * slot(says)
+    (members as usize * slot(says) + LINE / WORD) * SETS as usize
 }
 
 /// The slots of all members, as one of them uses them.
@@ -101,6 +104,32 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         self.slot(member, round)[HEAD + at].load(Ordering::Relaxed)
     }
 
+    /// The line in which a conclusion is left: the round's mark and a word.
+    #[inline]
+    fn conclusion(&self, round: u64) -> &[AtomicU64] {
+        let behind = self.members as usize * SETS as usize * slot(self.says);
+        let at = behind + (round % SETS) as usize * (LINE / WORD);
+        &self.memory[at..at + LINE / WORD]
+    }
+
+    /// Leaves a conclusion for the others.
+    #[inline]
+    pub fn conclude(&self, round: u64, word: u64) {
+        let line = self.conclusion(round);
+        line[1].store(word, Ordering::Relaxed);
+        // SYNC POINT slot.mark
+        line[0].store(round + 1, Ordering::Release);
+    }
+
+    /// What another one has concluded.
+    #[inline]
+    pub fn concluded(&self, round: u64) -> Option<u64> {
+        let line = self.conclusion(round);
+        // SYNC POINT slot.mark
+        let is_there = line[0].load(Ordering::Acquire) == round + 1;
+        is_there.then(|| line[1].load(Ordering::Relaxed))
+    }
+
     /// This member does not look at the slots any more.
     pub fn leave(&self) {
         // SYNC POINT slot.left: its last look comes before.
@@ -148,6 +177,20 @@ mod tests {
         member.write(2, &[3]);
         assert!(!member.has_written(0, 0));
         assert_eq!(member.word(0, 1, 0), 2);
+    }
+
+    #[test]
+    fn a_conclusion_is_of_its_round() {
+        let memory = memory(3, 1);
+        let member = |me| Testimonies::new(&memory[..], me, 3, 1).unwrap();
+        assert_eq!(member(0).concluded(0), None);
+        member(2).conclude(5, 77);
+        assert_eq!(member(0).concluded(5), Some(77));
+        assert_eq!(
+            [3, 4, 6, 7].map(|round| member(0).concluded(round)),
+            [None; 4]
+        );
+        assert!((0..3).all(|other| !member(0).has_written(other, 5)));
     }
 
     #[test]

@@ -32,6 +32,9 @@ const UNUSABLE: u64 = u64::MAX;
 /// Words of a slot before the bits of members: the flag, and whether there are bits; the number.
 const FIXED: usize = 2;
 
+/// Up to so many members read all slots; more of them leave each other the conclusion, though all of them then write to one line.
+const FEW: u32 = 8;
+
 const HAS_BITS: u64 = 1 << 32;
 const BITS: usize = u64::BITS as usize;
 
@@ -198,6 +201,9 @@ impl NodeAgreement {
     /// If nothing is wrong with the communicator, no member of it is known to be dead.
     #[inline]
     pub(super) fn settled(&self, faults: &Faults, number: u64, from: u32, wrong: bool) -> u32 {
+        if self.slots.members() > FEW && self.slots.concluded(number).is_some() {
+            return self.slots.members();
+        }
         let is_dead = |member: u32| wrong && faults.is_dead(self.procs[member as usize]);
         self.slots.settled(number, from, is_dead)
     }
@@ -212,12 +218,16 @@ impl NodeAgreement {
     /// Nothing that members say counts which earlier agreements have found dead.
     #[inline]
     pub(super) fn outcome(&self, number: u64, left_out: &[ProcId]) -> Value {
-        // A member that sleeps may be waiting for no other than this one.
-        self.members.ring_each();
         let mut value = Value {
             flag: u32::MAX,
             ..Value::default()
         };
+        let many = self.slots.members() > FEW;
+        if many && let Some(flag) = self.slots.concluded(number) {
+            // The member that has left it wakes those that sleep.
+            value.flag = flag as u32;
+            return value;
+        }
         let mut plain = true;
         for member in 0..self.slots.members() {
             if !self.takes_part(member, number, left_out) {
@@ -231,7 +241,11 @@ impl NodeAgreement {
         }
         if !plain {
             self.add_bits(number, left_out, &mut value);
+        } else if many && value.number == 0 {
+            self.slots.conclude(number, value.flag.into());
         }
+        // A member that sleeps may be waiting for no other than this one.
+        self.members.ring_each();
         value
     }
 
