@@ -135,10 +135,10 @@ const OPEN_MPI_BEST: &[Setting] = &[
     },
 ];
 
-/// Ours over sockets, although memory is shared.
+/// Ours over sockets, although memory is shared; windows too.
 const OUR_TCP: &[Setting] = &[Setting {
     name: "btl tcp",
-    arguments: &["--mca", "btl", "self,tcp"],
+    arguments: &["--mca", "btl", "self,tcp", "--mca", "osc", "am"],
     environment: &[],
     suits: ALWAYS,
 }];
@@ -171,6 +171,9 @@ const OPEN_MPI_TCP: &[Setting] = &[
             "--mca",
             "btl_tcp_if_include",
             "lo",
+            "--mca",
+            "osc",
+            "^sm",
         ],
         environment: &[],
         suits: ALWAYS,
@@ -187,6 +190,9 @@ const OPEN_MPI_TCP: &[Setting] = &[
             "--mca",
             "pml_ucx_devices",
             "any",
+            "--mca",
+            "osc",
+            "^sm",
             "-x",
             "UCX_TLS=tcp,self",
         ],
