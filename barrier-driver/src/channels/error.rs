@@ -114,6 +114,21 @@ impl<E: fmt::Debug> fmt::Display for ProgramError<E> {
                 Status::Taken => {
                     write!(f, "channel {channel} is taken, by {}", nodes(*value))
                 }
+                Status::NotLate => write!(
+                    f,
+                    "channel {channel}: {} cannot be dropped: a member is late when the time limit of a barrier has run out in which others wait for it",
+                    nodes(*value)
+                ),
+                Status::Awaited => write!(
+                    f,
+                    "channel {channel}: members are dropped while all others wait, and {} has not arrived",
+                    nodes(*value)
+                ),
+                Status::Minority => write!(
+                    f,
+                    "channel {channel}: members are dropped by a majority, and {} alone are none",
+                    nodes(*value)
+                ),
                 Status::NotIdle => write!(
                     f,
                     "channel {channel} is not idle: the lines of {} are not at rest",

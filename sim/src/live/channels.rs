@@ -287,7 +287,11 @@ impl State {
                 c.stage1,
                 c.stage2,
                 c.mask,
-                c.level.into(),
+                u64::from(c.level)
+                    | u64::from(c.toggled1) << 1
+                    | u64::from(c.toggled2) << 2
+                    | u64::from(c.expired) << 8
+                    | u64::from(c.early) << 16,
                 c.limit.into(),
                 c.count.into(),
                 c.late,
@@ -340,15 +344,22 @@ impl State {
             clock: word(),
             data: word(),
         };
-        let channels = std::array::from_fn(|_| Channel {
-            stage1: word(),
-            stage2: word(),
-            mask: word(),
-            level: word() != 0,
-            limit: word() as u32,
-            count: word() as u32,
-            late: word(),
-            releases: word(),
+        let channels = std::array::from_fn(|_| {
+            let (stage1, stage2, mask, counted) = (word(), word(), word(), word());
+            Channel {
+                stage1,
+                stage2,
+                mask,
+                level: counted & 1 == 1,
+                toggled1: counted >> 1 & 1 == 1,
+                toggled2: counted >> 2 & 1 == 1,
+                expired: (counted >> 8) as u8,
+                early: (counted >> 16) as u8,
+                limit: word() as u32,
+                count: word() as u32,
+                late: word(),
+                releases: word(),
+            }
         });
         let (select1, select2, grant, blocked) = (word(), word(), word(), word());
         let (age, lines, frame) = (word(), word(), word());
