@@ -321,7 +321,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
     board.state().clock(3000);
     assert_eq!(
         leader.drop_members(1, 0b1000),
-        refused(Status::Awaited, 0b0010),
+        refused(Status::NotLate, 0b0101),
         "node 1 is out too"
     );
     assert_eq!(
@@ -337,7 +337,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
     assert_eq!(leader.counts(1), Ok(counts));
     assert_eq!(
         leader.drop_members(1, 0b0100),
-        refused(Status::NotLate, 0b0100),
+        refused(Status::NotLate, 0b0111),
         "node 2 waits"
     );
     assert_eq!(members[0].contain(0b1000, Some(&mut leader)), Ok(()));

@@ -90,8 +90,7 @@ module channel_protocol #(
         end
         // The hardware's rule for this is proved in channel_rules too, and below that an overdue barrier waits for a member.
         if (drop_i)
-            assume (!set_mask_i && !set_limit_i && ~|(mask_i & (arrived | ~member)) && ~|(member & ~mask_i & ~arrived)
-                    && |mask_i && |(member & ~mask_i));
+            assume (!set_mask_i && !set_limit_i && |mask_i && mask_i == (member & arrived) && |(member & ~arrived));
     end
 
     // Members were dropped at the last edge, and at the last but one.
@@ -109,7 +108,7 @@ module channel_protocol #(
         if (set_mask_i)
             members_q <= mask_i;
         else if (drop_i)
-            members_q <= members_q & ~mask_i;
+            members_q <= members_q & mask_i;
         all_came_q <= (|members_q) && ~|(~(stage2_q ^ {N{level}}) & members_q);
     end
 
@@ -137,8 +136,6 @@ module channel_protocol #(
             others_are_not_inside:      assert (~|(inside_q & ~members_q));
             all_rest_at_the_release:    assert (level == old_level_q || &(just | ~members_q));
             and_an_edge_later:          assert (old_level_q == older_level_q || &(before | ~members_q));
-            the_machine_knows_when:     assert (dut.toggled1_q == (level != old_level_q) &&
-                                                (!dut.toggled2_q || old_level_q != older_level_q));
             a_drop_is_a_release_next:   assert (!drops_q || (|members_q && ~|(~(stage2_q ^ {N{level}}) & members_q)));
         end
     end
@@ -161,7 +158,7 @@ module channel_protocol #(
 
             always @(posedge clk_i) begin
                 wire_q[n]   <= drives;
-                inside_q[n] <= (enters || (inside_q[n] && !leaves)) && !(drop_i && mask_i[n]);
+                inside_q[n] <= (enters || (inside_q[n] && !leaves)) && !(drop_i && !mask_i[n]);
                 level_q[n]  <= joins ? wire_q[n] : known;
                 seen_q[n]   <= seen;
                 pin_q[n]    <= forward_i[n] ? drives : pin_q[n];

@@ -70,7 +70,7 @@ module channel_rules #(
     wire         done     = reply[71:68] == 4'd1;
 
     wire [C-1:0] rests, taken_or_returned, by_member, limited_by_member;
-    wire [C-1:0] dropped_are_late, others_wait, others_are_more;
+    wire [C-1:0] dropped_are_late, others_wait, others_are_more, kept_right;
     genvar c;
     generate
         for (c = 0; c < C; c = c + 1) begin : channel
@@ -92,12 +92,15 @@ module channel_rules #(
                 end
             end
             assign dropped_are_late[c]  = overdue_i[c] && ~|(asked & ~(mask & ~arrived));
+            assign kept_right[c]        = !drop[c] || reply[N-1:0] == (mask & ~asked);
             assign others_wait[c]       = ~|(mask & ~asked & ~arrived);
             assign others_are_more[c]   = MAJORITY == 0 || {lost, 1'b0} < {1'b0, members};
         end
     endgenerate
 
     always @* begin
+        // Of channel_machine: only members arrive.
+        assume (~|(arrived_i & ~mask_i));
         a_wrong_frame_changes_nothing:   assert ((execute_i && right_i) || ~|strobes);
         one_request_changes_one_thing:   assert (~|(strobes & (strobes - 1'b1)) && ~|(set_mask & set_limit) &&
                                                  ~|(drop & (set_mask | set_limit)));
@@ -106,6 +109,8 @@ module channel_rules #(
         a_channel_is_taken_or_returned:  assert (~|(set_mask & ~taken_or_returned));
         members_change_by_a_member:      assert (~|(set_mask & ~by_member));
         limits_change_by_a_member:       assert (~|(set_limit & ~limited_by_member));
+        members_are_who_was_asked_for:   assert (~|set_mask || reply[63:0] == request_i[63:0]);
+        or_all_but_those:                assert (~|drop || &kept_right);
         members_are_dropped_by_a_member: assert (~|(drop & ~limited_by_member));
         only_the_late_are_dropped:       assert (~|(drop & ~dropped_are_late));
         they_are_while_all_others_wait:  assert (~|(drop & ~others_wait));

@@ -43,7 +43,8 @@ module channel_barrier #(
                 .rst_i       (rst_i),
                 .line_i      (line),
                 .set_mask_i  (set_mask[c]),
-                .mask_i      (request[N-1:0]),
+                // What a request for members is answered with is what they are.
+                .mask_i      (reply[N-1:0]),
                 .set_limit_i (set_limit[c]),
                 .limit_i     (request[31:0]),
                 .drop_i      (drop[c]),

@@ -175,7 +175,7 @@ begin
         rst_i       => rst_i,
         line_i      => line,
         set_mask_i  => set_mask(k),
-        mask_i      => request(N - 1 downto 0),
+        mask_i      => reply(N - 1 downto 0),
         set_limit_i => set_limit(k),
         limit_i     => request(31 downto 0),
         drop_i      => drop(k),

@@ -40,8 +40,7 @@ module channel_command #(
     localparam [3:0] TAKEN             = 4'd7;
     localparam [3:0] NOT_IDLE          = 4'd8;
     localparam [3:0] NOT_LATE          = 4'd9;
-    localparam [3:0] AWAITED           = 4'd10;
-    localparam [3:0] MINORITY          = 4'd11;
+    localparam [3:0] MINORITY          = 4'd10;
 
     localparam [7:0] VERSION  = 8'd2;
     localparam [7:0] NODES    = N;
@@ -88,21 +87,25 @@ module channel_command #(
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
 
-    // To drop members the limit has to have run out, and all others, the majority, have to wait for them.
-    wire [63:0] not_late = overdue ? argument & ~(mask & ~arrived) : argument;
-    wire        too_soon = !overdue || (|not_late);
-    wire [63:0] kept     = mask & ~argument;
-    wire [63:0] awaited  = kept & ~arrived;
-    reg  [6:0]  stay, go;
-    integer     n;
-    always @* begin
-        stay = 7'd0;
-        go   = 7'd0;
-        for (n = 0; n < N; n = n + 1) begin
-            stay = stay + {6'd0, kept[n]};
-            go   = go + {6'd0, argument[n]};
+    // To drop members the limit has to have run out, they have to be all that are awaited, and fewer than those that wait.
+    wire        awaited = overdue && argument == (mask & ~arrived);
+
+    // How many of 64 lines are high, counted by sixteens and fours, which is fewer adders than one by one.
+    function [6:0] high;
+        input [63:0] lines;
+        integer      n;
+        reg   [5:0]  four;
+        begin
+            high = 7'd0;
+            for (n = 0; n < 64; n = n + 4) begin
+                four = {5'd0, lines[n]} + {5'd0, lines[n+1]} + {5'd0, lines[n+2]} + {5'd0, lines[n+3]};
+                high = high + {1'b0, four};
+            end
         end
-    end
+    endfunction
+
+    wire [6:0] stay = high(arrived);
+    wire [6:0] go   = high(argument & nodes);
 
     reg [3:0]  status;
     reg [63:0] value;
@@ -131,24 +134,13 @@ module channel_command #(
             READ_COUNTS:
                 value = {48'd0, counts};
             DROP:
-                if (|strangers) begin
-                    status = BAD_VALUE;
-                    value  = strangers;
-                end else if (!member) begin
+                if (!member) begin
                     status = NOT_MEMBER;
                     value  = mask;
-                end else if (too_soon) begin
-                    status = NOT_LATE;
-                    value  = not_late;
-                end else if (|awaited) begin
-                    status = AWAITED;
-                    value  = awaited;
-                end else if (stay <= go) begin
-                    status = MINORITY;
-                    value  = kept;
                 end else begin
-                    value = kept;
-                    drop  = 1'b1;
+                    value  = arrived;
+                    status = !awaited ? NOT_LATE : stay <= go ? MINORITY : DONE;
+                    drop   = awaited && stay > go;
                 end
             SET_LIMIT:
                 if (|argument[63:32]) begin

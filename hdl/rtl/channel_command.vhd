@@ -49,8 +49,7 @@ architecture rtl of channel_command is
   constant TAKEN             : code := "0111";
   constant NOT_IDLE          : code := "1000";
   constant NOT_LATE          : code := "1001";
-  constant AWAITED           : code := "1010";
-  constant MINORITY          : code := "1011";
+  constant MINORITY          : code := "1010";
 
   constant VERSION : natural := 2;
 
@@ -91,7 +90,7 @@ begin
 
   process (right_i, request_i, operation, channel, argument, node_i, mask_i, arrived_i, late_i, restless_i, overdue_i, counts_i)
     variable mask, strangers, unquiet, concerned, me, value : word;
-    variable arrived, in_time, kept, awaiting : word;
+    variable arrived : word;
     variable status : code;
     variable overdue : std_logic;
   begin
@@ -114,13 +113,6 @@ begin
         overdue := overdue_i(k);
       end if;
     end loop;
-    in_time := argument;
-    if overdue = '1' then
-      in_time := argument and not (mask and not arrived);
-    end if;
-    kept     := mask and not argument;
-    awaiting := kept and not arrived;
-
     status := DONE;
     value  := (others => '0');
     set_mask_now  <= '0';
@@ -149,24 +141,18 @@ begin
         end if;
       end loop;
     elsif operation = DROP then
-      if any_high(strangers) = '1' then
-        status := BAD_VALUE;
-        value  := strangers;
-      elsif any_high(mask and me) = '0' then
+      if any_high(mask and me) = '0' then
         status := NOT_MEMBER;
         value  := mask;
-      elsif overdue = '0' or any_high(in_time) = '1' then
-        status := NOT_LATE;
-        value  := in_time;
-      elsif any_high(awaiting) = '1' then
-        status := AWAITED;
-        value  := awaiting;
-      elsif count_high(kept) <= count_high(argument) then
-        status := MINORITY;
-        value  := kept;
       else
-        value := kept;
-        drop_now <= '1';
+        value := arrived;
+        if overdue = '0' or any_high(argument xor (mask and not arrived)) = '1' then
+          status := NOT_LATE;
+        elsif count_high(arrived) <= count_high(argument) then
+          status := MINORITY;
+        else
+          drop_now <= '1';
+        end if;
       end if;
     elsif operation = SET_LIMIT then
       if any_high(argument(63 downto 32)) = '1' then

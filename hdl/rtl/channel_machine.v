@@ -16,7 +16,7 @@ module channel_machine #(
     input  wire [N-1:0] mask_i,
     input  wire         set_limit_i,  // at this edge the time limit changes
     input  wire [31:0]  limit_i,      // edges; 0 for no limit
-    input  wire         drop_i,       // at this edge the nodes of mask_i are members no more, in the middle of a barrier
+    input  wire         drop_i,       // at this edge those of mask_i stay members, in the middle of a barrier
     output wire         level_o,
     output wire [N-1:0] mask_o,
     output wire [N-1:0] arrived_o,    // members in the barrier in progress
@@ -32,6 +32,7 @@ module channel_machine #(
     reg [31:0]  count_q = 32'd0;
     reg [7:0]   expired_q  = 8'd0;
     reg [7:0]   early_q    = 8'd0;
+    reg         overdue_q  = 1'b0;
     reg         toggled1_q = 1'b0;  // the level has toggled at the last edge,
     reg         toggled2_q = 1'b0;  // and at the last but one
 
@@ -40,7 +41,6 @@ module channel_machine #(
     wire         waiting = (|arrived) && !toggle;
     wire         at_limit = count_q == limit_q;
     wire         overdue = waiting && at_limit && (|limit_q);
-    wire [31:0]  next    = count_q + 32'd1;
     // A release that has just left the board comes back as an arrival three edges later at the soonest.
     wire         early   = (|arrived) && (toggled1_q || toggled2_q);
 
@@ -54,10 +54,8 @@ module channel_machine #(
     always @(posedge clk_i) begin
         if (rst_i)
             mask_q <= POWER_ON;
-        else if (set_mask_i)
+        else if (set_mask_i || drop_i)
             mask_q <= mask_i;
-        else if (drop_i)
-            mask_q <= mask_q & ~mask_i;
     end
 
     // A new set of members starts without what the last one had set.
@@ -72,7 +70,7 @@ module channel_machine #(
         if (rst_i || set_mask_i || set_limit_i || drop_i || !waiting)
             count_q <= 32'd0;
         else if (!at_limit)
-            count_q <= next;
+            count_q <= count_q + 32'd1;
     end
 
     always @(posedge clk_i) begin
@@ -85,7 +83,7 @@ module channel_machine #(
     always @(posedge clk_i) begin
         if (rst_i || set_mask_i)
             expired_q <= 8'd0;
-        else if (waiting && next == limit_q && !(&expired_q))
+        else if (overdue && !overdue_q && !(&expired_q))
             expired_q <= expired_q + 8'd1;
     end
 
@@ -97,6 +95,7 @@ module channel_machine #(
     end
 
     always @(posedge clk_i) begin
+        overdue_q  <= overdue && !rst_i;
         toggled1_q <= toggle && !rst_i;
         // One release is counted once.
         toggled2_q <= toggled1_q && !(|arrived) && !rst_i;

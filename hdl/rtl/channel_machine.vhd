@@ -37,6 +37,7 @@ architecture rtl of channel_machine is
 
   signal expired_q  : unsigned(7 downto 0) := (others => '0');
   signal early_q    : unsigned(7 downto 0) := (others => '0');
+  signal overdue_q  : std_logic := '0';
   signal toggled1_q : std_logic := '0';
   signal toggled2_q : std_logic := '0';
 
@@ -47,7 +48,6 @@ architecture rtl of channel_machine is
   signal waiting  : std_logic;
   signal at_limit : std_logic;
   signal overdue  : std_logic;
-  signal following : unsigned(31 downto 0);
   signal early    : std_logic;
 begin
   levels   <= (others => level_q);
@@ -57,7 +57,6 @@ begin
   waiting  <= any_high(arrived) and not toggle;
   at_limit <= not any_high(std_logic_vector(count_q) xor std_logic_vector(limit_q));
   overdue  <= waiting and at_limit and any_high(std_logic_vector(limit_q));
-  following <= count_q + 1;
   early    <= any_high(arrived) and (toggled1_q or toggled2_q);
 
   process (clk_i)
@@ -71,10 +70,8 @@ begin
 
       if rst_i = '1' then
         mask_q <= (others => POWER_ON);
-      elsif set_mask_i = '1' then
+      elsif set_mask_i = '1' or drop_i = '1' then
         mask_q <= mask_i;
-      elsif drop_i = '1' then
-        mask_q <= mask_q and not mask_i;
       end if;
 
       if rst_i = '1' or set_mask_i = '1' then
@@ -86,7 +83,7 @@ begin
       if rst_i = '1' or set_mask_i = '1' or set_limit_i = '1' or drop_i = '1' or waiting = '0' then
         count_q <= (others => '0');
       elsif at_limit = '0' then
-        count_q <= following;
+        count_q <= count_q + 1;
       end if;
 
       if rst_i = '1' or set_mask_i = '1' or set_limit_i = '1' or drop_i = '1' then
@@ -97,7 +94,7 @@ begin
 
       if rst_i = '1' or set_mask_i = '1' then
         expired_q <= (others => '0');
-      elsif waiting = '1' and following = limit_q and any_high(not std_logic_vector(expired_q)) = '1' then
+      elsif overdue = '1' and overdue_q = '0' and any_high(not std_logic_vector(expired_q)) = '1' then
         expired_q <= expired_q + 1;
       end if;
 
@@ -107,6 +104,7 @@ begin
         early_q <= early_q + 1;
       end if;
 
+      overdue_q  <= overdue and not rst_i;
       toggled1_q <= toggle and not rst_i;
       toggled2_q <= toggled1_q and not any_high(arrived) and not rst_i;
     end if;

@@ -147,29 +147,29 @@ pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
     RULES_AT_4 "channel_command.v" "one request changes all channels":
         "execute_i && set_mask  && channel == k;" => "execute_i && set_mask;";
     RULES_AT_4 "channel_command.v" "anybody sets a time limit":
-        "end else if (!member) begin\n                    status = NOT_MEMBER;\n                    value  = mask;\n                end else begin" => "end else if (1'b0) begin\n                end else begin";
+        "end else if (!member) begin" => "end else if (1'b0) begin";
     RULES_AT_4 "channel_command.v" "anybody takes and returns a channel":
         "if ((|concerned) && !(|(concerned & me)))" => "if (1'b0)";
     RULES_AT_4 "channel_command.v" "the rest of channel 0 is taken for that of the others":
         "restless_i[c*N +: N];" => "restless_i[0 +: N];";
     RULES_AT_4 "channel_command.v" "nodes that do not exist become members":
-        "if (|strangers) begin\n                    status = BAD_VALUE;\n                    value  = strangers;\n                end else if ((|concerned)" => "if ((|concerned)";
+        "if (|strangers) begin" => "if (1'b0) begin";
     CLAIMED_AT_4 "channel_machine.v" "a member that is dropped is one still":
-        "mask_q <= mask_q & ~mask_i;" => "mask_q <= mask_q;";
-    CLAIMED_AT_4 "channel_machine.v" "the others are dropped instead":
-        "mask_q <= mask_q & ~mask_i;" => "mask_q <= mask_q & mask_i;";
+        "else if (set_mask_i || drop_i)\n            mask_q" => "else if (set_mask_i)\n            mask_q";
+    RULES_AT_4 "channel_command.v" "the others are dropped instead":
+        "value  = arrived;\n                    status" => "value  = argument;\n                    status";
     CLAIMED_AT_4 "channel_machine.v" "a late release is counted as early":
         "toggled2_q <= toggled1_q && !(|arrived) && !rst_i;" => "toggled2_q <= toggled2_q || (toggled1_q && !(|arrived) && !rst_i);";
     RULES_AT_4 "channel_command.v" "members are dropped before the limit has run out":
-        "too_soon = !overdue || (|not_late);" => "too_soon = 1'b0;";
-    RULES_AT_4 "channel_command.v" "a member that waits is dropped":
-        "argument & ~(mask & ~arrived) : argument;" => "argument & ~mask : argument;";
+        "awaited = overdue && argument" => "awaited = argument";
+    RULES_AT_4 "channel_command.v" "members that wait are dropped":
+        "argument == (mask & ~arrived);" => "argument == mask;";
     RULES_AT_4 "channel_command.v" "members are dropped while others are out":
-        "end else if (|awaited) begin" => "end else if (1'b0) begin";
+        "argument == (mask & ~arrived);" => "~|(argument & ~(mask & ~arrived));";
     RULES_AT_4 "channel_command.v" "a half drops the other half":
-        "end else if (stay <= go) begin" => "end else if (stay < go) begin";
+        "drop   = awaited && stay > go;" => "drop   = awaited && stay >= go;";
     RULES_AT_4 "channel_command.v" "a stranger drops members":
-        "end else if (!member) begin\n                    status = NOT_MEMBER;\n                    value  = mask;\n                end else if (too_soon) begin" => "end else if (too_soon) begin";
+        "if (!member) begin\n                    status = NOT_MEMBER;\n                    value  = mask;\n                end else begin\n                    value  = arrived;" => "if (1'b0) begin\n                end else begin\n                    value  = arrived;";
     RULES_AT_4 "channel_command.v" "one request drops members of all channels":
         "execute_i && drop      && channel == k;" => "execute_i && drop;";
     RULES_AT_4 "channel_command.v" "the limit of channel 0 is taken for that of the others":

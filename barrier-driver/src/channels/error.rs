@@ -116,17 +116,12 @@ impl<E: fmt::Debug> fmt::Display for ProgramError<E> {
                 }
                 Status::NotLate => write!(
                     f,
-                    "channel {channel}: {} cannot be dropped: a member is late when the time limit of a barrier has run out in which others wait for it",
-                    nodes(*value)
-                ),
-                Status::Awaited => write!(
-                    f,
-                    "channel {channel}: members are dropped while all others wait, and {} has not arrived",
+                    "channel {channel}: those are not all the members that a barrier waits for whose time limit has run out; {} have arrived",
                     nodes(*value)
                 ),
                 Status::Minority => write!(
                     f,
-                    "channel {channel}: members are dropped by a majority, and {} alone are none",
+                    "channel {channel}: members are dropped by more than half of all, and only {} have arrived",
                     nodes(*value)
                 ),
                 Status::NotIdle => write!(

@@ -118,22 +118,18 @@ where
 
     /// Has members dropped for which all others, this node among them, wait and the channel's limit has run out; the members that are left.
     ///
-    /// At that edge the hardware releases these from the barrier that they are in. It refuses while a member that is not to be
-    /// dropped is out, and to a half of the members or less.
+    /// At that edge the hardware releases these from the barrier that they are in. It refuses unless `gone` are all that this
+    /// barrier waits for, and fewer than those that wait.
     pub fn drop_members(&mut self, channel: u8, gone: u64) -> Result<u64, ProgramError<O::Error>> {
         let refused = match self.request(Operation::Drop, channel, gone) {
-            Err(ProgramError::Refused { status, .. }) if status == Status::NotLate => status,
+            Err(refused @ ProgramError::Refused { .. }) => refused,
             answer => return answer,
         };
         // The reply may have been lost before, or another member has asked for the same: then they are no members any more.
         let members = self.members(channel)?;
         match members & gone {
             0 if members != 0 => Ok(members),
-            _ => Err(ProgramError::Refused {
-                channel,
-                status: refused,
-                value: gone,
-            }),
+            _ => Err(refused),
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Channel {
     pub expired: u8,
     /// How many releases were early, likewise: a member's line left the level again before its node can have seen the release.
     pub early: u8,
+    /// Whether the barrier in progress had taken its limit at the last edge.
+    pub overdue: bool,
     /// Whether the level has toggled at the last edge,
     pub toggled1: bool,
     /// and at the last but one.
@@ -38,8 +40,8 @@ pub const MOST_COUNTED: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Mask(u64),
-    /// These members are none any more, in the middle of a barrier.
-    Drop(u64),
+    /// These stay members, in the middle of a barrier.
+    Keep(u64),
     Limit(u32),
 }
 
@@ -62,7 +64,7 @@ impl Channel {
     }
 
     /// Whether the barrier in progress has taken as long as it may.
-    pub const fn overdue(&self) -> bool {
+    pub const fn is_overdue(&self) -> bool {
         let arrived = self.arrived();
         arrived != 0 && arrived != self.mask && self.limit != 0 && self.count == self.limit
     }
@@ -84,10 +86,11 @@ impl Channel {
             true => before.count + 1,
             false => 0,
         };
-        if before.overdue() && before.late == 0 {
+        if before.is_overdue() && before.late == 0 {
             self.late = before.mask & !arrived;
         }
-        if waiting && before.count.wrapping_add(1) == before.limit {
+        self.overdue = before.is_overdue();
+        if before.is_overdue() && !before.overdue {
             self.expired = before.expired.saturating_add(1);
         }
         // A release that has just left the board comes back as an arrival three edges later at the soonest.
@@ -107,9 +110,9 @@ impl Channel {
                 self.expired = 0;
                 self.early = 0;
             }
-            Some(Change::Drop(nodes)) => {
+            Some(Change::Keep(mask)) => {
                 // What the others have set stays, and the next that is late is latched again.
-                self.mask = before.mask & !nodes;
+                self.mask = mask;
                 self.count = 0;
                 self.late = 0;
             }

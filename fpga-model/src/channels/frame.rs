@@ -89,12 +89,10 @@ pub enum Status {
     Taken = 7,
     /// Lines of members, old or new, are not at the channel's level; the value is those nodes.
     NotIdle = 8,
-    /// Nodes to be dropped are not awaited, or no limit has run out; the value is those nodes.
+    /// Nodes to be dropped are not all those that a barrier awaits which has taken its limit; the value is those that have arrived.
     NotLate = 9,
-    /// Members that are not to be dropped have not arrived either; the value is them.
-    Awaited = 10,
-    /// The members that have arrived are not the majority; the value is them.
-    Minority = 11,
+    /// The members that have arrived are not more than those to be dropped; the value is them.
+    Minority = 10,
 }
 
 impl Status {
@@ -110,8 +108,7 @@ impl Status {
             7 => Self::Taken,
             8 => Self::NotIdle,
             9 => Self::NotLate,
-            10 => Self::Awaited,
-            11 => Self::Minority,
+            10 => Self::Minority,
             _ => return None,
         })
     }

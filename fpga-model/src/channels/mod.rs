@@ -255,23 +255,15 @@ impl ChannelMachine {
                 None,
             )),
             Operation::Drop => {
-                let strangers = argument & !self.wires;
                 let arrived = channel.arrived();
-                let not_late = match channel.overdue() {
-                    true => argument & !(mask & !arrived),
-                    false => argument,
-                };
-                let kept = mask & !argument;
-                let awaited = kept & !arrived;
+                let awaited = channel.is_overdue() && argument == mask & !arrived;
                 match () {
-                    () if strangers != 0 => Err((Status::BadValue, strangers)),
                     () if mask & me == 0 => Err((Status::NotMember, mask)),
-                    () if !channel.overdue() || not_late != 0 => Err((Status::NotLate, not_late)),
-                    () if awaited != 0 => Err((Status::Awaited, awaited)),
-                    () if kept.count_ones() <= argument.count_ones() => {
-                        Err((Status::Minority, kept))
+                    () if !awaited => Err((Status::NotLate, arrived)),
+                    () if arrived.count_ones() <= argument.count_ones() => {
+                        Err((Status::Minority, arrived))
                     }
-                    () => Ok((kept, Some(Change::Drop(argument)))),
+                    () => Ok((arrived, Some(Change::Keep(arrived)))),
                 }
             }
             Operation::SetLimit => match u32::try_from(argument) {
@@ -350,8 +342,7 @@ impl ChannelMachine {
             .then_some((self.lease - 1).saturating_sub(self.serial.age));
         let limits = self.channel.iter().zip(&before.channel);
         let limits = limits.filter(|(now, then)| counted(now.count, then.count));
-        // The edge at which a count comes to its limit is a step, for it is counted.
-        let limits = limits.map(|(now, _)| (now.limit.saturating_sub(now.count)).saturating_sub(1));
+        let limits = limits.map(|(now, _)| now.limit.saturating_sub(now.count));
         limits.chain(lease).min().map(u64::from)
     }
 

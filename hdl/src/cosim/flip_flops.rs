@@ -24,6 +24,7 @@ struct OneChannel {
     late: u64,
     expired: u64,
     early: u64,
+    overdue: u64,
     toggled1: u64,
     toggled2: u64,
 }
@@ -119,6 +120,7 @@ impl ChannelFlipFlops {
                 late: c.late,
                 expired: c.expired.into(),
                 early: c.early.into(),
+                overdue: c.overdue.into(),
                 toggled1: c.toggled1.into(),
                 toggled2: c.toggled2.into(),
             }
@@ -166,6 +168,7 @@ impl ChannelFlipFlops {
                 late: c.late,
                 expired: c.expired as u8,
                 early: c.early as u8,
+                overdue: c.overdue != 0,
                 toggled1: c.toggled1 != 0,
                 toggled2: c.toggled2 != 0,
                 releases: was.releases + u64::from(level != was.level),

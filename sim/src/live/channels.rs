@@ -290,6 +290,7 @@ impl State {
                 u64::from(c.level)
                     | u64::from(c.toggled1) << 1
                     | u64::from(c.toggled2) << 2
+                    | u64::from(c.overdue) << 3
                     | u64::from(c.expired) << 8
                     | u64::from(c.early) << 16,
                 c.limit.into(),
@@ -353,6 +354,7 @@ impl State {
                 level: counted & 1 == 1,
                 toggled1: counted >> 1 & 1 == 1,
                 toggled2: counted >> 2 & 1 == 1,
+                overdue: counted >> 3 & 1 == 1,
                 expired: (counted >> 8) as u8,
                 early: (counted >> 16) as u8,
                 limit: word() as u32,

@@ -104,6 +104,7 @@ fn state(machine: &ChannelMachine, nodes: usize, channels: usize) -> Vec<(&'stat
         ("count", of(|c| u64::from(c.count), 32)),
         ("expired", of(|c| u64::from(c.expired), 8)),
         ("early", of(|c| u64::from(c.early), 8)),
+        ("overdue", of(|c| u64::from(c.overdue), 1)),
         ("toggled1", of(|c| u64::from(c.toggled1), 1)),
         ("toggled2", of(|c| u64::from(c.toggled2), 1)),
         ("select1", one(s.select1, nodes)),

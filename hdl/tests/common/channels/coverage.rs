@@ -45,8 +45,8 @@ fn possible() -> BTreeSet<(u8, u8)> {
         Drop, Identify, ReadArrived, ReadCounts, ReadLate, ReadMask, SetLimit, SetMask,
     };
     use Status::{
-        Awaited, BadCheck, BadValue, Done, Minority, NoSuchChannel, NoSuchOperation, NotIdle,
-        NotLate, NotMember, Taken,
+        BadCheck, BadValue, Done, Minority, NoSuchChannel, NoSuchOperation, NotIdle, NotLate,
+        NotMember, Taken,
     };
     let mut all: BTreeSet<(u8, u8)> = BTreeSet::from([
         (0, NoSuchOperation as u8),
@@ -57,10 +57,8 @@ fn possible() -> BTreeSet<(u8, u8)> {
         (SetMask as u8, NotIdle as u8),
         (SetLimit as u8, BadValue as u8),
         (SetLimit as u8, NotMember as u8),
-        (Drop as u8, BadValue as u8),
         (Drop as u8, NotMember as u8),
         (Drop as u8, NotLate as u8),
-        (Drop as u8, Awaited as u8),
         (Drop as u8, Minority as u8),
     ]);
     for operation in [
