@@ -3,7 +3,8 @@
 mod channel_board;
 
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Identity, ProgramError, Programmer, ReleaseLine, Seat, Status,
+    ChannelBarrier, ChannelOpenError, Counts, Identity, ProgramError, Programmer, ReleaseLine,
+    Seat, Status,
 };
 use barrier_driver::suite::Rig;
 use channel_board::rtl::{self, Rtl};
@@ -95,6 +96,7 @@ on_both! {
     a_taken_channel_names_its_members
     a_line_that_a_dead_job_left_is_refused_by_name
     who_is_missing_is_named
+    a_member_that_is_gone_is_dropped_by_those_that_wait_for_it
     a_request_that_noise_has_spoilt_is_sent_again
     broken_serial_lines_are_told_apart
     replies_are_not_releases
@@ -295,6 +297,75 @@ fn who_is_missing_is_named<M: Machine>() {
     assert_eq!(members[0].missing(&mut leader), Ok(0));
     assert!(members.iter_mut().all(ready), "late-comers still release");
     assert_eq!(leader.late(1), Ok(0b1010), "and are still remembered");
+}
+
+fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let mut leader = board.node(0).programmer();
+    let seat = Seat {
+        channel: 1,
+        members: 0b1111,
+    };
+    let mut members = open_all(&board, seat, &mut leader);
+    assert_eq!(leader.set_limit(1, 1000), Ok(()));
+    let refused = |status, value| {
+        Err(ProgramError::Refused {
+            channel: 1,
+            status,
+            value,
+        })
+    };
+    members[0].enter().expect("out of the barrier");
+    members[2].enter().expect("out of the barrier");
+    // A limit of a thousand edges has not run out when the board has been asked, two thousand edges later it has.
+    board.state().clock(3000);
+    assert_eq!(
+        leader.drop_members(1, 0b1000),
+        refused(Status::NotLate, 0b0101),
+        "node 1 is out too"
+    );
+    assert_eq!(
+        leader.drop_members(1, 0b1010),
+        refused(Status::Minority, 0b0101),
+        "two are not more than two"
+    );
+    members[1].enter().expect("out of the barrier");
+    let counts = Counts {
+        expired: 1,
+        early: 0,
+    };
+    assert_eq!(leader.counts(1), Ok(counts));
+    assert_eq!(
+        leader.drop_members(1, 0b0100),
+        refused(Status::NotLate, 0b0111),
+        "node 2 waits"
+    );
+    assert_eq!(members[0].contain(0b1000, Some(&mut leader)), Ok(()));
+    let nobody = None::<&mut Leader<M>>;
+    assert_eq!(members[1].contain(0b1000, nobody), Ok(()));
+    assert_eq!(leader.members(1), Ok(0b0111));
+    assert!(
+        members[..3].iter_mut().all(ready),
+        "the others are released"
+    );
+    assert_eq!(
+        leader.drop_members(1, 0b1000),
+        Ok(0b0111),
+        "asked again it is done"
+    );
+    // Whatever the dropped node does, the barriers are those of the others.
+    for round in 0..4 {
+        if round == 2 {
+            members[3].enter().expect("out of the barrier");
+        }
+        for member in &mut members[..3] {
+            member.enter().expect("out of the barrier");
+        }
+        assert!(members[..3].iter_mut().all(ready), "round {round}");
+    }
+    assert_eq!(leader.counts(1), Ok(counts), "a new limit was not set");
+    // They rest, so the channel can be given back, wherever the line of the dropped node is.
+    assert_eq!(leader.give_back(1), Ok(()));
 }
 
 fn a_request_that_noise_has_spoilt_is_sent_again<M: Machine>() {

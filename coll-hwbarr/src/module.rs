@@ -178,12 +178,13 @@ impl State {
             return Ok(());
         }
         let told_by = (0..comm.size()).find(|rank| !dead.contains(rank));
+        let gate = self.queue.leave_with_wire(self.queue.released());
+        self.port.lose(gate, &dead);
         let dead: Vec<_> = dead.iter().map(ToString::to_string).collect();
         let why = match &*dead {
             [one] => format!("has lost node {one}, which is dead"),
             all => format!("has lost nodes {}, which are dead", listed(all)),
         };
-        self.queue.leave(self.queue.released());
         if !self.warned && told_by == Some(comm.rank()) {
             self.warned = true;
             comm.warn(&format!(

@@ -101,8 +101,13 @@ impl Queue {
 
     /// The hardware has released so many barriers and will release no other.
     pub fn leave(&mut self, released: u64) {
+        drop(self.leave_with_wire(released));
+    }
+
+    /// The same, but the wire stays as it is and is the caller's.
+    pub fn leave_with_wire(&mut self, released: u64) -> Option<Box<dyn Gate>> {
         self.released = released.min(self.entered);
-        drop(self.close());
+        self.close()
     }
 
     /// Takes the wire out of use; dropping it makes it idle.

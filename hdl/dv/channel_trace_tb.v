@@ -31,6 +31,8 @@ module channel_trace_tb;
 
     wire [C*N-1:0]  stage1, stage2, mask, late;
     wire [C*32-1:0] limit, count;
+    wire [C*8-1:0]  expired, early;
+    wire [C-1:0]    overdue, toggled1, toggled2;
     genvar c;
     generate
         for (c = 0; c < C; c = c + 1) begin : seen
@@ -40,6 +42,11 @@ module channel_trace_tb;
             assign late[c*N +: N]     = dut.channel[c].machine.late_q;
             assign limit[c*32 +: 32]  = dut.channel[c].machine.limit_q;
             assign count[c*32 +: 32]  = dut.channel[c].machine.count_q;
+            assign expired[c*8 +: 8]  = dut.channel[c].machine.expired_q;
+            assign early[c*8 +: 8]    = dut.channel[c].machine.early_q;
+            assign overdue[c]         = dut.channel[c].machine.overdue_q;
+            assign toggled1[c]        = dut.channel[c].machine.toggled1_q;
+            assign toggled2[c]        = dut.channel[c].machine.toggled2_q;
         end
     endgenerate
 
@@ -65,6 +72,7 @@ module channel_trace_tb;
             #19.86 clk = 1'b1;
             #19.86 clk = 1'b0;
             $fwrite(trace, "%h %h %h %h %h %h %h %h", released, last, stage1, stage2, mask, late, limit, count);
+            $fwrite(trace, " %h %h %h %h %h", expired, early, overdue, toggled1, toggled2);
             $fwrite(trace, " %h %h %h %h %h", dut.arbiter.select1_q, dut.arbiter.select2_q,
                     dut.arbiter.grant_q, dut.arbiter.blocked_q, dut.arbiter.age_q);
             $fwrite(trace, " %h %h %h %h", select_line, clock_line, data_line, {dut.select_was_q, dut.clock_was_q});

@@ -80,6 +80,11 @@ static int trace(const char *stimulus, const char *trace) {
         CHANNELS(out, machine__DOT__late_q, N)
         CHANNELS(out, machine__DOT__limit_q, 32)
         CHANNELS(out, machine__DOT__count_q, 32)
+        CHANNELS(out, machine__DOT__expired_q, 8)
+        CHANNELS(out, machine__DOT__early_q, 8)
+        CHANNELS(out, machine__DOT__overdue_q, 1)
+        CHANNELS(out, machine__DOT__toggled1_q, 1)
+        CHANNELS(out, machine__DOT__toggled2_q, 1)
         bits(DESIGN(arbiter__DOT__select1_q)).print(out, N);
         bits(DESIGN(arbiter__DOT__select2_q)).print(out, N);
         bits(DESIGN(arbiter__DOT__grant_q)).print(out, N);

@@ -11,7 +11,7 @@ using Board = Own<Vchannel_barrier>;
 extern "C" {
 
 struct Channel {
-    uint64_t stage1, stage2, mask, level, limit, count, late;
+    uint64_t stage1, stage2, mask, level, limit, count, late, expired, early, overdue, toggled1, toggled2;
 };
 
 // stage1, stage2, level, and the run of samples that differ from it.
@@ -52,7 +52,12 @@ void barrier_load(void *barrier, const Registers *from) {
     IN_CHANNEL(c, machine__DOT__level_q) = from->channel[c].level;                                                     \
     IN_CHANNEL(c, machine__DOT__limit_q) = from->channel[c].limit;                                                     \
     IN_CHANNEL(c, machine__DOT__count_q) = from->channel[c].count;                                                     \
-    IN_CHANNEL(c, machine__DOT__late_q) = from->channel[c].late;
+    IN_CHANNEL(c, machine__DOT__late_q) = from->channel[c].late;                                                       \
+    IN_CHANNEL(c, machine__DOT__expired_q) = from->channel[c].expired;                                                 \
+    IN_CHANNEL(c, machine__DOT__early_q) = from->channel[c].early;                                                     \
+    IN_CHANNEL(c, machine__DOT__overdue_q) = from->channel[c].overdue;                                                 \
+    IN_CHANNEL(c, machine__DOT__toggled1_q) = from->channel[c].toggled1;                                               \
+    IN_CHANNEL(c, machine__DOT__toggled2_q) = from->channel[c].toggled2;
     EACH_CHANNEL(LOAD)
 #undef LOAD
     DESIGN(arbiter__DOT__select1_q) = from->select1;
@@ -87,7 +92,12 @@ void barrier_store(const void *barrier, Registers *to) {
     to->channel[c].level = IN_CHANNEL(c, machine__DOT__level_q);                                                       \
     to->channel[c].limit = IN_CHANNEL(c, machine__DOT__limit_q);                                                       \
     to->channel[c].count = IN_CHANNEL(c, machine__DOT__count_q);                                                       \
-    to->channel[c].late = IN_CHANNEL(c, machine__DOT__late_q);
+    to->channel[c].late = IN_CHANNEL(c, machine__DOT__late_q);                                                         \
+    to->channel[c].expired = IN_CHANNEL(c, machine__DOT__expired_q);                                                   \
+    to->channel[c].early = IN_CHANNEL(c, machine__DOT__early_q);                                                       \
+    to->channel[c].overdue = IN_CHANNEL(c, machine__DOT__overdue_q);                                                   \
+    to->channel[c].toggled1 = IN_CHANNEL(c, machine__DOT__toggled1_q);                                                 \
+    to->channel[c].toggled2 = IN_CHANNEL(c, machine__DOT__toggled2_q);
     EACH_CHANNEL(STORE)
 #undef STORE
     to->select1 = DESIGN(arbiter__DOT__select1_q);

@@ -6,6 +6,7 @@
 // * Members and time limit may change at any edge at which the rules allow it. The hardware's rule, proved in
 //   channel_rules, is that the synchronised lines of all old and new members are at the channel's level.
 //   The software's part is its fence: nobody is inside, and what the members last wrote has come through their cables.
+// * Members may be dropped in the middle of a barrier, while all others wait: from then on they may do anything.
 // Members that have just come start with the channel's count, for they have missed nothing that was theirs.
 `default_nettype none
 
@@ -25,10 +26,12 @@ module channel_protocol #(
     input wire         set_mask_i,
     input wire [N-1:0] mask_i,
     input wire         set_limit_i,
-    input wire [31:0]  limit_i
+    input wire [31:0]  limit_i,
+    input wire         drop_i
 );
     wire [N-1:0] line, member, arrived, late;
-    wire         level;
+    wire [7:0]   expired, early;
+    wire         level, overdue;
     reg  [N-1:0] wire_q   = {N{1'b0}};
     reg  [N-1:0] inside_q = {N{1'b0}};
     reg  [N-1:0] level_q  = {N{1'b0}};
@@ -51,20 +54,26 @@ module channel_protocol #(
         .mask_i      (mask_i),
         .set_limit_i (set_limit_i),
         .limit_i     (limit_i),
+        .drop_i      (drop_i),
         .level_o     (level),
         .mask_o      (member),
         .arrived_o   (arrived),
-        .late_o      (late)
+        .late_o      (late),
+        .overdue_o   (overdue),
+        .expired_o   (expired),
+        .early_o     (early)
     );
 
     reg [N-1:0] stage1_q = {N{1'b0}};
     reg [N-1:0] stage2_q = {N{1'b0}};
     reg         old_level_q = 1'b0;
+    reg         older_level_q = 1'b0;
     wire [1:0]  released = released_q + (level != old_level_q);
     always @(posedge clk_i) begin
         stage1_q    <= pin_q;
         stage2_q    <= stage1_q;
         old_level_q <= level;
+        older_level_q <= old_level_q;
         released_q  <= released;
     end
 
@@ -79,6 +88,17 @@ module channel_protocol #(
             if (RULE)
                 assume (at_rest);
         end
+        // The hardware's rule for this is proved in channel_rules too, and below that an overdue barrier waits for a member.
+        if (drop_i)
+            assume (!set_mask_i && !set_limit_i && |mask_i && mask_i == (member & arrived) && |(member & ~arrived));
+    end
+
+    // Members were dropped at the last edge, and at the last but one.
+    reg drops_q   = 1'b0;
+    reg dropped_q = 1'b0;
+    always @(posedge clk_i) begin
+        drops_q   <= drop_i;
+        dropped_q <= drops_q;
     end
 
     // Told independently of the machine: who takes part, and whether all of them had come through.
@@ -87,10 +107,12 @@ module channel_protocol #(
     always @(posedge clk_i) begin
         if (set_mask_i)
             members_q <= mask_i;
+        else if (drop_i)
+            members_q <= members_q & mask_i;
         all_came_q <= (|members_q) && ~|(~(stage2_q ^ {N{level}}) & members_q);
     end
 
-    wire [N-1:0] count_entered, count_left, one_change, still, other, entries, exits, once;
+    wire [N-1:0] count_entered, count_left, one_change, still, other, entries, exits, once, just, before;
 
     always @* begin
         members_are_who_was_set:    assert (member == members_q);
@@ -99,6 +121,9 @@ module channel_protocol #(
         only_members_arrive:        assert (~|(arrived & ~members_q));
         enters_before_the_release:  assert (&(count_entered | ~members_q));
         leaves_after_the_release:   assert (&(count_left | ~members_q));
+        overdue_waits_for_a_member: assert (!overdue || |(member & ~arrived));
+        no_release_is_early:        assert (early == 8'd0);
+        a_drop_releases_the_others: assert (!dropped_q || level != old_level_q);
         if (LEMMAS) begin
             stages_agree:               assert (line == stage2_q);
             releases_have_the_levels:   assert (released[0] == level);
@@ -109,6 +134,9 @@ module channel_protocol #(
             levels_count_exits:         assert (&(exits | ~members_q));
             inside_means_one_more:      assert (&(once | ~members_q));
             others_are_not_inside:      assert (~|(inside_q & ~members_q));
+            all_rest_at_the_release:    assert (level == old_level_q || &(just | ~members_q));
+            and_an_edge_later:          assert (old_level_q == older_level_q || &(before | ~members_q));
+            a_drop_is_a_release_next:   assert (!drops_q || (|members_q && ~|(~(stage2_q ^ {N{level}}) & members_q)));
         end
     end
 
@@ -130,7 +158,7 @@ module channel_protocol #(
 
             always @(posedge clk_i) begin
                 wire_q[n]   <= drives;
-                inside_q[n] <= enters || (inside_q[n] && !leaves);
+                inside_q[n] <= (enters || (inside_q[n] && !leaves)) && !(drop_i && !mask_i[n]);
                 level_q[n]  <= joins ? wire_q[n] : known;
                 seen_q[n]   <= seen;
                 pin_q[n]    <= forward_i[n] ? drives : pin_q[n];
@@ -152,6 +180,8 @@ module channel_protocol #(
             assign other[n]         = !inside_q[n] || level_q[n] != wire_q[n];
             assign entries[n]       = entered_q[0] == wire_q[n];
             assign exits[n]         = left_q[0] == level_q[n];
+            assign just[n]          = changes[4:1] == 4'd0 && inside_q[n];
+            assign before[n]        = changes[2:1] == 2'd0;
             assign once[n]          = still_inside == {1'b0, inside_q[n]};
         end
     endgenerate

@@ -21,7 +21,8 @@ module channel_barrier #(
     output wire [N-1:0]   last_o
 );
     wire [C*N-1:0] mask, arrived, late, restless;
-    wire [C-1:0]   level, set_mask, set_limit;
+    wire [C*16-1:0] counts;
+    wire [C-1:0]   level, set_mask, set_limit, drop, overdue;
     wire [71:0]    request, reply;
 
     genvar c;
@@ -42,13 +43,18 @@ module channel_barrier #(
                 .rst_i       (rst_i),
                 .line_i      (line),
                 .set_mask_i  (set_mask[c]),
-                .mask_i      (request[N-1:0]),
+                // What a request for members is answered with is what they are.
+                .mask_i      (reply[N-1:0]),
                 .set_limit_i (set_limit[c]),
                 .limit_i     (request[31:0]),
+                .drop_i      (drop[c]),
                 .level_o     (level[c]),
                 .mask_o      (mask[c*N +: N]),
                 .arrived_o   (arrived[c*N +: N]),
-                .late_o      (late[c*N +: N])
+                .late_o      (late[c*N +: N]),
+                .overdue_o   (overdue[c]),
+                .expired_o   (counts[c*16 +: 8]),
+                .early_o     (counts[c*16+8 +: 8])
             );
 
             assign restless[c*N +: N] = line ^ {N{level[c]}};
@@ -126,9 +132,12 @@ module channel_barrier #(
         .arrived_i   (arrived),
         .late_i      (late),
         .restless_i  (restless),
+        .overdue_i   (overdue),
+        .counts_i    (counts),
         .reply_o     (reply),
         .set_mask_o  (set_mask),
-        .set_limit_o (set_limit)
+        .set_limit_o (set_limit),
+        .drop_o      (drop)
     );
 
     wire last_release;

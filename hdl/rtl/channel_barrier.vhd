@@ -46,10 +46,14 @@ architecture rtl of channel_barrier is
       mask_i      : in  std_logic_vector(N - 1 downto 0);
       set_limit_i : in  std_logic;
       limit_i     : in  std_logic_vector(31 downto 0);
+      drop_i      : in  std_logic;
       level_o     : out std_logic;
       mask_o      : out std_logic_vector(N - 1 downto 0);
       arrived_o   : out std_logic_vector(N - 1 downto 0);
-      late_o      : out std_logic_vector(N - 1 downto 0)
+      late_o      : out std_logic_vector(N - 1 downto 0);
+      overdue_o   : out std_logic;
+      expired_o   : out std_logic_vector(7 downto 0);
+      early_o     : out std_logic_vector(7 downto 0)
     );
   end component;
 
@@ -107,9 +111,12 @@ architecture rtl of channel_barrier is
       arrived_i   : in  std_logic_vector(C * N - 1 downto 0);
       late_i      : in  std_logic_vector(C * N - 1 downto 0);
       restless_i  : in  std_logic_vector(C * N - 1 downto 0);
+      overdue_i   : in  std_logic_vector(C - 1 downto 0);
+      counts_i    : in  std_logic_vector(C * 16 - 1 downto 0);
       reply_o     : out std_logic_vector(71 downto 0);
       set_mask_o  : out std_logic_vector(C - 1 downto 0);
-      set_limit_o : out std_logic_vector(C - 1 downto 0)
+      set_limit_o : out std_logic_vector(C - 1 downto 0);
+      drop_o      : out std_logic_vector(C - 1 downto 0)
     );
   end component;
 
@@ -128,7 +135,9 @@ architecture rtl of channel_barrier is
   end function;
 
   signal mask, arrived, late, restless : std_logic_vector(C * N - 1 downto 0);
+  signal counts                        : std_logic_vector(C * 16 - 1 downto 0);
   signal level, set_mask, set_limit    : std_logic_vector(C - 1 downto 0);
+  signal drop, overdue                 : std_logic_vector(C - 1 downto 0);
   signal request, reply                : std_logic_vector(71 downto 0);
 
   signal grant        : std_logic_vector(N - 1 downto 0);
@@ -166,13 +175,17 @@ begin
         rst_i       => rst_i,
         line_i      => line,
         set_mask_i  => set_mask(k),
-        mask_i      => request(N - 1 downto 0),
+        mask_i      => reply(N - 1 downto 0),
         set_limit_i => set_limit(k),
         limit_i     => request(31 downto 0),
+        drop_i      => drop(k),
         level_o     => level(k),
         mask_o      => mask(k * N + N - 1 downto k * N),
         arrived_o   => arrived(k * N + N - 1 downto k * N),
-        late_o      => late(k * N + N - 1 downto k * N)
+        late_o      => late(k * N + N - 1 downto k * N),
+        overdue_o   => overdue(k),
+        expired_o   => counts(k * 16 + 7 downto k * 16),
+        early_o     => counts(k * 16 + 15 downto k * 16 + 8)
       );
 
     levels <= (others => level(k));
@@ -234,9 +247,12 @@ begin
       arrived_i   => arrived,
       late_i      => late,
       restless_i  => restless,
+      overdue_i   => overdue,
+      counts_i    => counts,
       reply_o     => reply,
       set_mask_o  => set_mask,
-      set_limit_o => set_limit
+      set_limit_o => set_limit,
+      drop_o      => drop
     );
 
   fifth : if C = 5 generate

@@ -15,9 +15,12 @@ module channel_command #(
     input  wire [C*N-1:0] arrived_i,
     input  wire [C*N-1:0] late_i,
     input  wire [C*N-1:0] restless_i,   // lines that are not at their channel's level
+    input  wire [C-1:0]   overdue_i,    // barriers that have taken their limit
+    input  wire [C*16-1:0] counts_i,    // early releases and limits that ran out, 8 bits each
     output wire [71:0]    reply_o,      // status, channel, value
     output wire [C-1:0]   set_mask_o,
-    output wire [C-1:0]   set_limit_o
+    output wire [C-1:0]   set_limit_o,
+    output wire [C-1:0]   drop_o
 );
     localparam [3:0] IDENTIFY     = 4'd1;
     localparam [3:0] SET_MASK     = 4'd2;
@@ -25,6 +28,8 @@ module channel_command #(
     localparam [3:0] READ_MASK    = 4'd4;
     localparam [3:0] READ_ARRIVED = 4'd5;
     localparam [3:0] READ_LATE    = 4'd6;
+    localparam [3:0] DROP         = 4'd7;
+    localparam [3:0] READ_COUNTS  = 4'd8;
 
     localparam [3:0] DONE              = 4'd1;
     localparam [3:0] BAD_CHECK         = 4'd2;
@@ -34,6 +39,8 @@ module channel_command #(
     localparam [3:0] NOT_MEMBER        = 4'd6;
     localparam [3:0] TAKEN             = 4'd7;
     localparam [3:0] NOT_IDLE          = 4'd8;
+    localparam [3:0] NOT_LATE          = 4'd9;
+    localparam [3:0] MINORITY          = 4'd10;
 
     localparam [7:0] VERSION  = 8'd2;
     localparam [7:0] NODES    = N;
@@ -46,18 +53,24 @@ module channel_command #(
 
     // 64 bits wide whatever N is, as the argument.
     reg  [63:0] mask, arrived, late, restless;
+    reg  [15:0] counts;
+    reg         overdue;
     integer     c;
     always @* begin
         mask     = 64'd0;
         arrived  = 64'd0;
         late     = 64'd0;
         restless = 64'd0;
+        counts   = 16'd0;
+        overdue  = 1'b0;
         for (c = 0; c < C; c = c + 1)
             if (channel == c[3:0]) begin
                 mask[N-1:0]     = mask_i[c*N +: N];
                 arrived[N-1:0]  = arrived_i[c*N +: N];
                 late[N-1:0]     = late_i[c*N +: N];
                 restless[N-1:0] = restless_i[c*N +: N];
+                counts          = counts_i[c*16 +: 16];
+                overdue         = overdue_i[c];
             end
     end
 
@@ -74,17 +87,38 @@ module channel_command #(
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
 
+    // To drop members the limit has to have run out, they have to be all that are awaited, and fewer than those that wait.
+    wire        awaited = overdue && argument == (mask & ~arrived);
+
+    // How many of 64 lines are high, counted by sixteens and fours, which is fewer adders than one by one.
+    function [6:0] high;
+        input [63:0] lines;
+        integer      n;
+        reg   [5:0]  four;
+        begin
+            high = 7'd0;
+            for (n = 0; n < 64; n = n + 4) begin
+                four = {5'd0, lines[n]} + {5'd0, lines[n+1]} + {5'd0, lines[n+2]} + {5'd0, lines[n+3]};
+                high = high + {1'b0, four};
+            end
+        end
+    endfunction
+
+    wire [6:0] stay = high(arrived);
+    wire [6:0] go   = high(argument & nodes);
+
     reg [3:0]  status;
     reg [63:0] value;
-    reg        set_mask, set_limit;
+    reg        set_mask, set_limit, drop;
     always @* begin
         status    = DONE;
         value     = 64'd0;
         set_mask  = 1'b0;
         set_limit = 1'b0;
+        drop      = 1'b0;
         if (!right_i)
             status = BAD_CHECK;
-        else if (operation < IDENTIFY || operation > READ_LATE)
+        else if (operation < IDENTIFY || operation > READ_COUNTS)
             status = NO_SUCH_OPERATION;
         else if (operation == IDENTIFY)
             value = {40'd0, VERSION, NODES, CHANNELS};
@@ -97,6 +131,17 @@ module channel_command #(
                 value = arrived;
             READ_LATE:
                 value = late;
+            READ_COUNTS:
+                value = {48'd0, counts};
+            DROP:
+                if (!member) begin
+                    status = NOT_MEMBER;
+                    value  = mask;
+                end else begin
+                    value  = arrived;
+                    status = !awaited ? NOT_LATE : stay <= go ? MINORITY : DONE;
+                    drop   = awaited && stay > go;
+                end
             SET_LIMIT:
                 if (|argument[63:32]) begin
                     status = BAD_VALUE;
@@ -137,6 +182,7 @@ module channel_command #(
         for (k = 0; k < C; k = k + 1) begin : strobe
             assign set_mask_o[k]  = execute_i && set_mask  && channel == k;
             assign set_limit_o[k] = execute_i && set_limit && channel == k;
+            assign drop_o[k]      = execute_i && drop      && channel == k;
         end
     endgenerate
 

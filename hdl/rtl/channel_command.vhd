@@ -18,9 +18,12 @@ entity channel_command is
     arrived_i   : in  std_logic_vector(C * N - 1 downto 0);
     late_i      : in  std_logic_vector(C * N - 1 downto 0);
     restless_i  : in  std_logic_vector(C * N - 1 downto 0);
+    overdue_i   : in  std_logic_vector(C - 1 downto 0);
+    counts_i    : in  std_logic_vector(C * 16 - 1 downto 0);
     reply_o     : out std_logic_vector(71 downto 0);
     set_mask_o  : out std_logic_vector(C - 1 downto 0);
-    set_limit_o : out std_logic_vector(C - 1 downto 0)
+    set_limit_o : out std_logic_vector(C - 1 downto 0);
+    drop_o      : out std_logic_vector(C - 1 downto 0)
   );
 end entity;
 
@@ -34,6 +37,8 @@ architecture rtl of channel_command is
   constant READ_MASK    : code := "0100";
   constant READ_ARRIVED : code := "0101";
   constant READ_LATE    : code := "0110";
+  constant DROP         : code := "0111";
+  constant READ_COUNTS  : code := "1000";
 
   constant DONE              : code := "0001";
   constant BAD_CHECK         : code := "0010";
@@ -43,6 +48,8 @@ architecture rtl of channel_command is
   constant NOT_MEMBER        : code := "0110";
   constant TAKEN             : code := "0111";
   constant NOT_IDLE          : code := "1000";
+  constant NOT_LATE          : code := "1001";
+  constant MINORITY          : code := "1010";
 
   constant VERSION : natural := 2;
 
@@ -58,19 +65,34 @@ architecture rtl of channel_command is
     return result;
   end function;
 
+  -- How many are high.
+  function count_high (levels : word) return unsigned is
+    variable result : unsigned(6 downto 0) := (others => '0');
+  begin
+    for k in 0 to N - 1 loop
+      if levels(k) = '1' then
+        result := result + 1;
+      end if;
+    end loop;
+    return result;
+  end function;
+
   signal operation : code;
   signal channel   : code;
   signal argument  : word;
   signal set_mask_now  : std_logic;
   signal set_limit_now : std_logic;
+  signal drop_now      : std_logic;
 begin
   operation <= unsigned(request_i(71 downto 68));
   channel   <= unsigned(request_i(67 downto 64));
   argument  <= request_i(63 downto 0);
 
-  process (right_i, request_i, operation, channel, argument, node_i, mask_i, arrived_i, late_i, restless_i)
+  process (right_i, request_i, operation, channel, argument, node_i, mask_i, arrived_i, late_i, restless_i, overdue_i, counts_i)
     variable mask, strangers, unquiet, concerned, me, value : word;
+    variable arrived : word;
     variable status : code;
+    variable overdue : std_logic;
   begin
     mask := of_channel(mask_i, channel);
     me   := (others => '0');
@@ -84,13 +106,21 @@ begin
       concerned := mask;
     end if;
 
+    arrived  := of_channel(arrived_i, channel);
+    overdue  := '0';
+    for k in 0 to C - 1 loop
+      if channel = to_unsigned(k, 4) then
+        overdue := overdue_i(k);
+      end if;
+    end loop;
     status := DONE;
     value  := (others => '0');
     set_mask_now  <= '0';
     set_limit_now <= '0';
+    drop_now      <= '0';
     if right_i = '0' then
       status := BAD_CHECK;
-    elsif operation < IDENTIFY or operation > READ_LATE then
+    elsif operation < IDENTIFY or operation > READ_COUNTS then
       status := NO_SUCH_OPERATION;
     elsif operation = IDENTIFY then
       value(23 downto 16) := std_logic_vector(to_unsigned(VERSION, 8));
@@ -101,9 +131,29 @@ begin
     elsif operation = READ_MASK then
       value := mask;
     elsif operation = READ_ARRIVED then
-      value := of_channel(arrived_i, channel);
+      value := arrived;
     elsif operation = READ_LATE then
       value := of_channel(late_i, channel);
+    elsif operation = READ_COUNTS then
+      for k in 0 to C - 1 loop
+        if channel = to_unsigned(k, 4) then
+          value(15 downto 0) := counts_i(k * 16 + 15 downto k * 16);
+        end if;
+      end loop;
+    elsif operation = DROP then
+      if any_high(mask and me) = '0' then
+        status := NOT_MEMBER;
+        value  := mask;
+      else
+        value := arrived;
+        if overdue = '0' or any_high(argument xor (mask and not arrived)) = '1' then
+          status := NOT_LATE;
+        elsif count_high(arrived) <= count_high(argument) then
+          status := MINORITY;
+        else
+          drop_now <= '1';
+        end if;
+      end if;
     elsif operation = SET_LIMIT then
       if any_high(argument(63 downto 32)) = '1' then
         status := BAD_VALUE;
@@ -141,5 +191,6 @@ begin
   strobe : for k in 0 to C - 1 generate
     set_mask_o(k)  <= execute_i and set_mask_now when channel = to_unsigned(k, 4) else '0';
     set_limit_o(k) <= execute_i and set_limit_now when channel = to_unsigned(k, 4) else '0';
+    drop_o(k)      <= execute_i and drop_now when channel = to_unsigned(k, 4) else '0';
   end generate;
 end architecture;

@@ -1,4 +1,5 @@
-// One channel of version 2: a toggle barrier among its members, with a time limit that latches who is missing.
+// One channel of version 2: a toggle barrier among its members, with a time limit that latches who is missing,
+// and two counters: how often it ran out, and how many releases were early.
 //
 // Behind its synchroniser. The level toggles when every member's line differs from it; lines of others are not looked at.
 // A channel without members never toggles. In the model: channels::Channel.
@@ -15,22 +16,33 @@ module channel_machine #(
     input  wire [N-1:0] mask_i,
     input  wire         set_limit_i,  // at this edge the time limit changes
     input  wire [31:0]  limit_i,      // edges; 0 for no limit
+    input  wire         drop_i,       // at this edge those of mask_i stay members, in the middle of a barrier
     output wire         level_o,
     output wire [N-1:0] mask_o,
     output wire [N-1:0] arrived_o,    // members in the barrier in progress
-    output wire [N-1:0] late_o        // who was missing when the limit first ran out
+    output wire [N-1:0] late_o,       // who was missing when the limit first ran out
+    output wire         overdue_o,    // the barrier in progress has taken its limit
+    output wire [7:0]   expired_o,    // how often one has, up to 255, since the members were set
+    output wire [7:0]   early_o       // how often a line left the level again before its node can have seen the release
 );
     reg         level_q = 1'b0;
     reg [N-1:0] mask_q  = POWER_ON;
     reg [N-1:0] late_q  = {N{1'b0}};
     reg [31:0]  limit_q = 32'd0;
     reg [31:0]  count_q = 32'd0;
+    reg [7:0]   expired_q  = 8'd0;
+    reg [7:0]   early_q    = 8'd0;
+    reg         overdue_q  = 1'b0;
+    reg         toggled1_q = 1'b0;  // the level has toggled at the last edge,
+    reg         toggled2_q = 1'b0;  // and at the last but one
 
     wire [N-1:0] arrived = (line_i ^ {N{level_q}}) & mask_q;
     wire         toggle  = (|mask_q) && arrived == mask_q;
     wire         waiting = (|arrived) && !toggle;
     wire         at_limit = count_q == limit_q;
-    wire         expired = waiting && at_limit && (|limit_q);
+    wire         overdue = waiting && at_limit && (|limit_q);
+    // A release that has just left the board comes back as an arrival three edges later at the soonest.
+    wire         early   = (|arrived) && (toggled1_q || toggled2_q);
 
     always @(posedge clk_i) begin
         if (rst_i)
@@ -42,7 +54,7 @@ module channel_machine #(
     always @(posedge clk_i) begin
         if (rst_i)
             mask_q <= POWER_ON;
-        else if (set_mask_i)
+        else if (set_mask_i || drop_i)
             mask_q <= mask_i;
     end
 
@@ -55,23 +67,47 @@ module channel_machine #(
     end
 
     always @(posedge clk_i) begin
-        if (rst_i || set_mask_i || set_limit_i || !waiting)
+        if (rst_i || set_mask_i || set_limit_i || drop_i || !waiting)
             count_q <= 32'd0;
         else if (!at_limit)
             count_q <= count_q + 32'd1;
     end
 
     always @(posedge clk_i) begin
-        if (rst_i || set_mask_i || set_limit_i)
+        if (rst_i || set_mask_i || set_limit_i || drop_i)
             late_q <= {N{1'b0}};
-        else if (expired && !(|late_q))
+        else if (overdue && !(|late_q))
             late_q <= mask_q & ~arrived;
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i || set_mask_i)
+            expired_q <= 8'd0;
+        else if (overdue && !overdue_q && !(&expired_q))
+            expired_q <= expired_q + 8'd1;
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i || set_mask_i)
+            early_q <= 8'd0;
+        else if (early && !(&early_q))
+            early_q <= early_q + 8'd1;
+    end
+
+    always @(posedge clk_i) begin
+        overdue_q  <= overdue && !rst_i;
+        toggled1_q <= toggle && !rst_i;
+        // One release is counted once.
+        toggled2_q <= toggled1_q && !(|arrived) && !rst_i;
     end
 
     assign level_o   = level_q;
     assign mask_o    = mask_q;
     assign arrived_o = arrived;
     assign late_o    = late_q;
+    assign overdue_o = overdue;
+    assign expired_o = expired_q;
+    assign early_o   = early_q;
 endmodule
 
 `default_nettype wire

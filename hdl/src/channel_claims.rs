@@ -56,19 +56,23 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         LINE_CONTRACT,
     ),
     (
-        "60 nodes, 5 channels: members change only at rest, by a member, and other channels do not matter",
+        "60 nodes, 5 channels: members change only at rest, or are dropped when overdue, by a member, and other channels do not matter",
         rules(&[("N", 60), ("C", 5), ("WATCHED", 3)]),
+    ),
+    (
+        "16 nodes, 2 channels: members are dropped by a majority",
+        rules(&[("N", 16), ("C", 2), ("MAJORITY", 1)]),
     ),
     (
         "64 nodes, 2 channels: the same where no bit of a mask is left over",
         rules(&[("N", 64), ("C", 2), ("WATCHED", 0)]),
     ),
     (
-        "4 nodes, any members, changing: nobody leaves before all have entered, then everybody leaves",
+        "4 nodes, any members, changing or dropped: nobody leaves before all have entered, then everybody leaves, and no release is early",
         protocol(&[("N", 4)]),
     ),
     (
-        "60 nodes, any members, changing: nobody leaves before all have entered, then everybody leaves",
+        "60 nodes, any members, changing or dropped: nobody leaves before all have entered, then everybody leaves, and no release is early",
         protocol(&[("N", 60)]),
     ),
     (
@@ -107,7 +111,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
     protocol(&[("N", 4), ("RULE", 0), ("LEMMAS", 0)]),
 )];
 
-const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3)]);
+const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3), ("MAJORITY", 1)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
 
 const VHDL: Claim = Claim::VhdlIsVerilog {
@@ -150,6 +154,26 @@ pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
         "restless_i[c*N +: N];" => "restless_i[0 +: N];";
     RULES_AT_4 "channel_command.v" "nodes that do not exist become members":
         "if (|strangers) begin" => "if (1'b0) begin";
+    CLAIMED_AT_4 "channel_machine.v" "a member that is dropped is one still":
+        "else if (set_mask_i || drop_i)\n            mask_q" => "else if (set_mask_i)\n            mask_q";
+    RULES_AT_4 "channel_command.v" "the others are dropped instead":
+        "value  = arrived;\n                    status" => "value  = argument;\n                    status";
+    CLAIMED_AT_4 "channel_machine.v" "a late release is counted as early":
+        "toggled2_q <= toggled1_q && !(|arrived) && !rst_i;" => "toggled2_q <= toggled2_q || (toggled1_q && !(|arrived) && !rst_i);";
+    RULES_AT_4 "channel_command.v" "members are dropped before the limit has run out":
+        "awaited = overdue && argument" => "awaited = argument";
+    RULES_AT_4 "channel_command.v" "members that wait are dropped":
+        "argument == (mask & ~arrived);" => "argument == mask;";
+    RULES_AT_4 "channel_command.v" "members are dropped while others are out":
+        "argument == (mask & ~arrived);" => "~|(argument & ~(mask & ~arrived));";
+    RULES_AT_4 "channel_command.v" "a half drops the other half":
+        "drop   = awaited && stay > go;" => "drop   = awaited && stay >= go;";
+    RULES_AT_4 "channel_command.v" "a stranger drops members":
+        "if (!member) begin\n                    status = NOT_MEMBER;\n                    value  = mask;\n                end else begin\n                    value  = arrived;" => "if (1'b0) begin\n                end else begin\n                    value  = arrived;";
+    RULES_AT_4 "channel_command.v" "one request drops members of all channels":
+        "execute_i && drop      && channel == k;" => "execute_i && drop;";
+    RULES_AT_4 "channel_command.v" "the limit of channel 0 is taken for that of the others":
+        "overdue_i[c];" => "overdue_i[0];";
     LINE_CONTRACT "channel_line.v" "three samples are enough":
         "run_q == 2'd3" => "run_q == 2'd2";
     LINE_CONTRACT "channel_line.v" "samples that differ need not follow each other":

@@ -81,6 +81,15 @@ pub const ICESTICK: Target = Target {
     ..ICE40_HX8K
 };
 
+/// Version 1 on the same board for the desk kit of four nodes.
+pub const KIT: Target = Target {
+    name: "kit-icestick-4",
+    parameters: &[("N", 4)],
+    pins: Some(source!("boards/kit/kit_top.pcf")),
+    wires: 4,
+    ..ICESTICK
+};
+
 /// Version 1 on the iCEBreaker, 23 nodes.
 pub const ICEBREAKER: Target = Target {
     name: "icebreaker",
@@ -160,6 +169,7 @@ pub const TARGETS: &[Target] = &[
     ULX3S,
     ICE40_HX8K,
     ICESTICK,
+    KIT,
     ICEBREAKER,
     ICE40_HX8K_CHANNELS,
     CHANNELS_22,

@@ -20,6 +20,8 @@ pub mod eureka_claims;
 pub mod formal;
 pub mod fpga;
 pub mod icarus;
+pub mod kit;
+pub mod lines;
 mod source;
 pub mod toggle_claims;
 pub mod tool;

@@ -58,6 +58,7 @@ tools! {
     IVERILOG = "iverilog" in Debian "iverilog", "Icarus Verilog, the compiler.";
     VVP = "vvp" in Debian "iverilog", "Icarus Verilog, the simulator.";
     VERILATOR = "verilator" in Debian "verilator", "Verilog to C++.";
+    VERILATOR_COVERAGE = "verilator_coverage" in Debian "verilator", "The sum of what Verilated benches have counted.";
     CXX = "g++" in Debian "g++", "The compiler of what Verilator writes.";
     GHDL = "ghdl" in Debian "ghdl", "VHDL analysis and synthesis to Verilog.";
     YOSYS = "yosys" in Debian "yosys", "Verilog synthesis and proofs.";

@@ -1,10 +1,11 @@
-//! The line changes of a version 2 board as a waveform: IEEE 1364 value change dump, timescale 1 ns, changes only.
+//! The line changes of a version 2 board as a waveform: IEEE 1364 value change dump, timescale 1 ps, changes only.
 //!
 //! A record holds what the nodes drive; the model, stepped edge by edge over the same changes, gives all the rest.
 //! The tree of signals is
 //!
 //! ```text
 //! barrier
+//!   clk                the board's clock, drawn at the edges that change something, and z elsewhere
 //!   channel0
 //!     release          the level of its inward lines
 //!     arrived[6:0]     how many members have entered and wait to be released
@@ -32,13 +33,19 @@ use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, bit, bits, node_scope};
 use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDGES, Serial};
 use std::io;
-use vcd::{IdCode, SimulationCommand, TimescaleUnit, VarType, Writer};
+use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
 
-/// The board's clock, counted in nanoseconds.
+/// The board's clock, counted in picoseconds.
 const CLOCK: Clock = Clock {
     hz: fpga_model::CLOCK_HZ,
-    units_per_s: 1_000_000_000,
+    units_per_s: 1_000_000_000_000,
 };
+
+/// Half a period of it.
+const HALF_PERIOD: u64 = CLOCK.units_per_s / fpga_model::CLOCK_HZ / 2;
+
+/// The board's clock, as the waveform names it.
+pub(crate) const CLK: &str = "clk";
 
 /// The scope of the serial side, and its texts.
 pub(crate) const SERIAL: &str = "serial";
@@ -110,20 +117,21 @@ pub fn write(sink: impl io::Write, record: &ChannelRecord) -> io::Result<Shown> 
         .map_err(|bad| io::Error::new(io::ErrorKind::InvalidInput, bad.to_string()))?;
     let mut dump = Dump::begin(sink, record, machine)?;
     for change in &record.changes {
-        dump.run_to(CLOCK.edges_until(change.at_ns))?;
+        dump.run_to(CLOCK.edges_until(change.at_ps))?;
         dump.pins.set(change.node, change.line, change.high);
-        dump.show(change.at_ns)?;
+        dump.show(change.at_ps)?;
     }
     // What the last changes cause is shown too.
     let end = dump.edge + SETTLE_EDGES;
     dump.run_to(end)?;
+    dump.draw_clock(CLOCK.time_of(end), end)?;
     dump.note_dropped(record.dropped)?;
     dump.writer.flush()?;
     Ok(Shown {
         nodes: record.nodes,
-        begin: record.changes.first().map_or(0, |change| change.at_ns),
+        begin: record.changes.first().map_or(0, |change| change.at_ps),
         first_release: dump.first_release,
-        end: dump.at_ns,
+        end: dump.at_ps,
     })
 }
 
@@ -153,15 +161,31 @@ struct ChannelIds {
     counts: [Signal<u64>; 4],
 }
 
+/// What of the clock is in the waveform.
+struct Drawn {
+    id: IdCode,
+    /// The last edge that was drawn,
+    edge: u64,
+    /// and how it goes on: when it falls, and whether the next edge is there.
+    next: Next,
+}
+
+enum Next {
+    Falls(u64),
+    Low,
+    NotDrawn,
+}
+
 struct Dump<W: io::Write> {
     writer: Writer<W>,
+    clock: Drawn,
     channels: Vec<ChannelIds>,
     texts: Vec<Signal<String>>,
     nodes: Vec<Vec<Signal<bool>>>,
     machine: ChannelMachine,
     pins: Pins,
     edge: u64,
-    at_ns: u64,
+    at_ps: u64,
     first_release: Option<u64>,
     /// The texts of the last request and reply.
     request: String,
@@ -172,8 +196,13 @@ impl<W: io::Write> Dump<W> {
     fn begin(sink: W, record: &ChannelRecord, machine: ChannelMachine) -> io::Result<Self> {
         let mut writer = Writer::new(sink);
         writer.version("hwbarr")?;
-        writer.timescale(1, TimescaleUnit::NS)?;
+        writer.timescale(1, TimescaleUnit::PS)?;
         writer.add_module(TOP)?;
+        let clock = Drawn {
+            id: writer.add_wire(1, CLK)?,
+            edge: 0,
+            next: Next::Low,
+        };
         let mut channels = Vec::with_capacity(MAX_CHANNELS);
         for channel in 0..MAX_CHANNELS {
             writer.add_module(&channel_scope(channel))?;
@@ -214,13 +243,14 @@ impl<W: io::Write> Dump<W> {
         writer.enddefinitions()?;
         let mut dump = Self {
             writer,
+            clock,
             channels,
             texts,
             nodes,
             machine,
             pins: Pins::default(),
             edge: 0,
-            at_ns: 0,
+            at_ps: 0,
             first_release: None,
             request: "-".into(),
             reply: "-".into(),
@@ -228,6 +258,7 @@ impl<W: io::Write> Dump<W> {
         dump.note_dropped(record.dropped)?;
         dump.writer.timestamp(0)?;
         dump.writer.begin(SimulationCommand::Dumpvars)?;
+        dump.writer.change_scalar(dump.clock.id, bit(false))?;
         dump.show(0)?;
         dump.writer.end()?;
         Ok(dump)
@@ -247,8 +278,48 @@ impl<W: io::Write> Dump<W> {
             if self.looks_like(&before) {
                 // Only counters move until something is seen: they are skipped.
                 self.skip(due);
+            } else {
+                self.draw_edge()?;
             }
             self.show(CLOCK.time_of(self.edge))?;
+        }
+        Ok(())
+    }
+
+    /// The edge that has just been done.
+    fn draw_edge(&mut self) -> io::Result<()> {
+        let at = CLOCK.time_of(self.edge);
+        self.draw_clock(at, self.edge - 1)?;
+        self.begin_at(at)?;
+        self.writer.change_scalar(self.clock.id, bit(true))?;
+        self.clock.edge = self.edge;
+        self.clock.next = Next::Falls(at + HALF_PERIOD);
+        Ok(())
+    }
+
+    /// What becomes of the clock between the last edge that was drawn and this time, before which `done` edges have been.
+    fn draw_clock(&mut self, until: u64, done: u64) -> io::Result<()> {
+        if let Next::Falls(at) = self.clock.next
+            && at <= until
+        {
+            self.begin_at(at)?;
+            self.writer.change_scalar(self.clock.id, bit(false))?;
+            self.clock.next = Next::Low;
+        }
+        if matches!(self.clock.next, Next::Low) && self.clock.edge < done {
+            let at = CLOCK.time_of(self.clock.edge + 1);
+            self.begin_at(at)?;
+            self.writer.change_scalar(self.clock.id, Value::Z)?;
+            self.clock.next = Next::NotDrawn;
+        }
+        Ok(())
+    }
+
+    /// Goes on to this time.
+    fn begin_at(&mut self, at_ps: u64) -> io::Result<()> {
+        if at_ps > self.at_ps {
+            self.at_ps = at_ps;
+            self.writer.timestamp(at_ps)?;
         }
         Ok(())
     }
@@ -273,21 +344,22 @@ impl<W: io::Write> Dump<W> {
         same(before, &self.machine)
     }
 
-    /// Writes what has changed since the last call, at `at_ns`.
-    fn show(&mut self, at_ns: u64) -> io::Result<()> {
+    /// Writes what has changed since the last call, at `at_ps`.
+    fn show(&mut self, at_ps: u64) -> io::Result<()> {
+        self.draw_clock(at_ps, self.edge)?;
         let writer = &mut self.writer;
-        let (last, mut begun) = (self.at_ns, self.at_ns == at_ns);
+        let (last, mut begun) = (self.at_ps, self.at_ps == at_ps);
         let mut begin = |writer: &mut Writer<W>| match std::mem::replace(&mut begun, true) {
             true => Ok(()),
-            false => writer.timestamp(at_ns.max(last)),
+            false => writer.timestamp(at_ps.max(last)),
         };
         for (number, ids) in self.channels.iter_mut().enumerate() {
             let channel = self.machine.channel(number).copied().unwrap_or_default();
             if let Some(id) = ids.release.changed(&channel.level) {
                 begin(writer)?;
                 writer.change_scalar(id, bit(channel.level))?;
-                if at_ns > 0 {
-                    self.first_release = self.first_release.or(Some(at_ns));
+                if at_ps > 0 {
+                    self.first_release = self.first_release.or(Some(at_ps));
                 }
             }
             let arrived = u64::from(channel.arrived().count_ones());
@@ -328,7 +400,7 @@ impl<W: io::Write> Dump<W> {
             }
         }
         if begun {
-            self.at_ns = at_ns.max(last);
+            self.at_ps = at_ps.max(last);
         }
         Ok(())
     }
@@ -396,15 +468,15 @@ mod tests {
 
     /// One line change after another, each late enough for the board to have seen the one before.
     struct Script {
-        at_ns: u64,
+        at_ps: u64,
         changes: Vec<LineChange>,
     }
 
     impl Script {
         fn set(&mut self, node: usize, line: usize, high: bool) {
-            self.at_ns += 1_000;
+            self.at_ps += 1_000_000;
             self.changes.push(LineChange {
-                at_ns: self.at_ns,
+                at_ps: self.at_ps,
                 node,
                 line,
                 high,
@@ -429,7 +501,7 @@ mod tests {
 
     fn waveform() -> String {
         let mut script = Script {
-            at_ns: 0,
+            at_ps: 0,
             changes: Vec::new(),
         };
         script.ask(
@@ -491,6 +563,35 @@ mod tests {
                 "node 0 reads 1",
             ]
         );
+    }
+
+    #[test]
+    fn what_the_board_does_it_does_at_an_edge_of_its_clock_to_the_picosecond() {
+        let text = waveform();
+        let mut parser = vcd::Parser::new(text.as_bytes());
+        let header = parser.parse_header().expect("a header");
+        let id = |path: &[&str]| header.find_var(path).expect("declared").code;
+        let clk = id(&[TOP, CLK]);
+        let release = id(&[TOP, "channel2", "release"]);
+        let (mut now, mut rises, mut released) = (0, Vec::new(), Vec::new());
+        for command in parser {
+            match command.expect("well-formed") {
+                vcd::Command::Timestamp(at) => now = at,
+                vcd::Command::ChangeScalar(code, Value::V1) if code == clk => rises.push(now),
+                vcd::Command::ChangeScalar(code, Value::V1) if code == release => {
+                    released.push(now);
+                }
+                _ => {}
+            }
+        }
+        let [at] = released[..] else {
+            panic!("one release, not {released:?}");
+        };
+        assert!(rises.contains(&at), "{at}");
+        // Edges k and k + 1 of 25.175 MHz are 39.722 ns apart, rounded up to a picosecond.
+        for at in rises {
+            assert_eq!(CLOCK.time_of(CLOCK.edges_until(at)), at);
+        }
     }
 
     #[test]

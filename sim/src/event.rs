@@ -55,8 +55,8 @@ pub struct Record {
 /// One change of an outward line of version 2, at its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineChange {
-    /// Nanoseconds since the board was powered on.
-    pub at_ns: u64,
+    /// Picoseconds since the board was powered on.
+    pub at_ps: u64,
     /// The node that drives the line.
     pub node: usize,
     /// Which of its lines: the arrivals of the channels, then serial clock, data and select.
@@ -83,9 +83,9 @@ impl LineChange {
     }
 
     /// The inverse of [`what`](Self::what).
-    pub(crate) fn from_words(at_ns: u64, what: u64) -> Option<Self> {
+    pub(crate) fn from_words(at_ps: u64, what: u64) -> Option<Self> {
         (what >> 63 == 1).then_some(Self {
-            at_ns,
+            at_ps,
             node: (what >> 8 & 0xffff) as usize,
             line: (what >> 1 & 0x7f) as usize,
             high: what & 1 == 1,

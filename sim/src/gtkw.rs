@@ -170,6 +170,12 @@ pub fn write_channels(
 ) -> io::Result<()> {
     let view = shown.view();
     head(&mut sink, dump_file, view)?;
+    writeln!(
+        sink,
+        "@{:x}\n+{{clock}} {TOP}.{}",
+        flags::BINARY,
+        channel_vcd::CLK
+    )?;
     for channel in 0..MAX_CHANNELS {
         let scope = channel_vcd::channel_scope(channel);
         writeln!(sink, "@{:x}\n-channel {channel}", flags::GROUP_OPEN)?;

@@ -74,6 +74,10 @@ pub fn write_channels(
                 .collect(),
         }
     });
+    let clock = Section {
+        title: "board".to_owned(),
+        paths: vec![format!("{TOP}.{}", channel_vcd::CLK)],
+    };
     let serial = channel_vcd::SERIAL_TEXTS
         .iter()
         .map(|signal| format!("{TOP}.{}.{signal}", channel_vcd::SERIAL));
@@ -91,7 +95,10 @@ pub fn write_channels(
                 .collect(),
         }
     });
-    let sections = channels.chain([serial]).chain(nodes);
+    let sections = std::iter::once(clock)
+        .chain(channels)
+        .chain([serial])
+        .chain(nodes);
     commands(sink, dump_file, view, sections)
 }
 

@@ -4,8 +4,9 @@ use embedded_hal::digital::OutputPin;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use sim::live::{Board, Memory};
+use sim::live::{Board, Boards, Memory};
 use sim::served::{Address, Server, Wires};
+use sim::virtual_time::Tree;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -121,6 +122,45 @@ fn watching_a_board_in_shared_memory_leaves_it_alone() {
     assert_eq!(json["entered"], serde_json::json!([1]));
     assert_eq!(json["awaited"], serde_json::json!([0, 2]));
     assert_eq!(board.record(), before);
+}
+
+#[test]
+fn boards_below_a_board_are_seen_as_one_with_the_output_of_the_root() {
+    let _own = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
+    let tree = Tree::new(130, 3);
+    let memory = Memory::create(Boards::layout_size(&tree, 0)).expect("memory");
+    let boards = memory.init_boards(&tree, 0).expect("fits");
+    let mut wires: Vec<_> = (0..130)
+        .map(|node| boards.wires(node, |_| ()).expect("free"))
+        .collect();
+    for (node, wires) in wires.iter_mut().enumerate() {
+        wires.out.set_high().expect("infallible");
+        // All but the last board have released, and the root has not.
+        if node == 127 {
+            break;
+        }
+    }
+    let me = std::process::id().to_string();
+    let look = || -> serde_json::Value {
+        serde_json::from_str(&prints(&[&me, "--once", "--json"])).expect("JSON")
+    };
+    let json = look();
+    assert_eq!((&json["nodes"], &json["output"]), (&130.into(), &0.into()));
+    assert_eq!(json["connected"].as_array().map(Vec::len), Some(130));
+    assert_eq!(json["entered"].as_array().map(Vec::len), Some(128));
+    assert_eq!(json["awaited"], serde_json::json!([128, 129]));
+    let picture = prints(&[&me, "--once"]);
+    assert!(picture.contains("awaited: 128, 129\n"), "{picture}");
+    assert!(
+        picture.contains("\n 88  # # "),
+        "a row for each board: {picture}"
+    );
+    for wires in &mut wires[128..] {
+        wires.out.set_high().expect("infallible");
+    }
+    let json = look();
+    assert_eq!((&json["releases"], &json["output"]), (&1.into(), &1.into()));
+    assert_eq!(json["entered"], serde_json::json!([]));
 }
 
 #[test]

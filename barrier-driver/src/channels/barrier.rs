@@ -126,6 +126,26 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         })
     }
 
+    /// Goes on without these members, which are late: the barrier that this node waits in releases those that are left.
+    ///
+    /// Every member that is left calls, one of them with its programmer; the others learn of it by their release.
+    pub fn contain<P, Q, D>(
+        &mut self,
+        gone: u64,
+        programmer: Option<&mut Programmer<P, Q, D>>,
+    ) -> Result<(), ProgramError<O::Error>>
+    where
+        P: OutputPin<Error = O::Error>,
+        Q: InputPin<Error = O::Error>,
+        D: DelayNs,
+    {
+        if let Some(programmer) = programmer {
+            programmer.drop_members(self.seat.channel, gone)?;
+        }
+        self.seat.members &= !gone;
+        Ok(())
+    }
+
     /// Brings the line to rest, meets the other members, and, for the one that passes its programmer, frees the channel.
     pub fn close<P, Q, D, F>(
         self,

@@ -114,6 +114,16 @@ impl<E: fmt::Debug> fmt::Display for ProgramError<E> {
                 Status::Taken => {
                     write!(f, "channel {channel} is taken, by {}", nodes(*value))
                 }
+                Status::NotLate => write!(
+                    f,
+                    "channel {channel}: those are not all the members that a barrier waits for whose time limit has run out; {} have arrived",
+                    nodes(*value)
+                ),
+                Status::Minority => write!(
+                    f,
+                    "channel {channel}: members are dropped by more than half of all, and only {} have arrived",
+                    nodes(*value)
+                ),
                 Status::NotIdle => write!(
                     f,
                     "channel {channel} is not idle: the lines of {} are not at rest",

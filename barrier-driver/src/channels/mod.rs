@@ -37,6 +37,6 @@ mod programmer;
 
 pub use barrier::{ChannelBarrier, Seat};
 pub use error::{ChannelCloseError, ChannelOpenError, ProgramError};
-pub use fpga_model::channels::frame::{Identity, Operation, Status};
+pub use fpga_model::channels::frame::{Counts, Identity, Operation, Status};
 pub use last_line::{LastLine, ReleaseLine};
 pub use programmer::{Programmer, SerialPins};

@@ -21,7 +21,7 @@ use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use fpga_model::CLOCK_HZ;
 use fpga_model::channels::SETTLE_EDGES;
-use fpga_model::channels::frame::{Body, FRAME_BITS, Identity, Operation, Status};
+use fpga_model::channels::frame::{Body, Counts, FRAME_BITS, Identity, Operation, Status};
 
 /// How long a level has to last: what the hardware needs, and once more for cables and a slow clock.
 pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
@@ -108,6 +108,29 @@ where
     /// Which nodes were missing when the time limit first ran out; none if it has not.
     pub fn late(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadLate, channel, 0)
+    }
+
+    /// What the channel has counted since its members were set: limits that ran out, and releases that were early.
+    pub fn counts(&mut self, channel: u8) -> Result<Counts, ProgramError<O::Error>> {
+        let value = self.request(Operation::ReadCounts, channel, 0)?;
+        Ok(Counts::from_value(value))
+    }
+
+    /// Has members dropped for which all others, this node among them, wait and the channel's limit has run out; the members that are left.
+    ///
+    /// At that edge the hardware releases these from the barrier that they are in. It refuses unless `gone` are all that this
+    /// barrier waits for, and fewer than those that wait.
+    pub fn drop_members(&mut self, channel: u8, gone: u64) -> Result<u64, ProgramError<O::Error>> {
+        let refused = match self.request(Operation::Drop, channel, gone) {
+            Err(refused @ ProgramError::Refused { .. }) => refused,
+            answer => return answer,
+        };
+        // The reply may have been lost before, or another member has asked for the same: then they are no members any more.
+        let members = self.members(channel)?;
+        match members & gone {
+            0 if members != 0 => Ok(members),
+            _ => Err(refused),
+        }
     }
 
     /// Sends a request until it is answered, and returns the reply's value.

@@ -258,7 +258,16 @@ impl Simulated {
         self.desk.barriers.fetch_add(barriers, Ordering::Relaxed);
     }
 
-    /// Takes the lines away; the last node writes the report.
+    /// How many nodes have died with the rank that leads them, as far as this process knows.
+    fn gone(&self) -> u32 {
+        let world = &self.world;
+        let node = |rank| node_of(rank, self.nodes, world);
+        let leads = |rank: &u32| (0..*rank).all(|lower| node(lower) != node(*rank));
+        let dead = world.failed_ranks();
+        u32::try_from(dead.iter().filter(|rank| leads(rank)).count()).unwrap_or(0)
+    }
+
+    /// Takes the lines away; the last living node writes the report.
     pub fn close(self) -> Result<(), String> {
         let machine = self.board.machine();
         let lines = self
@@ -271,7 +280,7 @@ impl Simulated {
         let edges = self.rtl.map_or(0, ChannelRtl::edges);
         self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
         // SYNC POINT desk.closed: the last one sees what all others have written before.
-        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 != self.nodes {
+        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes {
             return Ok(());
         }
         if let Some(path) = &self.files.vcd {

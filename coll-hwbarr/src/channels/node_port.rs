@@ -9,6 +9,12 @@
 //!    so a few questions about halves of the nodes, which change nothing on a channel that others have, find it,
 //! 3. gives back the channels of which its node is a member: its port is claimed, so the process that took them is dead,
 //!    or it is the one that has all nodes after power-on.
+//!
+//! # What leaders do when one of them has died
+//!
+//! Each of them enters the channel's barrier, if it is not in it, and waits for nothing, as at a farewell.
+//! When all have, the board is asked to drop the dead node: it holds its own time limit against that node and looks whether
+//! all others, the majority, wait. The release that follows is the farewell, by which the channel is given back.
 
 use super::lines::{self, Lines, Simulated};
 use crate::port::{Fault, Gate, Wire};
@@ -48,11 +54,26 @@ struct Lead {
     /// Channels that were left and about which the board has not answered.
     unheard: Cell<u8>,
     /// Farewells that have not been released when they were last looked at.
-    departing: RefCell<Vec<(u8, Box<dyn Gate>)>>,
+    departing: RefCell<Vec<Farewell>>,
     resting: Resting,
     _watch: Option<Watch>,
     simulated: RefCell<Option<Simulated>>,
 }
+
+/// A channel that is left.
+struct Farewell {
+    channel: u8,
+    gate: Box<dyn Gate>,
+    /// Nodes whose farewell will not come, for they are dead.
+    gone: u64,
+    /// The board has been told how long a barrier may take.
+    limited: bool,
+    /// The living are not the majority: the board keeps the channel for the next job.
+    kept: bool,
+}
+
+/// Edges that a barrier of living leaders may take before the board holds a dead one to be late: 1 ms.
+const LATE_EDGES: u32 = 25_175;
 
 /// Why a channel could not be opened.
 pub enum Obstacle {
@@ -208,7 +229,34 @@ impl NodePort {
         let Some(lead) = &self.lead else { return };
         // A port that fails here keeps its channel, and the next job gives it back.
         if gate.enter().is_ok() {
-            lead.departing.borrow_mut().push((channel, gate));
+            lead.departing.borrow_mut().push(Farewell {
+                channel,
+                gate,
+                gone: 0,
+                limited: false,
+                kept: false,
+            });
+        }
+        lead.see_off();
+    }
+
+    /// Says farewell to those of a channel's members that are not gone.
+    pub fn depart_without(&self, channel: u8, mut gate: Box<dyn Gate>, gone: u64) {
+        let Some(lead) = &self.lead else { return };
+        let entered = match gate.poll() {
+            // In the barrier that the dead do not come to.
+            Ok(Poll::Pending) => true,
+            Ok(Poll::Ready(())) => gate.enter().is_ok(),
+            Err(_) => false,
+        };
+        if entered {
+            lead.departing.borrow_mut().push(Farewell {
+                channel,
+                gate,
+                gone,
+                limited: false,
+                kept: false,
+            });
         }
         lead.see_off();
     }
@@ -255,6 +303,28 @@ impl NodePort {
 
 fn no_lines(what: &str) -> String {
     format!("this rank leads no node and cannot {what}")
+}
+
+impl Farewell {
+    /// Asks the board to drop the dead, once it has seen that they are late; what it refuses is asked again at the next look.
+    fn drop_the_dead(&mut self, programmer: &mut Speaker) {
+        if !matches!(self.gate.poll(), Ok(Poll::Pending)) {
+            return;
+        }
+        if !self.limited {
+            self.limited = programmer.set_limit(self.channel, LATE_EDGES).is_ok();
+            return;
+        }
+        match programmer.drop_members(self.channel, self.gone) {
+            Ok(_) => self.gone = 0,
+            Err(ProgramError::Refused {
+                status: Status::Minority,
+                ..
+            }) => self.kept = true,
+            // Some are not in the barrier yet, or others speak to the board.
+            Err(_) => {}
+        }
+    }
 }
 
 impl Lead {
@@ -312,8 +382,15 @@ impl Lead {
         ) else {
             return false;
         };
-        let gone = departing.extract_if(.., |(_, gate)| !matches!(gate.poll(), Ok(Poll::Pending)));
-        for (channel, gate) in gone {
+        for farewell in departing.iter_mut().filter(|farewell| farewell.gone != 0) {
+            farewell.drop_the_dead(&mut programmer);
+        }
+        // What the board keeps for its dead members is waited for no more, and stays in use.
+        departing.retain(|farewell| !farewell.kept);
+        let gone = departing.extract_if(.., |farewell| {
+            !matches!(farewell.gate.poll(), Ok(Poll::Pending))
+        });
+        for Farewell { channel, gate, .. } in gone {
             self.in_use.set(self.in_use.get() & !(1 << channel));
             // The line rests before the channel is given back; a port that has failed keeps its channel.
             drop(gate);

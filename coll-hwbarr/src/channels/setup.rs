@@ -278,6 +278,15 @@ impl Port for Channel {
         })
     }
 
+    fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
+        // A node is gone with the rank that leads it.
+        let leaders = self.plan.leaders.iter().filter(|rank| dead.contains(rank));
+        let gone = leaders.fold(0, |gone, rank| gone | 1 << self.plan.node_of(*rank));
+        if let (Some(channel), Some(wire)) = (self.channel, gate.and_then(Gate::into_wire)) {
+            self.station.depart_without(channel, wire, gone);
+        }
+    }
+
     fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
         if self.plan.leaders.first() == Some(&self.rank) {
             self.station

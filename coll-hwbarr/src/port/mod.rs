@@ -183,6 +183,11 @@ pub trait Port {
     /// The program has called a barrier, or come back from one.
     fn mark(&mut self, _mark: Mark) {}
 
+    /// Members are dead, and the others leave: `gate` is what this node passed its barriers by.
+    fn lose(&mut self, gate: Option<Box<dyn Gate>>, _dead: &[u32]) {
+        drop(gate);
+    }
+
     /// This node has passed its last barrier, the how-manieth it was; `gate` is what it passed them by,
     /// unless the hardware has been left before.
     fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! One channel: a toggle barrier among its members, with a time limit.
+//! One channel: a toggle barrier among its members, with a time limit, and two counters of what ought not to happen.
 //!
 //! In the RTL: `synchroniser` and `channel_machine`.
 
@@ -19,14 +19,29 @@ pub struct Channel {
     pub count: u32,
     /// Which nodes were missing when the limit first ran out.
     pub late: u64,
+    /// How often the limit of a barrier has run out since the members were set, up to [`MOST_COUNTED`].
+    pub expired: u8,
+    /// How many releases were early, likewise: a member's line left the level again before its node can have seen the release.
+    pub early: u8,
+    /// Whether the barrier in progress had taken its limit at the last edge.
+    pub overdue: bool,
+    /// Whether the level has toggled at the last edge,
+    pub toggled1: bool,
+    /// and at the last but one.
+    pub toggled2: bool,
     /// How often the channel has released its members.
     pub releases: u64,
 }
+
+/// A counter that has come so far stays there.
+pub const MOST_COUNTED: u8 = u8::MAX;
 
 /// What a request changes in a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Mask(u64),
+    /// These stay members, in the middle of a barrier.
+    Keep(u64),
     Limit(u32),
 }
 
@@ -48,6 +63,12 @@ impl Channel {
         (self.stage2 ^ self.level_on_all_lines()) & nodes
     }
 
+    /// Whether the barrier in progress has taken as long as it may.
+    pub const fn is_overdue(&self) -> bool {
+        let arrived = self.arrived();
+        arrived != 0 && arrived != self.mask && self.limit != 0 && self.count == self.limit
+    }
+
     /// One clock edge with these levels at the pins.
     pub(super) fn step(&mut self, pins: u64, change: Option<Change>) {
         let before = *self;
@@ -65,15 +86,33 @@ impl Channel {
             true => before.count + 1,
             false => 0,
         };
-        let expired = waiting && before.limit != 0 && before.count == before.limit;
-        if expired && before.late == 0 {
+        if before.is_overdue() && before.late == 0 {
             self.late = before.mask & !arrived;
         }
+        self.overdue = before.is_overdue();
+        if before.is_overdue() && !before.overdue {
+            self.expired = before.expired.saturating_add(1);
+        }
+        // A release that has just left the board comes back as an arrival three edges later at the soonest.
+        if arrived != 0 && (before.toggled1 || before.toggled2) {
+            self.early = before.early.saturating_add(1);
+        }
+        self.toggled1 = toggle;
+        // One release is counted once.
+        self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {
                 // A new set of members starts without what the last one had set.
                 self.mask = mask;
                 self.limit = 0;
+                self.count = 0;
+                self.late = 0;
+                self.expired = 0;
+                self.early = 0;
+            }
+            Some(Change::Keep(mask)) => {
+                // What the others have set stays, and the next that is late is latched again.
+                self.mask = mask;
                 self.count = 0;
                 self.late = 0;
             }

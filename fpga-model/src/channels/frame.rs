@@ -45,6 +45,11 @@ pub enum Operation {
     ReadArrived = 5,
     /// The value is the members that were missing when a time limit first ran out; none if it has not.
     ReadLate = 6,
+    /// The nodes of the argument are members no more, in the middle of a barrier, which then releases the others.
+    /// Granted to a member when the barrier has taken its limit, these nodes are those that it waits for, and the others are more.
+    Drop = 7,
+    /// The value is how often the limit has run out and how many releases were early, see [`Counts`].
+    ReadCounts = 8,
 }
 
 impl Operation {
@@ -57,6 +62,8 @@ impl Operation {
             4 => Self::ReadMask,
             5 => Self::ReadArrived,
             6 => Self::ReadLate,
+            7 => Self::Drop,
+            8 => Self::ReadCounts,
             _ => return None,
         })
     }
@@ -82,6 +89,10 @@ pub enum Status {
     Taken = 7,
     /// Lines of members, old or new, are not at the channel's level; the value is those nodes.
     NotIdle = 8,
+    /// Nodes to be dropped are not all those that a barrier awaits which has taken its limit; the value is those that have arrived.
+    NotLate = 9,
+    /// The members that have arrived are not more than those to be dropped; the value is them.
+    Minority = 10,
 }
 
 impl Status {
@@ -96,6 +107,8 @@ impl Status {
             6 => Self::NotMember,
             7 => Self::Taken,
             8 => Self::NotIdle,
+            9 => Self::NotLate,
+            10 => Self::Minority,
             _ => return None,
         })
     }
@@ -174,6 +187,30 @@ impl Identity {
             version: (value >> 16) as u8,
             nodes: (value >> 8) as u8,
             channels: value as u8,
+        }
+    }
+}
+
+/// What a channel has counted since its members were set, each up to [`MOST_COUNTED`](super::MOST_COUNTED).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// How often the time limit of a barrier has run out.
+    pub expired: u8,
+    /// How many releases were early.
+    pub early: u8,
+}
+
+impl Counts {
+    /// The value of the reply to [`Operation::ReadCounts`].
+    pub const fn value(self) -> u64 {
+        (self.early as u64) << 8 | self.expired as u64
+    }
+
+    /// The counts that a reply's value tells.
+    pub const fn from_value(value: u64) -> Self {
+        Self {
+            expired: value as u8,
+            early: (value >> 8) as u8,
         }
     }
 }

@@ -40,6 +40,13 @@
 //! If it has been for more than `limit` edges, those that are missing are latched, once, until the limit or the mask is set again.
 //! Nothing else happens: when the late-comers arrive, the channel releases.
 //!
+//! # Members that are gone
+//!
+//! The time limit is a heartbeat of each barrier. When it has run out for a member and all others wait, and these are the
+//! majority, any of them may have it dropped ([`Operation::Drop`]): it is no member from that edge on, its line is not
+//! looked at any more, and the barrier in progress releases the others.
+//! Two counters ([`Operation::ReadCounts`]) tell how often the limit has run out, and how many releases were early.
+//!
 //! # Which code may touch what
 //!
 //! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] show its
@@ -50,13 +57,13 @@ mod channel;
 pub mod frame;
 mod serial;
 
-pub use channel::Channel;
+pub use channel::{Channel, MOST_COUNTED};
 pub use serial::{FILTER_EDGES, Line, Phase, Serial};
 
 use crate::MAX_NODES;
 use channel::Change;
 use core::fmt;
-use frame::{Body, Identity, Operation, Status};
+use frame::{Body, Counts, Identity, Operation, Status};
 
 /// As many as a parallel port has inputs.
 pub const MAX_CHANNELS: usize = 5;
@@ -239,6 +246,26 @@ impl ChannelMachine {
             Operation::ReadMask => Ok((mask, None)),
             Operation::ReadArrived => Ok((channel.arrived(), None)),
             Operation::ReadLate => Ok((channel.late, None)),
+            Operation::ReadCounts => Ok((
+                Counts {
+                    expired: channel.expired,
+                    early: channel.early,
+                }
+                .value(),
+                None,
+            )),
+            Operation::Drop => {
+                let arrived = channel.arrived();
+                let awaited = channel.is_overdue() && argument == mask & !arrived;
+                match () {
+                    () if mask & me == 0 => Err((Status::NotMember, mask)),
+                    () if !awaited => Err((Status::NotLate, arrived)),
+                    () if arrived.count_ones() <= argument.count_ones() => {
+                        Err((Status::Minority, arrived))
+                    }
+                    () => Ok((arrived, Some(Change::Keep(arrived)))),
+                }
+            }
             Operation::SetLimit => match u32::try_from(argument) {
                 Err(_) => Err((Status::BadValue, argument >> 32 << 32)),
                 Ok(_) if mask & me == 0 => Err((Status::NotMember, mask)),

@@ -4,7 +4,7 @@ mod board;
 mod properties;
 
 use board::Board;
-use fpga_model::channels::frame::{Body, FRAME_BITS, Identity, Operation, Status};
+use fpga_model::channels::frame::{Body, Counts, FRAME_BITS, Identity, Operation, Status};
 use fpga_model::channels::{BadSize, ChannelMachine, Pins, SETTLE_EDGES};
 
 #[test]
@@ -261,6 +261,46 @@ fn pulses_shorter_than_the_filter_are_not_seen() {
             (after.shift, after.count, after.grant)
         );
     }
+}
+
+#[test]
+fn a_release_by_a_pulse_is_early_and_one_that_every_node_waited_for_is_not() {
+    let mut board = Board::new(3, 2);
+    assert_eq!(board.ask(0, Operation::SetMask, 1, 0b111).0, Status::Done);
+    let early = |board: &Board| board.machine.channel(1).expect("a channel").early;
+    // As fast as a node can be: the edge after the release its line goes on.
+    for round in 1..=10 {
+        let level = if round % 2 == 1 { 0b111 } else { 0 };
+        board.pins.arrive[1] = level;
+        while board.machine.channel(1).expect("a channel").level != (level != 0) {
+            board.machine.step(&board.pins);
+        }
+    }
+    assert_eq!((board.count(1), early(&board)), (10, 0));
+    // A pulse of one or two samples releases the others, and is found out; a longer one cannot be told from a node.
+    for (width, expected) in [(1, 1), (2, 2), (3, 2)] {
+        let rest = board.pins.arrive[1];
+        for node in [0b001, 0b010] {
+            board.pins.arrive[1] ^= node;
+        }
+        board.machine.fast_forward(&board.pins, SETTLE_EDGES);
+        board.pins.arrive[1] ^= 0b100;
+        board.machine.fast_forward(&board.pins, width);
+        board.pins.arrive[1] ^= 0b100;
+        board.machine.fast_forward(&board.pins, SETTLE_EDGES);
+        assert_eq!(early(&board), expected, "a pulse of {width} edges");
+        board.pins.arrive[1] = rest ^ 0b111;
+        board.machine.fast_forward(&board.pins, SETTLE_EDGES);
+    }
+    let counts = Counts {
+        expired: 0,
+        early: 2,
+    };
+    assert_eq!(
+        board.ask(0, Operation::ReadCounts, 1, 0),
+        (Status::Done, counts.value())
+    );
+    assert_eq!(Counts::from_value(counts.value()), counts);
 }
 
 #[test]

@@ -22,6 +22,11 @@ struct OneChannel {
     limit: u64,
     count: u64,
     late: u64,
+    expired: u64,
+    early: u64,
+    overdue: u64,
+    toggled1: u64,
+    toggled2: u64,
 }
 
 /// `struct Line` there.
@@ -113,6 +118,11 @@ impl ChannelFlipFlops {
                 limit: c.limit.into(),
                 count: c.count.into(),
                 late: c.late,
+                expired: c.expired.into(),
+                early: c.early.into(),
+                overdue: c.overdue.into(),
+                toggled1: c.toggled1.into(),
+                toggled2: c.toggled2.into(),
             }
         });
         let line = |line: Line| OneLine {
@@ -156,6 +166,11 @@ impl ChannelFlipFlops {
                 limit: c.limit as u32,
                 count: c.count as u32,
                 late: c.late,
+                expired: c.expired as u8,
+                early: c.early as u8,
+                overdue: c.overdue != 0,
+                toggled1: c.toggled1 != 0,
+                toggled2: c.toggled2 != 0,
                 releases: was.releases + u64::from(level != was.level),
             }
         });

@@ -36,6 +36,53 @@ pub struct Snapshot {
     pub releases: u64,
 }
 
+/// How a board belongs to a tree.
+pub(super) enum OfTree {
+    /// It is a board by itself.
+    No,
+    /// The first board of a tree of so many nodes on so many lowest boards.
+    First { nodes: usize, lowest: usize },
+    /// Another board of a tree.
+    Later,
+}
+
+/// A board, or the boards of a tree, as an onlooker sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// Nanoseconds since the board was made; of a tree, since its root was made.
+    pub at_ns: u64,
+    /// The level that the nodes read.
+    pub output: bool,
+    /// How often the nodes have been released.
+    pub releases: u64,
+    /// How many nodes each of the lowest boards has, the last perhaps fewer.
+    pub share: usize,
+    /// Of each node its level at the board, and whether a process drives it.
+    pub nodes: Vec<(bool, bool)>,
+}
+
+impl Look {
+    /// At one board of so many nodes, of which processes drive those in the mask.
+    pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
+        let mut look = Self {
+            at_ns: board.at_ns,
+            output: board.outputs != 0,
+            releases: board.releases,
+            share: nodes,
+            nodes: Vec::with_capacity(nodes),
+        };
+        look.push(board.inputs, nodes, driven);
+        look
+    }
+
+    /// Further nodes.
+    pub(super) fn push(&mut self, levels: u64, nodes: usize, driven: u64) {
+        let bits = (0..nodes.min(fpga_model::MAX_NODES)).map(|node| 1 << node);
+        let each = bits.map(|bit: u64| (levels & bit != 0, driven & bit != 0));
+        self.nodes.extend(each);
+    }
+}
+
 impl Snapshot {
     /// The nodes whose wire differs from the barrier's: those that have entered and are not released.
     pub fn arrived(&self) -> u64 {
@@ -199,6 +246,20 @@ impl<'m> Board<'m> {
     /// How many handles may commit.
     pub(super) fn hands(&self) -> usize {
         self.geometry.hands
+    }
+
+    /// What of each of a tree's boards is recorded.
+    pub(super) fn capacity(&self) -> usize {
+        self.geometry.capacity
+    }
+
+    /// Whether the board is of a tree, and then which.
+    pub(super) fn tree(&self) -> OfTree {
+        match self.geometry.tree {
+            [0, _] => OfTree::No,
+            [_, 0] => OfTree::Later,
+            [nodes, lowest] => OfTree::First { nodes, lowest },
+        }
     }
 
     /// When the board was made, on the machine's clock.

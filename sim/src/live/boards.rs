@@ -13,7 +13,7 @@
 //! For that a node's wires are used by one thread at a time, which a lock sees to.
 
 use super::Snapshot;
-use super::board::Board;
+use super::board::{Board, Look};
 use super::shared::HANDS;
 use super::wires::{Hand, WiresError, ring_others};
 use crate::event::{Event, Record, What};
@@ -138,6 +138,21 @@ impl<'m> Boards<'m> {
     /// Whether changes and marks are recorded.
     pub fn is_recording(&self) -> bool {
         self.root().is_recording()
+    }
+
+    /// The boards as an onlooker sees them: the nodes of all of them, and the level and the releases of the root.
+    pub fn look(&self) -> Look {
+        let root = self.root().snapshot();
+        let share = self.boards[0].nodes();
+        let mut look = Look {
+            nodes: Vec::with_capacity(self.nodes()),
+            share,
+            ..Look::at(&root, 0, 0)
+        };
+        for board in &self.boards[..self.tree.lowest()] {
+            look.push(board.snapshot().inputs, board.nodes(), board.claimed());
+        }
+        look
     }
 
     /// The nodes whose wire has the root's level: those that are not in a barrier that waits.

@@ -26,6 +26,8 @@ const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
 /// Words of the record: how many changes older commits had, and this commit's change.
 const NEWS: usize = 3;
+/// A line change is recorded in picoseconds, as in virtual time.
+const PS_PER_NS: u64 = 1000;
 
 /// Words of a slot, a multiple of two cache lines.
 pub(super) const WORDS: usize = 64;
@@ -78,6 +80,7 @@ impl<'m> ChannelBoard<'m> {
             hands: nodes * HANDS,
             capacity: record,
             origin_ns: monotonic_ns(),
+            tree: [0; 2],
         };
         Ok((geometry, State::power_on(blank).to_words()))
     }
@@ -123,7 +126,7 @@ impl<'m> ChannelBoard<'m> {
         self.publish(&state);
         let entries = self.shared.entries(state.changes());
         let changes: Vec<_> = entries
-            .filter_map(|(at_ns, what)| LineChange::from_words(at_ns, what))
+            .filter_map(|(at_ps, what)| LineChange::from_words(at_ps, what))
             .collect();
         let dropped = match self.geometry.capacity {
             0 => 0,
@@ -140,7 +143,7 @@ impl<'m> ChannelBoard<'m> {
     fn publish(&self, state: &State) {
         if let Some(change) = &state.change {
             self.shared
-                .write_entry(state.older_changes, change.at_ns, change.what());
+                .write_entry(state.older_changes, change.at_ps, change.what());
         }
     }
 
@@ -264,7 +267,7 @@ impl State {
     fn drive(&mut self, at_ns: u64, node: usize, line: usize, high: bool) {
         self.pins.set(node, line, high);
         self.change = Some(LineChange {
-            at_ns,
+            at_ps: at_ns.saturating_mul(PS_PER_NS),
             node,
             line,
             high,
@@ -284,7 +287,12 @@ impl State {
                 c.stage1,
                 c.stage2,
                 c.mask,
-                c.level.into(),
+                u64::from(c.level)
+                    | u64::from(c.toggled1) << 1
+                    | u64::from(c.toggled2) << 2
+                    | u64::from(c.overdue) << 3
+                    | u64::from(c.expired) << 8
+                    | u64::from(c.early) << 16,
                 c.limit.into(),
                 c.count.into(),
                 c.late,
@@ -314,7 +322,7 @@ impl State {
             .chain(serial)
             .chain([
                 self.older_changes,
-                self.change.map_or(0, |change| change.at_ns),
+                self.change.map_or(0, |change| change.at_ps),
                 self.change.map_or(0, |change| change.what()),
             ]);
         let mut words = [0; WORDS];
@@ -337,15 +345,23 @@ impl State {
             clock: word(),
             data: word(),
         };
-        let channels = std::array::from_fn(|_| Channel {
-            stage1: word(),
-            stage2: word(),
-            mask: word(),
-            level: word() != 0,
-            limit: word() as u32,
-            count: word() as u32,
-            late: word(),
-            releases: word(),
+        let channels = std::array::from_fn(|_| {
+            let (stage1, stage2, mask, counted) = (word(), word(), word(), word());
+            Channel {
+                stage1,
+                stage2,
+                mask,
+                level: counted & 1 == 1,
+                toggled1: counted >> 1 & 1 == 1,
+                toggled2: counted >> 2 & 1 == 1,
+                overdue: counted >> 3 & 1 == 1,
+                expired: (counted >> 8) as u8,
+                early: (counted >> 16) as u8,
+                limit: word() as u32,
+                count: word() as u32,
+                late: word(),
+                releases: word(),
+            }
         });
         let (select1, select2, grant, blocked) = (word(), word(), word(), word());
         let (age, lines, frame) = (word(), word(), word());
@@ -370,13 +386,13 @@ impl State {
             check: frame as u16,
             shift: u128::from(word()) << 64 | u128::from(word()),
         };
-        let (older_changes, at_ns, what) = (word(), word(), word());
+        let (older_changes, at_ps, what) = (word(), word(), word());
         Self {
             machine: blank.load(channels, serial),
             pins,
             edge,
             older_changes,
-            change: LineChange::from_words(at_ns, what),
+            change: LineChange::from_words(at_ps, what),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Boards of other processes of this machine, found by the memory that those have open.
 
-use super::{Snapshot, Window};
+use super::{Look, Window};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
@@ -24,13 +24,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// How many nodes the board has; `None` if it is gone.
-    pub fn nodes(&self) -> Option<usize> {
-        self.window.nodes()
-    }
-
-    /// The board now, and the nodes that a living process drives; `None` if it is gone, or the process that held it.
-    pub fn look(&self) -> Option<(Snapshot, u64)> {
+    /// The board now; `None` if it is gone, or the process that held it.
+    pub fn look(&self) -> Option<Look> {
         super::wires::is_alive(self.pid)
             .then(|| self.window.look())
             .flatten()

@@ -71,7 +71,7 @@ mod state;
 mod tests;
 mod wires;
 
-pub use board::{AttachError, Board, InitError, Snapshot};
+pub use board::{AttachError, Board, InitError, Look, Snapshot};
 pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
 pub use channels::{ChannelBoard, NodeLines};
 pub use find::{Found, boards, boards_of};

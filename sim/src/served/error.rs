@@ -112,10 +112,10 @@ impl fmt::Display for ConnectError {
             }
             Self::TimedOut { server, limit } => write!(
                 f,
-                "whoever listens at {server} has said nothing for {limit:?}, which no server of a board does"
+                "the program that listens at {server} has said nothing for {limit:?}, which no server of a board does"
             ),
             Self::Foreign { server } => {
-                write!(f, "whoever listens at {server} serves no board")
+                write!(f, "the program that listens at {server} serves no board")
             }
             Self::Version {
                 server,

@@ -47,7 +47,7 @@ impl fmt::Display for BadSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "nodes {:?} wait for messages that nobody sends",
+            "nodes {:?} wait for messages that no node sends",
             self.waiting
         )
     }

@@ -128,7 +128,7 @@ impl Observer for Vec<LineChange> {
     fn see(&mut self, at: Time, sight: Sight) {
         if let Sight::Pin { node, line, high } = sight {
             self.push(LineChange {
-                at_ns: at.ns(),
+                at_ps: at.ps(),
                 node,
                 line,
                 high,

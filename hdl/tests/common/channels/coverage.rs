@@ -19,7 +19,7 @@ pub struct Coverage {
     pub arbiter: BTreeMap<&'static str, u64>,
 }
 
-const CHANNEL: [&str; 7] = [
+const CHANNEL: [&str; 9] = [
     "released",
     "withheld",
     "withdrawn",
@@ -27,6 +27,8 @@ const CHANNEL: [&str; 7] = [
     "limit set",
     "late latched",
     "reset",
+    "dropped",
+    "early",
 ];
 
 const ARBITER: [&str; 5] = [
@@ -39,9 +41,12 @@ const ARBITER: [&str; 5] = [
 
 /// What can be answered to what, by the rules.
 fn possible() -> BTreeSet<(u8, u8)> {
-    use Operation::{Identify, ReadArrived, ReadLate, ReadMask, SetLimit, SetMask};
+    use Operation::{
+        Drop, Identify, ReadArrived, ReadCounts, ReadLate, ReadMask, SetLimit, SetMask,
+    };
     use Status::{
-        BadCheck, BadValue, Done, NoSuchChannel, NoSuchOperation, NotIdle, NotMember, Taken,
+        BadCheck, BadValue, Done, Minority, NoSuchChannel, NoSuchOperation, NotIdle, NotLate,
+        NotMember, Taken,
     };
     let mut all: BTreeSet<(u8, u8)> = BTreeSet::from([
         (0, NoSuchOperation as u8),
@@ -52,8 +57,20 @@ fn possible() -> BTreeSet<(u8, u8)> {
         (SetMask as u8, NotIdle as u8),
         (SetLimit as u8, BadValue as u8),
         (SetLimit as u8, NotMember as u8),
+        (Drop as u8, NotMember as u8),
+        (Drop as u8, NotLate as u8),
+        (Drop as u8, Minority as u8),
     ]);
-    for operation in [Identify, SetMask, SetLimit, ReadMask, ReadArrived, ReadLate] {
+    for operation in [
+        Identify,
+        SetMask,
+        SetLimit,
+        ReadMask,
+        ReadArrived,
+        ReadLate,
+        Drop,
+        ReadCounts,
+    ] {
         all.extend([Done, BadCheck].map(|status| (operation as u8, status as u8)));
         if operation != Identify {
             all.insert((operation as u8, NoSuchChannel as u8));
@@ -98,6 +115,8 @@ impl Coverage {
                 !edge.reset && was.limit != is.limit && was.mask == is.mask,
                 was.late == 0 && is.late != 0,
                 edge.reset,
+                !edge.reset && was.mask != is.mask && is.mask & was.mask == is.mask && is.mask != 0,
+                !edge.reset && is.early > was.early,
             ];
             for (what, _) in CHANNEL.into_iter().zip(happened).filter(|(_, did)| *did) {
                 *self.channel.entry((what, was.level)).or_default() += 1;

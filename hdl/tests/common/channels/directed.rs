@@ -29,7 +29,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     // Everything that can be asked of everything, at rest, by a member and by a stranger; also with a wrong check.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
-        for code in 0..=7 {
+        for code in 0..=9 {
             for channel in [1, channels] {
                 script.ask(node, code, channel, wires & !1);
             }
@@ -101,6 +101,54 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             }
         }
     }
+    // Members that are late are dropped, at both levels, once all others wait and are the majority.
+    let drop = Operation::Drop as u8;
+    for _ in 0..2 {
+        script.ask(0, set_mask, 1, 0);
+        script.ask(0, set_mask, 1, pair);
+        script.ask(0, set_limit, 1, 9);
+        script.arrive(1, 1);
+        script.hold(30);
+        script.ask(1, drop, 1, 1 << last);
+        script.ask(0, drop, 1, u64::MAX << last << 1 | 1 << last);
+        script.ask(0, drop, 1, 1);
+        script.ask(0, drop, 1, 1 << last);
+        script.arrive(1, 1 << last);
+        script.hold(8);
+        script.ask(0, set_mask, 1, 0);
+        // The others go to the level too, for they become members.
+        script.pins.arrive[1] = script.level(1);
+        script.hold(8);
+        script.ask(0, set_mask, 1, 0b111);
+        script.ask(0, set_limit, 1, 9);
+        script.arrive(1, 0b001);
+        script.hold(30);
+        script.ask(0, drop, 1, 0b100);
+        script.arrive(1, 0b010);
+        script.hold(8);
+        script.ask(0, drop, 1, 0b100);
+        script.ask(0, Operation::ReadCounts as u8, 1, 0);
+        // The other two pass a barrier, whatever the third does.
+        script.arrive(1, 0b111);
+        script.hold(8);
+        script.arrive(1, 0b100);
+        script.hold(8);
+        // A pulse that two edges see is an arrival, and the release is counted as early.
+        for _ in 0..2 {
+            script.arrive(1, 0b01);
+            script.hold(8);
+            script.arrive(1, 0b10);
+            script.hold(2);
+            script.arrive(1, 0b10);
+            script.hold(8);
+            script.pins.arrive[1] = script.level(1);
+            script.hold(8);
+        }
+        script.ask(1, Operation::ReadCounts as u8, 1, 0);
+        // That were five releases, so the next round is at the other level.
+    }
+    script.ask(0, set_mask, 1, 0);
+    script.ask(0, set_mask, 1, pair);
     // Frames that are torn after each bit, and one with a bit too many.
     for bits in (0..FRAME_BITS * 2).step_by(13) {
         script.session(1, body(set_mask, 1, 0b10).frame(), bits);
@@ -184,6 +232,15 @@ impl Script {
     /// These nodes change their line.
     fn arrive(&mut self, channel: usize, nodes: u64) {
         self.pins.arrive[channel] ^= nodes;
+    }
+
+    /// The lines that are at this channel's level.
+    fn level(&self, channel: usize) -> u64 {
+        let level = self.machine.channel(channel).map(|channel| channel.level);
+        match level {
+            Some(true) => self.machine.wires(),
+            _ => 0,
+        }
     }
 
     fn serial(&mut self, node: usize, select: bool, clock: bool, data: bool) {

@@ -49,6 +49,9 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
     let mask = machine
         .channel(channel as usize)
         .map_or(0, |channel| channel.mask);
+    let late = machine
+        .channel(channel as usize)
+        .map_or(0, |channel| channel.late);
     let code = match random.below(16) {
         0..7 => Operation::SetMask as u8,
         7..11 => Operation::SetLimit as u8,
@@ -56,11 +59,13 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
         12 => Operation::ReadMask as u8,
         13 => Operation::ReadArrived as u8,
         14 => Operation::ReadLate as u8,
+        15 if random.one_in(2) => Operation::Drop as u8,
         _ => random.below(16) as u8,
     };
     let value = match random.below(8) {
         0 => random.next(),
         1 => mask,
+        2.. if code == Operation::Drop as u8 => late,
         _ if code == Operation::SetLimit as u8 => random.below(60),
         2..6 if mask != 0 => 0,
         _ => random.next() & machine.wires() | u64::from(!random.one_in(8)) << node,

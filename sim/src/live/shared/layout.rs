@@ -11,8 +11,8 @@ pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
 /// Boards whose slots differ are different boards: the one toggle barrier, and the channels of version 2.
 const fn magic<const WORDS: usize>() -> u64 {
     u64::from_le_bytes(match WORDS {
-        SLOT_WORDS => *b"hwbarr\x01\x01",
-        _ => *b"hwbarr\x01\x02",
+        SLOT_WORDS => *b"hwbarr\x02\x01",
+        _ => *b"hwbarr\x02\x02",
     })
 }
 
@@ -45,6 +45,8 @@ pub(super) struct Header {
     capacity: AtomicU64,
     origin_ns: AtomicU64,
     hands: AtomicU64,
+    /// See [`Geometry::tree`].
+    tree: [AtomicU64; 2],
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
     head: Head,
     /// Which process owns the wires of each node, or zero.
@@ -75,6 +77,8 @@ pub(in crate::live) struct Geometry {
     pub hands: usize,
     pub capacity: usize,
     pub origin_ns: u64,
+    /// How many nodes the tree has to which the board belongs, and in its first board how many lowest boards; 0 for what there is none of.
+    pub tree: [usize; 2],
 }
 
 impl Geometry {
@@ -129,6 +133,9 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         header
             .origin_ns
             .store(geometry.origin_ns, Ordering::Relaxed);
+        for (place, count) in header.tree.iter().zip(geometry.tree) {
+            place.store(count as u64, Ordering::Relaxed);
+        }
         header.head.0.store(0, Ordering::Relaxed);
         header
             .claims
@@ -165,6 +172,10 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         let hands = header.hands.load(Ordering::Relaxed) as usize;
         let capacity = header.capacity.load(Ordering::Relaxed) as usize;
         let origin_ns = header.origin_ns.load(Ordering::Relaxed);
+        let tree = header
+            .tree
+            .each_ref()
+            .map(|count| count.load(Ordering::Relaxed) as usize);
         // What another process wrote is not trusted to be in bounds.
         if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(hands, capacity)? > len {
             return None;
@@ -178,6 +189,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
                 hands,
                 capacity,
                 origin_ns,
+                tree,
             },
         ))
     }

@@ -34,10 +34,19 @@ impl<'m> Board<'m> {
         record: usize,
     ) -> Result<Self, InitError> {
         // SAFETY: the caller's promise is the one that is asked for.
-        unsafe { Self::init_with(base, len, nodes, nodes.saturating_mul(HANDS), record) }
+        unsafe {
+            Self::init_with(
+                base,
+                len,
+                nodes,
+                nodes.saturating_mul(HANDS),
+                record,
+                [0; 2],
+            )
+        }
     }
 
-    /// The same with so many handles.
+    /// The same with so many handles, and as a board of this tree ([`Geometry::tree`]).
     ///
     /// # Safety
     /// As for [`init`](Self::init).
@@ -47,6 +56,7 @@ impl<'m> Board<'m> {
         nodes: usize,
         hands: usize,
         record: usize,
+        tree: [usize; 2],
     ) -> Result<Self, InitError> {
         let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
         let need = Self::size_with(hands, record);
@@ -63,6 +73,7 @@ impl<'m> Board<'m> {
             hands,
             capacity: record,
             origin_ns: monotonic_ns(),
+            tree,
         };
         // SAFETY: the caller vouches for the memory; size and alignment have been checked above.
         let shared = unsafe { Shared::init(base, geometry, &State::power_on(blank).to_words()) };
@@ -106,9 +117,13 @@ impl<'m> Boards<'m> {
         }
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
             let (pins, hands) = (tree.pins(board), Self::hands(tree, board));
+            let lowest = if board == 0 { tree.lowest() } else { 0 };
             // SAFETY: the places follow each other within `need` bytes, which `len` is not less than, so the caller's
             // promise holds for each of them.
-            unsafe { Board::init_with(base.add(at), bytes, pins, hands, record / tree.boards()) }
+            unsafe {
+                let (record, tree) = (record / tree.boards(), [tree.nodes(), lowest]);
+                Board::init_with(base.add(at), bytes, pins, hands, record, tree)
+            }
         });
         Ok(Self::of(tree, boards.collect::<Result<_, _>>()?))
     }

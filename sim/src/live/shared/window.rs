@@ -1,10 +1,13 @@
-//! A look at a board that other processes use, without taking part.
+//! A look at a board, or at the boards of a tree, that other processes use, without taking part.
 //!
 //! The memory is mapped read-only, so an onlooker cannot disturb the board whatever it does.
 //! What lies around the board may be anything, as in the memory of an MPI job, whose ranks keep much else there.
 
 use super::layout::{ALIGN, MAGIC};
-use crate::live::{Board, Snapshot};
+use crate::live::board::OfTree;
+use crate::live::{Board, Boards, Look};
+use crate::virtual_time::Tree;
+use fpga_model::MAX_NODES;
 use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -41,7 +44,7 @@ impl Window {
             let end = usize::try_from(end).unwrap_or(pane.len).min(pane.len);
             let first = (data as usize).next_multiple_of(ALIGN);
             let mut places = (first..end).step_by(ALIGN);
-            if let Some(at) = places.find(|at| pane.board(*at).is_some()) {
+            if let Some(at) = places.find(|at| pane.look(*at).is_some()) {
                 return Ok(Some(Self { pane, at }));
             }
             from = end as u64;
@@ -49,15 +52,9 @@ impl Window {
         Ok(None)
     }
 
-    /// How many nodes the board has; `None` if there is no board any more.
-    pub fn nodes(&self) -> Option<usize> {
-        self.pane.board(self.at).map(|board| board.nodes())
-    }
-
-    /// The board now, and the nodes that a living process drives; `None` if there is no board any more.
-    pub fn look(&self) -> Option<(Snapshot, u64)> {
-        let board = self.pane.board(self.at)?;
-        let seen = (board.snapshot(), board.claimed());
+    /// What is there now; `None` if there is no board any more.
+    pub fn look(&self) -> Option<Look> {
+        let seen = self.pane.look(self.at)?;
         // Memory that was given to another use meanwhile has shown us nonsense.
         self.pane.board(self.at).is_some().then_some(seen)
     }
@@ -92,6 +89,34 @@ impl Pane {
         // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
         // so whatever other processes write there becomes at worst a number without meaning.
         unsafe { Board::attach(place, len) }.ok()
+    }
+}
+
+impl Pane {
+    /// What begins at this place: a board by itself or, once each of its boards is there, a tree.
+    fn look(&self, at: usize) -> Option<Look> {
+        let board = self.board(at)?;
+        match board.tree() {
+            OfTree::No => Some(Look::at(&board.snapshot(), board.nodes(), board.claimed())),
+            OfTree::First { nodes, lowest } => {
+                let boards = self.boards(at, nodes, lowest, board.capacity())?;
+                Some(boards.look())
+            }
+            OfTree::Later => None,
+        }
+    }
+
+    /// The boards of a tree that begin at this place, each with a record of so many events.
+    fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
+        let len = self.len.checked_sub(at)?;
+        // What another process wrote is not trusted: so many boards have to have room here, and so many nodes on them.
+        if lowest > len / size_of::<super::layout::Header>() || nodes > lowest * MAX_NODES {
+            return None;
+        }
+        let tree = Tree::new(nodes, lowest);
+        let record = each.checked_mul(tree.boards())?;
+        // SAFETY: as in `board`.
+        unsafe { Boards::attach(self.base.add(at), len, &tree, record) }.ok()
     }
 }
 

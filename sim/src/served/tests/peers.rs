@@ -86,7 +86,7 @@ fn whoever_is_no_server_of_this_version_is_named() {
     let address = says(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     assert_eq!(
         refusal(&address, 0, 60),
-        format!("whoever listens at {address} serves no board")
+        format!("the program that listens at {address} serves no board")
     );
     let address = says(b"");
     let limit = Duration::from_millis(50);

@@ -3,17 +3,8 @@
 //! The board's own clock dates each look, so a slow screen does not make a fast barrier slow.
 //! Which node is late is what the looks show: a node that is out while others are in keeps them waiting at that moment.
 
-use sim::live::Snapshot;
+use sim::live::Look;
 use std::collections::VecDeque;
-
-/// One look at a board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sight {
-    pub nodes: usize,
-    pub board: Snapshot,
-    /// The nodes that a process drives.
-    pub connected: u64,
-}
 
 /// What a node does, as its wires show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +16,7 @@ pub enum Phase {
     /// Out of the barrier, while others are in it.
     Awaited,
     /// No process drives its wire.
-    Nobody,
+    Undriven,
 }
 
 /// All looks so far, as far as they are still of interest.
@@ -33,7 +24,7 @@ pub enum Phase {
 pub struct History {
     /// What the board is called.
     pub title: String,
-    last: Sight,
+    last: Look,
     /// When and how many releases, for as long as the rate is averaged.
     recent: VecDeque<(u64, u64)>,
     /// Barriers per second from look to look.
@@ -50,67 +41,77 @@ const AVERAGE_NS: u64 = 2_000_000_000;
 /// So many rates are kept for a picture of them.
 const RATES: usize = 256;
 
-impl Sight {
-    /// The wires that exist, as a mask.
-    fn wires(&self) -> u64 {
-        u64::MAX >> (64 - self.nodes.clamp(1, 64))
-    }
-
+/// What a look shows of the nodes.
+pub trait Nodes {
     /// The nodes that are in the barrier.
-    pub fn entered(&self) -> u64 {
-        self.board.arrived() & self.wires()
-    }
-
+    fn entered(&self) -> Vec<usize>;
     /// The nodes that others wait for; none while none waits.
-    pub fn missing(&self) -> u64 {
-        match self.entered() {
-            0 => 0,
-            entered => self.wires() & !entered,
+    fn missing(&self) -> Vec<usize>;
+    /// The nodes that a process drives.
+    fn connected(&self) -> Vec<usize>;
+    /// The nodes whose wire is high.
+    fn high(&self) -> Vec<usize>;
+    /// What each node does, in order.
+    fn phases(&self) -> Vec<Phase>;
+}
+
+impl Nodes for Look {
+    fn entered(&self) -> Vec<usize> {
+        numbers(self, |(level, _)| level != self.output)
+    }
+
+    fn missing(&self) -> Vec<usize> {
+        match self.nodes.iter().any(|(level, _)| *level != self.output) {
+            true => numbers(self, |(level, _)| level == self.output),
+            false => Vec::new(),
         }
     }
 
-    pub fn phase(&self, node: usize) -> Phase {
-        let has = |mask: u64| mask >> node & 1 == 1;
-        if has(self.entered()) {
-            Phase::In
-        } else if !has(self.connected) {
-            Phase::Nobody
-        } else if has(self.missing()) {
-            Phase::Awaited
-        } else {
-            Phase::Out
-        }
+    fn connected(&self) -> Vec<usize> {
+        numbers(self, |(_, driven)| driven)
     }
 
-    /// The level of this node's wire.
-    pub fn wire(&self, node: usize) -> bool {
-        self.board.inputs >> node & 1 == 1
+    fn high(&self) -> Vec<usize> {
+        numbers(self, |(level, _)| level)
     }
 
-    /// The level of the barrier's wires.
-    pub fn output(&self) -> bool {
-        self.board.outputs != 0
+    fn phases(&self) -> Vec<Phase> {
+        let others_wait = self.nodes.iter().any(|(level, _)| *level != self.output);
+        let phase = |(level, driven): &(bool, bool)| match (*level != self.output, *driven) {
+            (true, _) => Phase::In,
+            (false, false) => Phase::Undriven,
+            (false, true) if others_wait => Phase::Awaited,
+            (false, true) => Phase::Out,
+        };
+        self.nodes.iter().map(phase).collect()
     }
 }
 
+/// The numbers of the nodes of which this is true.
+fn numbers(look: &Look, is_meant: impl Fn((bool, bool)) -> bool) -> Vec<usize> {
+    let nodes = look.nodes.iter().enumerate();
+    let meant = nodes.filter(|(_, node)| is_meant(**node));
+    meant.map(|(number, _)| number).collect()
+}
+
 impl History {
-    pub fn new(title: String, first: Sight) -> Self {
+    pub fn new(title: String, first: Look) -> Self {
         let mut history = Self {
             title,
-            last: first,
             recent: VecDeque::new(),
             rates: VecDeque::new(),
             since_ns: None,
             looks: 0,
-            awaited: vec![0; first.nodes],
+            awaited: vec![0; first.nodes.len()],
+            last: first,
         };
-        history.note(first);
+        history.note();
         history
     }
 
     /// The next look.
-    pub fn see(&mut self, sight: Sight) {
-        let (was, is) = (self.last.board, sight.board);
+    pub fn see(&mut self, is: Look) {
+        let was = &self.last;
         let passed = is.at_ns.saturating_sub(was.at_ns).max(1);
         let releases = is.releases.saturating_sub(was.releases);
         let rate = u128::from(releases) * 1_000_000_000 / u128::from(passed);
@@ -119,32 +120,33 @@ impl History {
         if self.rates.len() > RATES {
             self.rates.pop_front();
         }
-        if releases != 0 || sight.entered() == 0 {
+        if releases != 0 || is.entered().is_empty() {
             self.since_ns = None;
         }
-        self.last = sight;
-        self.note(sight);
+        self.last = is;
+        self.note();
     }
 
-    fn note(&mut self, sight: Sight) {
-        let now = sight.board.at_ns;
-        self.recent.push_back((now, sight.board.releases));
+    fn note(&mut self) {
+        let now = self.last.at_ns;
+        self.recent.push_back((now, self.last.releases));
         // One look older than the average is kept, for the average to begin at.
         while matches!(self.recent.get(1), Some((at, _)) if now.saturating_sub(*at) >= AVERAGE_NS) {
             self.recent.pop_front();
         }
-        if sight.entered() != 0 {
+        if !self.last.entered().is_empty() {
             self.since_ns.get_or_insert(now);
         }
-        if sight.missing() != 0 {
-            self.looks += 1;
-            for (node, awaited) in self.awaited.iter_mut().enumerate() {
-                *awaited += sight.missing() >> node & 1;
+        let missing = self.last.missing();
+        self.looks += u64::from(!missing.is_empty());
+        for node in missing {
+            if let Some(awaited) = self.awaited.get_mut(node) {
+                *awaited += 1;
             }
         }
     }
 
-    pub fn last(&self) -> &Sight {
+    pub fn last(&self) -> &Look {
         &self.last
     }
 
@@ -163,7 +165,7 @@ impl History {
     /// For how many seconds a node has been seen in the present barrier.
     pub fn waited(&self) -> Option<f64> {
         let since = self.since_ns?;
-        Some(self.last.board.at_ns.saturating_sub(since) as f64 / 1e9)
+        Some(self.last.at_ns.saturating_sub(since) as f64 / 1e9)
     }
 
     /// The nodes that were awaited, with the part of the looks at which they were; the most awaited first.
@@ -176,10 +178,10 @@ impl History {
     }
 }
 
-/// The numbers in a mask, as people write them: 0-3, 7 and 9.
-pub fn spelled(mask: u64) -> String {
+/// Growing numbers, as people write them: 0-3, 7 and 9.
+pub fn spelled(nodes: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    for node in (0..64).filter(|node| mask >> node & 1 == 1) {
+    for &node in nodes {
         match runs.last_mut() {
             Some((_, end)) if *end + 1 == node => *end = node,
             _ => runs.push((node, node)),
@@ -202,37 +204,35 @@ pub fn spelled(mask: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sim::live::Snapshot;
 
-    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Sight {
-        Sight {
-            nodes: 4,
-            board: Snapshot {
-                at_ns: at_ms * 1_000_000,
-                inputs,
-                outputs,
-                releases,
-            },
-            connected: 0b0111,
-        }
+    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
+        let board = Snapshot {
+            at_ns: at_ms * 1_000_000,
+            inputs,
+            outputs,
+            releases,
+        };
+        Look::at(&board, 4, 0b0111)
     }
 
-    fn phases(sight: Sight) -> Vec<Phase> {
-        (0..4).map(|node| sight.phase(node)).collect()
+    fn phases(sight: Look) -> Vec<Phase> {
+        sight.phases()
     }
 
     #[test]
     fn wires_show_what_a_node_does_in_either_direction() {
-        use Phase::{Awaited, In, Nobody, Out};
-        assert_eq!(phases(sight(0, 0, 0, 0)), [Out, Out, Out, Nobody]);
+        use Phase::{Awaited, In, Out, Undriven};
+        assert_eq!(phases(sight(0, 0, 0, 0)), [Out, Out, Out, Undriven]);
         assert_eq!(
             phases(sight(0, 0b0001, 0, 0)),
-            [In, Awaited, Awaited, Nobody]
+            [In, Awaited, Awaited, Undriven]
         );
         assert_eq!(
             phases(sight(0, 0b1110, 0b1111, 1)),
-            [In, Awaited, Awaited, Nobody]
+            [In, Awaited, Awaited, Undriven]
         );
-        assert_eq!(sight(0, 0b0001, 0, 0).missing(), 0b1110);
+        assert_eq!(sight(0, 0b0001, 0, 0).missing(), [1, 2, 3]);
     }
 
     #[test]
@@ -277,11 +277,12 @@ mod tests {
 
     #[test]
     fn numbers_are_spelled_with_runs() {
-        assert_eq!(spelled(0), "");
-        assert_eq!(spelled(0b1000), "3");
-        assert_eq!(spelled(0b1001), "0 and 3");
-        assert_eq!(spelled(0b1011), "0, 1 and 3");
-        assert_eq!(spelled(0b1_0000_1111_0110), "1, 2, 4-7 and 12");
-        assert_eq!(spelled(u64::MAX), "0-63");
+        assert_eq!(spelled(&[]), "");
+        assert_eq!(spelled(&[3]), "3");
+        assert_eq!(spelled(&[0, 3]), "0 and 3");
+        assert_eq!(spelled(&[0, 1, 3]), "0, 1 and 3");
+        assert_eq!(spelled(&[1, 2, 4, 5, 6, 7, 12]), "1, 2, 4-7 and 12");
+        let all: Vec<_> = (0..960).collect();
+        assert_eq!(spelled(&all), "0-959");
     }
 }

@@ -3,9 +3,9 @@
 //! [`draw`] makes one picture of a [`History`] on whatever backend; [`run`] owns the terminal and gives it back, whatever happens:
 //! a signal that asks the program to end is noted, the terminal is restored, and then the program ends by that signal.
 
-use super::history::{History, Phase, Sight};
+use super::history::{History, Nodes, Phase};
 use super::source::Source;
-use super::text::{ROW, awaited, mark, state};
+use super::text::{awaited, mark, row, state};
 use crate::Failure;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -16,6 +16,7 @@ use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use sim::live::Look;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, stdin};
@@ -26,6 +27,8 @@ use std::time::{Duration, Instant};
 
 /// Signals that ask a program to end.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+/// So many lines have everything but the nodes, and their frame.
+const ELSEWHERE: u16 = 14;
 /// A signal is noticed within this time.
 const HEED: Duration = Duration::from_millis(50);
 
@@ -139,7 +142,12 @@ fn asks_to_end(key: KeyEvent) -> bool {
 /// One picture.
 pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let sight = history.last();
-    let rows = sight.nodes.div_ceil(ROW) as u16;
+    let in_row = row(sight);
+    let is_tree = sight.share < sight.nodes.len();
+    // Of many boards as many as there is room for, so that the late ones below stay in sight.
+    let room = frame.area().height.saturating_sub(ELSEWHERE);
+    let rows = u16::try_from(sight.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
+    let rows = if is_tree { rows.min(room.max(1)) } else { rows };
     let [head, rate, barrier, nodes, late, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(4),
@@ -154,9 +162,9 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
         Span::styled(history.title.clone(), Modifier::BOLD),
         Span::raw(format!(
             ": {} nodes, {} of them connected, {} releases",
-            sight.nodes,
-            sight.connected.count_ones(),
-            sight.board.releases
+            sight.nodes.len(),
+            sight.connected().len(),
+            sight.releases
         )),
     ]);
     frame.render_widget(title, head);
@@ -170,30 +178,44 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let rates: Vec<u64> = history.rates().rev().take(room).rev().collect();
     frame.render_widget(Sparkline::default().data(rates).block(block), rate);
 
-    let entered = sight.entered().count_ones();
+    let (entered, all) = (sight.entered().len(), sight.nodes.len());
     let gauge = Gauge::default()
         .block(Block::bordered().title(state(history)))
         .gauge_style(color(Phase::In))
-        .ratio((f64::from(entered) / sight.nodes.max(1) as f64).clamp(0.0, 1.0))
-        .label(format!("{entered} of {}", sight.nodes));
+        .ratio((entered as f64 / all.max(1) as f64).clamp(0.0, 1.0))
+        .label(format!("{entered} of {all}"));
     frame.render_widget(gauge, barrier);
 
-    let grid: Vec<Line> = (0..sight.nodes)
-        .step_by(ROW)
-        .map(|first| {
-            let row = first..(first + ROW).min(sight.nodes);
-            Line::from_iter(row.map(|node| cell(sight, node)))
+    let phases = sight.phases();
+    let grid: Vec<Line> = phases
+        .chunks(in_row)
+        .enumerate()
+        .take(usize::from(rows))
+        .map(|(number, phases)| match is_tree {
+            true => board(number, number * in_row, phases),
+            false => {
+                let nodes = (number * in_row..).zip(phases);
+                Line::from_iter(nodes.map(|(node, phase)| cell(sight, node, *phase)))
+            }
         })
         .collect();
-    let block = Block::bordered().title("nodes: wire out, wire in, # in the barrier, ! awaited");
+    let title = match is_tree {
+        true => "boards: a mark for each node, # in the barrier, ! awaited",
+        false => "nodes: wire out, wire in, # in the barrier, ! awaited",
+    };
+    let block = Block::bordered().title(title);
     frame.render_widget(Paragraph::new(grid).block(block), nodes);
 
     let block = Block::bordered().title("late, and how often at looks at a barrier that waited");
     let room = usize::from(block.inner(late).height);
     let width = usize::from(block.inner(late).width);
-    let waiting = awaited(history).unwrap_or_else(|| "nobody is waited for".into());
+    let waiting = awaited(history).unwrap_or_else(|| "no node is awaited".into());
     let laggards = history.laggards();
-    let bars = laggards.iter().map(|(node, part)| bar(*node, *part, width));
+    let digits = laggards.iter().map(|(node, _)| node.to_string().len());
+    let digits = digits.max().unwrap_or(0).max(2);
+    let bars = laggards
+        .iter()
+        .map(|(node, part)| bar(*node, digits, *part, width));
     let lines: Vec<Line> = std::iter::once(Line::raw(waiting))
         .chain(bars)
         .take(room)
@@ -208,21 +230,29 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
 }
 
 /// A node: its number, its wire out, its wire in, its phase.
-fn cell(sight: &Sight, node: usize) -> Span<'static> {
+fn cell(sight: &Look, node: usize, phase: Phase) -> Span<'static> {
     let level = |high| if high { '\u{2594}' } else { '\u{2581}' };
-    let phase = sight.phase(node);
     let text = format!(
         "{node:>2} {}{}{}  ",
-        level(sight.wire(node)),
-        level(sight.output()),
+        level(sight.nodes[node].0),
+        level(sight.output),
         mark(phase)
     );
     Span::styled(text, color(phase))
 }
 
+/// A board of a tree: its number, its first node, and a mark for each node.
+fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
+    let head = Span::raw(format!("board {number:>2}, from node {first:>4} "));
+    let marks = phases
+        .iter()
+        .map(|phase| Span::styled(mark(*phase).to_string(), color(*phase)));
+    Line::from_iter(std::iter::once(head).chain(marks))
+}
+
 /// How often a node was awaited.
-fn bar(node: usize, part: f64, width: usize) -> Line<'static> {
-    let words = format!("node {node:>2} {:>4.0} % ", part * 100.0);
+fn bar(node: usize, digits: usize, part: f64, width: usize) -> Line<'static> {
+    let words = format!("node {node:>digits$} {:>4.0} % ", part * 100.0);
     let room = width.saturating_sub(words.len());
     let bar = "\u{2588}".repeat((part * room as f64).round() as usize);
     Line::from_iter([Span::raw(words), Span::styled(bar, color(Phase::Awaited))])
@@ -233,7 +263,7 @@ fn color(phase: Phase) -> Style {
         Phase::In => Style::new().fg(Color::Green),
         Phase::Awaited => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
         Phase::Out => Style::new(),
-        Phase::Nobody => Style::new().fg(Color::DarkGray),
+        Phase::Undriven => Style::new().fg(Color::DarkGray),
     }
 }
 
@@ -252,18 +282,31 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Sight {
+    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
         let board = Snapshot {
             at_ns: at_ms * 1_000_000,
             inputs,
             outputs,
             releases,
         };
-        Sight {
-            nodes: 60,
-            board,
-            connected: (u64::MAX >> 4) & !(1 << 59),
-        }
+        Look::at(&board, 60, (u64::MAX >> 4) & !(1 << 59))
+    }
+
+    /// Sixteen boards of sixty nodes, of which two wait for three nodes.
+    fn sixteen_boards() -> History {
+        let mut look = Look {
+            share: 60,
+            ..sight(1000, 0, 0, 7)
+        };
+        look.nodes = (0..960)
+            .map(|node| (node < 120 && ![3, 60, 119].contains(&node), node < 900))
+            .collect();
+        History::new("process 4711 (mpirun)".into(), look)
+    }
+
+    #[test]
+    fn each_board_of_a_tree_has_a_row() {
+        insta::assert_snapshot!(screen(&sixteen_boards(), 100, 40));
     }
 
     /// Sixty nodes that pass faster and faster barriers, and then wait for three.
@@ -293,6 +336,7 @@ mod tests {
     fn a_terminal_of_any_size_is_drawn() {
         for (width, height) in [(1, 1), (10, 5), (80, 3), (300, 100)] {
             screen(&busy(), width, height);
+            screen(&sixteen_boards(), width, height);
         }
     }
 

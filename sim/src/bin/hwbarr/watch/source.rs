@@ -1,8 +1,7 @@
 //! Where the watched board is.
 
-use super::history::Sight;
 use crate::Failure;
-use sim::live::{self, Found};
+use sim::live::{self, Found, Look};
 use sim::served::{Address, AddressError, Onlooker, SCHEME, View};
 use std::fmt;
 use std::str::FromStr;
@@ -93,26 +92,15 @@ impl Source {
         }
     }
 
-    pub fn look(&mut self) -> Result<Sight, Failure> {
+    pub fn look(&mut self) -> Result<Look, Failure> {
         match self {
             Self::Served(_, onlooker) => {
                 let View { board, connected } = onlooker.look()?;
-                let nodes = onlooker.nodes();
-                Ok(Sight {
-                    nodes,
-                    board,
-                    connected,
-                })
+                Ok(Look::at(&board, onlooker.nodes(), connected))
             }
             Self::Memory(found) => {
-                let seen = found.nodes().zip(found.look());
-                let (nodes, (board, connected)) =
-                    seen.ok_or_else(|| format!("the board of {found} is gone"))?;
-                Ok(Sight {
-                    nodes,
-                    board,
-                    connected,
-                })
+                let look = found.look();
+                Ok(look.ok_or_else(|| format!("the board of {found} is gone"))?)
             }
         }
     }

@@ -1,18 +1,27 @@
 //! A watched board for scripts.
 
-use super::history::{History, Phase, spelled};
+use super::history::{History, Nodes, Phase, spelled};
 use serde_json::{Value, json};
+use sim::live::Look;
 
 /// How a phase is drawn, and called.
 pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::In, '#', "in the barrier"),
     (Phase::Awaited, '!', "awaited"),
     (Phase::Out, '.', "out"),
-    (Phase::Nobody, '-', "nobody's"),
+    (Phase::Undriven, '-', "no process drives it"),
 ];
 
-/// Nodes in a row.
+/// Nodes in a row of one board.
 pub const ROW: usize = 10;
+
+/// Nodes in a row: of boards in a tree each has a row of its own.
+pub fn row(look: &Look) -> usize {
+    match look.share < look.nodes.len() {
+        true => look.share.max(1),
+        false => ROW,
+    }
+}
 
 /// The mark of a phase.
 pub fn mark(phase: Phase) -> char {
@@ -23,13 +32,13 @@ pub fn mark(phase: Phase) -> char {
 /// What the nodes are at, in one sentence.
 pub fn state(history: &History) -> String {
     let sight = history.last();
-    let (entered, nodes) = (sight.entered().count_ones(), sight.nodes);
-    let (level, next) = match sight.output() {
+    let (entered, nodes) = (sight.entered().len(), sight.nodes.len());
+    let (level, next) = match sight.output {
         false => ("low", "high"),
         true => ("high", "low"),
     };
     match entered {
-        0 => format!("the barrier's wires are {level}, and nobody is in the barrier"),
+        0 => format!("the barrier's wires are {level}, and no node is in the barrier"),
         _ => format!(
             "the barrier's wires are {level}, and {entered} of {nodes} nodes have entered by going {next}"
         ),
@@ -39,15 +48,11 @@ pub fn state(history: &History) -> String {
 /// The nodes for which those wait that are in the barrier.
 pub fn awaited(history: &History) -> Option<String> {
     let missing = history.last().missing();
-    let waited = history.waited().filter(|_| missing != 0)?;
-    let plural = if missing.count_ones() == 1 {
-        "node"
-    } else {
-        "nodes"
-    };
+    let waited = history.waited().filter(|_| !missing.is_empty())?;
+    let plural = if missing.len() == 1 { "node" } else { "nodes" };
     Some(format!(
         "they have waited for {plural} {} for {waited:.1} s",
-        spelled(missing)
+        spelled(&missing)
     ))
 }
 
@@ -57,21 +62,24 @@ pub fn picture(history: &History) -> String {
     let mut text = format!(
         "{}: {} nodes, {} of them connected\n{} releases counted by the machine\n{}\n",
         history.title,
-        sight.nodes,
-        sight.connected.count_ones(),
-        sight.board.releases,
+        sight.nodes.len(),
+        sight.connected().len(),
+        sight.releases,
         state(history)
     );
-    if let missing @ 1.. = sight.missing() {
-        text += &format!("awaited: {}\n", spelled(missing));
+    let missing = sight.missing();
+    if !missing.is_empty() {
+        text += &format!("awaited: {}\n", spelled(&missing));
     }
     text += "\n";
-    for first in (0..sight.nodes).step_by(ROW) {
-        let row = first..(first + ROW).min(sight.nodes);
-        let marks: String = row
-            .map(|node| format!(" {}", mark(sight.phase(node))))
+    let (row, phases) = (row(sight), sight.phases());
+    let digits = sight.nodes.len().saturating_sub(1).to_string().len().max(2);
+    for (number, phases) in phases.chunks(row).enumerate() {
+        let marks: String = phases
+            .iter()
+            .map(|phase| format!(" {}", mark(*phase)))
             .collect();
-        text += &format!("{first:>2} {marks}\n");
+        text += &format!("{:>digits$} {marks}\n", number * row);
     }
     let legend: Vec<_> = LEGEND
         .map(|(_, mark, words)| format!("{mark} {words}"))
@@ -85,32 +93,28 @@ pub fn line(history: &History) -> String {
     let rate = history.rate();
     let rate = rate.map_or_else(|| "     -".into(), |rate| format!("{rate:>6.0}"));
     let missing = match sight.missing() {
-        0 => String::new(),
-        missing => format!(", awaited: {}", spelled(missing)),
+        none if none.is_empty() => String::new(),
+        missing => format!(", awaited: {}", spelled(&missing)),
     };
     format!(
         "{:>9} releases {rate}/s, {:>2} of {} in the barrier{missing}\n",
-        sight.board.releases,
-        sight.entered().count_ones(),
-        sight.nodes,
+        sight.releases,
+        sight.entered().len(),
+        sight.nodes.len(),
     )
 }
 
 /// The whole board, for programs.
 pub fn json(history: &History) -> Value {
     let sight = history.last();
-    let numbers = |mask: u64| -> Vec<usize> {
-        let nodes = 0..sight.nodes;
-        nodes.filter(|node| mask >> node & 1 == 1).collect()
-    };
     json!({
         "board": history.title,
-        "nodes": sight.nodes,
-        "releases": sight.board.releases,
-        "output": u8::from(sight.output()),
-        "high": numbers(sight.board.inputs),
-        "connected": numbers(sight.connected),
-        "entered": numbers(sight.entered()),
-        "awaited": numbers(sight.missing()),
+        "nodes": sight.nodes.len(),
+        "releases": sight.releases,
+        "output": u8::from(sight.output),
+        "high": sight.high(),
+        "connected": sight.connected(),
+        "entered": sight.entered(),
+        "awaited": sight.missing(),
     })
 }

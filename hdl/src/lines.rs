@@ -1,0 +1,57 @@
+//! Which lines of the RTL a stimulus reaches, counted by Verilator in a bench and told in the form of lcov.
+//!
+//! The benches are those that Icarus plays. Building one takes some seconds, for it has time in it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::source::{Source, source};
+use crate::tool::{self, Tool, ToolError};
+
+const LIMIT: Duration = Duration::from_secs(600);
+
+const MAIN: Source = source!("dv/coverage_main.cpp");
+
+/// Plays a stimulus to a bench with these parameters and gives the file with Verilator's counts; for the formats see the bench.
+pub fn count(
+    bench: &Source,
+    rtl: &[Source],
+    parameters: &[(&str, usize)],
+    stimulus: &str,
+    folder: &Path,
+) -> Result<PathBuf, ToolError> {
+    tool::write(&folder.join("stimulus"), stimulus)?;
+    let files = || rtl.iter().chain([bench, &MAIN]);
+    for source in files() {
+        tool::write(&folder.join(source.name()), source.text)?;
+    }
+    let top = bench.name().trim_end_matches(".v");
+    // Nothing is optimised: most of the time is the compiler's.
+    let flags = format!("-O0 -DBENCH=V{top} -DBENCH_HEADER=\\\"V{top}.h\\\"");
+    let options = "--cc --exe --build --timing --coverage-line -Wno-lint -Mdir obj -o bench";
+    let arguments = options.split(' ').map(str::to_owned);
+    let arguments = arguments
+        .chain(["--top-module", top, "-CFLAGS", &flags].map(str::to_owned))
+        .chain(
+            parameters
+                .iter()
+                .map(|(name, value)| format!("-G{name}={value}")),
+        )
+        .chain(files().map(|source| source.name().to_owned()));
+    Tool::VERILATOR.run("the bench that counts lines", arguments, folder, LIMIT)?;
+    let bench = Tool {
+        program: "obj/bench",
+        ..Tool::VERILATOR
+    };
+    let play = ["+stimulus=stimulus", "+trace=trace"];
+    bench.run("the count of lines", play, folder, LIMIT)?;
+    Ok(folder.join("coverage.dat"))
+}
+
+/// The counts of all these together, in the form of lcov.
+pub fn lcov(counts: &[PathBuf], folder: &Path) -> Result<String, ToolError> {
+    let arguments = ["--write-info", "lines.info"].map(PathBuf::from);
+    let arguments = arguments.into_iter().chain(counts.iter().cloned());
+    Tool::VERILATOR_COVERAGE.run("the sum of the counts", arguments, folder, LIMIT)?;
+    tool::read(&folder.join("lines.info"))
+}
