@@ -136,6 +136,12 @@ impl Benchmark {
         matches!(self, Lock | LockAll | Flush | Fence | Pscw | Counter)
     }
 
+    /// Whether it makes an MPI window.
+    pub fn has_window(self) -> bool {
+        use Benchmark::*;
+        self.is_access() || self.is_of_windows() || matches!(self, PutBw | GetBw | PutBibw)
+    }
+
     /// Whether it is defined for an even number of ranks.
     pub fn is_in_pairs(self) -> bool {
         matches!(self, Benchmark::Rate | Benchmark::Multilat)

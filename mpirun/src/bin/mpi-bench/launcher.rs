@@ -171,12 +171,10 @@ const OPEN_MPI_TCP: &[Setting] = &[
             "--mca",
             "btl_tcp_if_include",
             "lo",
-            "--mca",
-            "osc",
-            "^sm",
         ],
         environment: &[],
-        suits: ALWAYS,
+        // Whatever carries messages, its windows are in shared memory.
+        suits: |benchmark, _, _| !benchmark.has_window(),
     },
     Setting {
         name: "ucx tcp",
@@ -192,7 +190,7 @@ const OPEN_MPI_TCP: &[Setting] = &[
             "any",
             "--mca",
             "osc",
-            "^sm",
+            "ucx",
             "-x",
             "UCX_TLS=tcp,self",
         ],
