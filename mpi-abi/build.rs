@@ -47,10 +47,9 @@ fn main() -> Result<(), String> {
             .map_err(|e| format!("{} cannot be written: {e}", path.display()))
     };
     write("abi.rs", rust::types(&sections))?;
-    write(
-        "exports.rs",
-        rust::Exports::new(&functions, &extensions, &sections, &found).write(),
-    )
+    let exports = rust::Exports::new(&functions, &extensions, &sections, &found);
+    write("functions.rs", exports.list())?;
+    write("exports.rs", exports.symbols())
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -257,12 +257,25 @@ impl<'a> Exports<'a> {
         }
     }
 
-    /// The exported symbols and the list of functions.
-    pub fn write(&self) -> String {
+    /// The exported symbols.
+    pub fn symbols(&self) -> String {
+        let mut out = String::new();
+        let first = self.functions.functions.len();
+        for (id, f) in self.functions.functions.iter().enumerate() {
+            self.export(&mut out, id, f, self.body(f));
+        }
+        for (id, f) in (first..).zip(&self.extensions.functions) {
+            self.export(&mut out, id, f, self.body(f));
+            self.export_alias(&mut out, f);
+        }
+        out
+    }
+
+    /// The list of functions.
+    pub fn list(&self) -> String {
         let mut out = String::new();
         let mut list = String::new();
-        for (id, f) in self.functions.functions.iter().enumerate() {
-            let body = self.body(f);
+        for f in &self.functions.functions {
             let chapter = &self.functions.chapters[f.chapter];
             let _ = writeln!(
                 list,
@@ -271,22 +284,17 @@ impl<'a> Exports<'a> {
                 chapter.number,
                 chapter.title,
                 f.since,
-                body.is_some()
+                self.body(f).is_some()
             );
-            self.export(&mut out, id, f, body);
         }
         let mut beyond = String::new();
-        let first = self.functions.functions.len();
-        for (id, f) in (first..).zip(&self.extensions.functions) {
+        for f in &self.extensions.functions {
             let subject = &self.extensions.chapters[f.chapter].title;
             let _ = writeln!(
                 beyond,
                 "    FunctionInfo {{ name: {:?}, chapter: 0, subject: {subject:?}, since: {:?}, implemented: true }},",
                 f.name, f.since,
             );
-            let body = self.body(f);
-            self.export(&mut out, id, f, body);
-            self.export_alias(&mut out, f);
         }
         let _ = writeln!(
             out,

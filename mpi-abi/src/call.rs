@@ -5,24 +5,11 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::error::{Failure, handler};
-use crate::exports::{EXTENSIONS, FUNCTIONS};
+use crate::error::{Failure, Target, raise};
 use crate::state;
 use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// The object whose error handler hears of a failure; without one it is that of `MPI_COMM_SELF` (section 9.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    None,
-    Comm(MPI_Comm),
-    Win(MPI_Win),
-    File(MPI_File),
-    Session(MPI_Session),
-    /// An object that is being made, with the handler that it is to get; that handler is given a null handle (sections 7.4.2 and 11.3.1).
-    New(MPI_Errhandler),
-}
 
 /// Runs the body of function `id` (an index into [`crate::functions`]) and turns its outcome into an error code.
 #[inline]
@@ -43,11 +30,11 @@ pub fn call_making(
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(failure)) => {
             unmade();
-            handler::raise(id, target, failure)
+            raise::raise(id, target, failure)
         }
         Err(panic) => {
             unmade();
-            handler::raise(id, target, from_panic(panic))
+            raise::raise(id, target, from_panic(panic))
         }
     };
     state::leave(id, inside);
@@ -92,18 +79,4 @@ fn from_panic(panic: Box<dyn Any + Send>) -> Failure {
         MPI_ERR_INTERN,
         format!("the library has an error of its own: {text}"),
     )
-}
-
-/// The name of function `id`.
-pub fn name(id: usize) -> &'static str {
-    let functions = FUNCTIONS.iter().chain(&EXTENSIONS);
-    functions.into_iter().nth(id).map_or("MPI", |f| f.name)
-}
-
-/// The id of a function, for the few that raise failures of their own accord.
-pub fn id_of(name: &str) -> usize {
-    FUNCTIONS
-        .iter()
-        .position(|f| f.name == name)
-        .unwrap_or(FUNCTIONS.len())
 }

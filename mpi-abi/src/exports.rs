@@ -11,15 +11,15 @@
 )]
 #![allow(non_snake_case)]
 
-use crate::FunctionInfo;
 use crate::abi::*;
-use crate::call::{Target, call, call_making, tool_call, unmake};
+use crate::call::{call, call_making, tool_call, unmake};
 // Which conversions are needed depends on what is implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};
 // Only a function that is not there yet fails by itself.
 #[allow(unused_imports)]
 use crate::error::Failure;
+use crate::error::Target;
 use std::ffi::{c_char, c_double, c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/exports.rs"));

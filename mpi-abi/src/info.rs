@@ -131,7 +131,7 @@ fn describe_process(job: Option<(u32, &str)>) -> Hints {
         hints.set("maxprocs".into(), maxprocs.to_string());
         hints.set("thread_level".into(), thread_level.into());
     }
-    hints.set("host".into(), crate::state::host_name());
+    hints.set("host".into(), crate::host::host_name());
     hints.set("arch".into(), std::env::consts::ARCH.into());
     if let Ok(dir) = std::env::current_dir() {
         hints.set("wdir".into(), dir.to_string_lossy().into_owned());

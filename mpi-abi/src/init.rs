@@ -5,8 +5,6 @@
 //!
 //! This is where the library is put together: the launcher says which process we are, the node's memory and the transports make an
 //! engine, the collective components join it, and the engine makes `MPI_COMM_WORLD`.
-//!
-//! The phase may be asked from any thread at any time, so it is atomic; it changes only inside a call.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -20,8 +18,10 @@ use crate::info;
 use crate::memory_rights;
 use crate::object::comm::CommObject;
 use crate::params::TELL_MISSPELT;
+use crate::phase::{self, launcher};
 use crate::state::{self, state};
 use crate::stdio;
+use crate::unfreed;
 use crate::unknown_params;
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
@@ -37,43 +37,8 @@ use mpi_core::{Engine, Witness};
 use std::ffi::c_int;
 use std::fmt::Display;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
-
-const BEFORE: u8 = 0;
-const RUNNING: u8 = 1;
-const AFTER: u8 = 2;
-
-static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
-static THREAD_LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
-static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
-
-/// The launcher; kept to the end of the process, because ending the job goes through it.
-static LAUNCHER: OnceLock<Box<dyn Rte>> = OnceLock::new();
-
-/// Whether initialization has happened, finalization included.
-pub fn initialized() -> bool {
-    PHASE.load(Relaxed) != BEFORE
-}
-
-pub fn finalized() -> bool {
-    PHASE.load(Relaxed) == AFTER
-}
-
-/// The level of thread support that initialization chose.
-pub fn thread_level() -> c_int {
-    THREAD_LEVEL.load(Relaxed)
-}
-
-/// Whether the calling thread is the one that initialized.
-pub fn is_main_thread() -> bool {
-    MAIN_THREAD.load(Relaxed) == crate::lock::me()
-}
-
-/// The launcher, from initialization on.
-pub fn launcher() -> Option<&'static dyn Rte> {
-    LAUNCHER.get().map(|rte| &**rte)
-}
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The failure of a step of initialization.
 fn at<E: Display>(step: &'static str) -> impl FnOnce(E) -> Failure {
@@ -106,15 +71,14 @@ fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static
 
 /// Joins the job and makes its world.
 pub fn initialize(required: c_int) -> Result<c_int, Failure> {
-    match PHASE.load(Relaxed) {
-        RUNNING => return Err(Failure::new(MPI_ERR_OTHER, "MPI is initialized already")),
-        AFTER => {
-            return Err(Failure::new(
-                MPI_ERR_OTHER,
-                "MPI has been finalized and cannot be initialized again",
-            ));
-        }
-        _ => {}
+    if phase::running() {
+        return Err(Failure::new(MPI_ERR_OTHER, "MPI is initialized already"));
+    }
+    if phase::finalized() {
+        return Err(Failure::new(
+            MPI_ERR_OTHER,
+            "MPI has been finalized and cannot be initialized again",
+        ));
     }
     // Every level can be had; what lies between two is served by the one above.
     let at_least = LEVELS.into_iter().find(|(level, _)| *level >= required);
@@ -130,9 +94,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     state::set_world_place(engine.world().map(|world| (world.rank(), world.size())));
     *state().myself.borrow_mut() = engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
     info::describe(engine.size(), name);
-    THREAD_LEVEL.store(provided, Relaxed);
-    MAIN_THREAD.store(crate::lock::me(), Relaxed);
-    PHASE.store(RUNNING, Relaxed);
+    phase::begin(provided);
     serve_threads(&engine, provided)?;
     // Waiting for the parent may need all that has been set up by now.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
@@ -165,9 +127,9 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
     }
     serve_threads(&engine, level)?;
     // What the process has is what its session has.
-    let world = match PHASE.load(Relaxed) {
-        RUNNING => thread_level(),
-        _ => MPI_THREAD_SINGLE,
+    let world = match phase::running() {
+        true => phase::thread_level(),
+        false => MPI_THREAD_SINGLE,
     };
     let all = if state().multiple.get() {
         MPI_THREAD_MULTIPLE
@@ -267,7 +229,7 @@ fn look_on(engine: &Engine) -> Result<(), Failure> {
 
 /// Lets the engine rest when neither the world nor a session uses it.
 fn rest_if_unused() -> Result<(), Failure> {
-    if PHASE.load(Relaxed) == RUNNING || state().sessions.borrow().iter().next().is_some() {
+    if phase::running() || state().sessions.borrow().iter().next().is_some() {
         return Ok(());
     }
     let Some(engine) = state().engine.take() else {
@@ -338,7 +300,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(mpi_base::installation::prefix().as_deref());
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
-    let rte = LAUNCHER.get_or_init(|| opened.rte);
+    let rte = phase::set_launcher(opened.rte);
     let plugins = components::catalogue(&params);
     // Most jobs set nothing.
     if params.settings().next().is_some() {
@@ -361,7 +323,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         size: identity.size,
         node: Some((node.clone(), membership.local_ranks.clone())),
         params: &params,
-        board: Some(Arc::new(Board(&**rte))),
+        board: Some(Arc::new(Board(rte))),
     };
     let transports = btl::open_all(&around).map_err(at("the transports cannot be opened"))?;
     if transports.fence {
@@ -410,7 +372,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
 
 /// Leaves the world, and the job unless a session remains.
 pub fn finalize() -> Result<(), Failure> {
-    if PHASE.load(Relaxed) != RUNNING {
+    if !phase::running() {
         return Err(state::not_running());
     }
     let engine = state::engine()?;
@@ -420,7 +382,7 @@ pub fn finalize() -> Result<(), Failure> {
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
         myself.owner().delete_all()?;
     }
-    crate::object::window::tell_left();
+    unfreed::tell();
     // Buffered messages leave before the process does.
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;
@@ -433,19 +395,10 @@ pub fn finalize() -> Result<(), Failure> {
     engine.poll_once();
     crate::object::request::reap_orphans();
     mpi_core::io::report::finish(&engine);
-    PHASE.store(AFTER, Relaxed);
+    phase::end();
     state::set_world_place(None);
     state().world.take();
     state().myself.take();
     engine.leave_world();
     rest_if_unused()
-}
-
-/// Ends the whole job with an exit code; the launcher is told why.
-pub fn abort(code: c_int, why: &str) -> ! {
-    let in_use = state().engine.try_borrow().map_or(true, |e| e.is_some());
-    match launcher() {
-        Some(launcher) if in_use => launcher.abort(code, why),
-        _ => std::process::exit(if code == 0 { 1 } else { code & 0xff }),
-    }
 }

@@ -4,6 +4,7 @@
 //! * [`api`] holds the implementations, one file for each subject, in C's types but with Rust's errors.
 //! * [`call`](mod@call) is what every exported symbol passes through: it notes the call, keeps panics on this side of the C boundary and
 //!   takes failures to the error handlers.
+//! * [`object`] holds what handles stand for, [`state`] the tables of it, and [`registry`] gives objects handles and takes them back.
 //! * [`handle`] gives out handles that are numbers, never addresses, so that a stale or invented one is an error with a sentence.
 //! * [`error`] owns classes, codes, texts and error handlers.
 //!
@@ -12,6 +13,7 @@
 #![deny(unsafe_code)]
 
 pub mod abi;
+mod abort;
 pub mod api;
 pub mod call;
 pub mod components;
@@ -20,8 +22,10 @@ pub mod error;
 pub mod explain;
 mod exports;
 pub mod frameworks;
+pub mod functions;
 pub mod handle;
 mod helper;
+mod host;
 pub mod info;
 pub mod init;
 mod lock;
@@ -29,32 +33,13 @@ pub mod memory_rights;
 pub mod object;
 pub mod other_abis;
 pub mod params;
+pub mod phase;
+pub mod registry;
 pub mod state;
 pub mod stdio;
 mod text;
 pub mod tool;
+mod unfreed;
 pub mod unknown_params;
 
-/// A function of the interface, as `mpi-info --functions` lists it.
-#[derive(Clone, Copy, Debug)]
-pub struct FunctionInfo {
-    pub name: &'static str,
-    /// The number of its chapter in the standard.
-    pub chapter: u32,
-    /// The title of the chapter.
-    pub subject: &'static str,
-    /// The version of the standard that introduced it.
-    pub since: &'static str,
-    /// Whether it works; otherwise it raises `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub implemented: bool,
-}
-
-/// Every function of the interface.
-pub fn functions() -> &'static [FunctionInfo] {
-    &exports::FUNCTIONS
-}
-
-/// What is there beyond the standard.
-pub fn extensions() -> &'static [FunctionInfo] {
-    &exports::EXTENSIONS
-}
+pub use functions::{FunctionInfo, extensions, functions};

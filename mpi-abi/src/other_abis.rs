@@ -8,8 +8,9 @@
 use crate::abi::*;
 use crate::api::comm;
 use crate::api::op::{register, with_handle};
-use crate::call::{Target, call, id_of};
-use crate::error::{Failure, handler};
+use crate::call::call;
+use crate::error::{Context, Contextual, Failure, Release, Target, handler};
+use crate::functions::id_of;
 use crate::info::Hints;
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
@@ -18,28 +19,6 @@ use std::sync::Arc;
 
 /// Context, input, input and output, elements, datatype.
 type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
-/// Frees a context.
-type Release = unsafe extern "C" fn(*mut c_void);
-
-/// What a function of another library is called with, until nothing refers to it.
-#[derive(Debug)]
-struct Context {
-    value: *mut c_void,
-    release: Release,
-}
-
-// SAFETY: the library that gave the context promises that its function may be called from any thread that is in MPI.
-unsafe impl Send for Context {}
-// SAFETY: as above.
-unsafe impl Sync for Context {}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: the last reference; the library that gave the context frees it.
-        unsafe { (self.release)(self.value) }
-    }
-}
-
 /// Makes an operator; `combine` is called for at most `most` elements at once.
 ///
 /// # Safety
@@ -89,21 +68,6 @@ pub unsafe extern "C" fn portcullis_make_operator(
         // SAFETY: an output argument of the caller.
         unsafe { register(Op::user(apply, commute != 0), op) }
     })
-}
-
-/// An error handler whose function gets a context, the object's handle, and the code, which it may change.
-#[derive(Clone, Debug)]
-pub struct Contextual {
-    function: unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
-    context: Arc<Context>,
-}
-
-impl Contextual {
-    /// Calls the function on an object.
-    pub fn invoke(&self, object: usize, code: &mut c_int) {
-        // SAFETY: the library that made the handler promises that its function takes these; the code is a local.
-        unsafe { (self.function)(self.context.value, object, code) }
-    }
 }
 
 /// The kinds of objects, by their numbers.

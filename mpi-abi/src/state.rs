@@ -7,9 +7,9 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::call::Target;
-use crate::error::Failure;
+use crate::error::{Failure, Target};
 use crate::handle::{FIRST_DYNAMIC, Kind, Table, wrong};
+use crate::host::host_name;
 use crate::lock::Giant;
 use crate::object::Attached;
 use crate::object::attribute::Keyvals;
@@ -322,7 +322,7 @@ pub(crate) fn engine() -> Result<Engine, Failure> {
 /// The failure of a call outside initialization and finalization.
 #[cold]
 pub(crate) fn not_running() -> Failure {
-    let when = if crate::init::finalized() {
+    let when = if crate::phase::finalized() {
         "has been finalized"
     } else {
         "has not been initialized"
@@ -484,17 +484,5 @@ pub fn who_am_i() -> String {
     match &*state().engine.borrow() {
         Some(engine) => format!("rank {} on {host}", engine.me()),
         None => format!("process {} on {host}", std::process::id()),
-    }
-}
-
-/// The name of this machine.
-pub fn host_name() -> String {
-    let mut buffer = [0u8; 256];
-    // SAFETY: the buffer is a local of the length given, whose last byte stays zero.
-    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
-    let name = std::ffi::CStr::from_bytes_until_nul(&buffer);
-    match (failed, name) {
-        (0, Ok(name)) if !name.is_empty() => name.to_string_lossy().into_owned(),
-        _ => "localhost".to_string(),
     }
 }

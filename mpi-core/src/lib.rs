@@ -1,20 +1,19 @@
 //! The MPI engine: everything below the C symbols, as values.
 //!
 //! This package only puts the parts together, each a package that can name nothing above it:
-//! `mpi-types` (values), `mpi-transport` (bytes), `mpi-p2p` (matching and protocols), `mpi-engine` (progress and communicators), `mpi-coll` (collectives).
+//! `mpi-types` (values), `mpi-transport` (bytes), `mpi-p2p` (matching and protocols), `mpi-engine` (progress and communicators), `mpi-coll` (collectives),
+//! `mpi-osc` (windows), `mpi-io` (files).
 //! `mpi-core` never learns that hardware exists, and it holds no process-wide state:
 //! a test runs four ranks as four threads of one process.
 
 #![deny(unsafe_code)]
-
-pub mod io;
-pub mod osc;
 
 pub use mpi_coll::{self as coll, plugin};
 pub use mpi_engine::{Engine, Witness, WitnessError, comm, dynamic, fault, record, trace};
 pub use mpi_transport::{bml, btl, rte};
 pub use mpi_types::error::{Error, Failure};
 pub use mpi_types::{datatype, group, op, topo};
+pub use {mpi_io as io, mpi_osc as osc};
 
 /// The engine.
 pub mod engine {

@@ -27,6 +27,7 @@ pub mod packages;
 pub mod pnetcdf;
 pub mod rsmpi;
 pub mod test;
+pub mod test_installation;
 pub mod ui;
 pub mod venv;
 pub mod workspace;

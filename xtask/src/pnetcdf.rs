@@ -19,7 +19,7 @@ use crate::debian_source::{self, SourceError};
 use crate::install::{self, InstallError};
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError};
-use crate::test;
+use crate::test_installation;
 use crate::ui::{self, Steps};
 use crate::workspace;
 
@@ -94,13 +94,13 @@ impl std::error::Error for PnetcdfError {}
 /// The command.
 pub fn run(options: &Options) -> Result<(), PnetcdfError> {
     let mut steps = Steps::new(5);
-    let prefix = test::installation();
+    let prefix = test_installation::installation();
     steps
         .step("looking for compilers and tools", packages::ensure)
         .map_err(PnetcdfError::Packages)?;
     steps
         .step("installing Portcullis", || {
-            install::install(&prefix, &test::CONTENTS)
+            install::install(&prefix, &test_installation::CONTENTS)
         })
         .map_err(PnetcdfError::Install)?;
     let archive = steps

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::install::{self, InstallError};
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError, Running};
-use crate::test;
+use crate::test_installation;
 use crate::ui::{self, Steps};
 use crate::workspace;
 
@@ -117,10 +117,10 @@ pub fn run(options: &Options) -> Result<(), RsmpiError> {
             packages::ensure_bindgen()
         })
         .map_err(RsmpiError::Packages)?;
-    let prefix = test::installation();
+    let prefix = test_installation::installation();
     steps
         .step("installing Portcullis", || {
-            install::install(&prefix, &test::CONTENTS)
+            install::install(&prefix, &test_installation::CONTENTS)
         })
         .map_err(RsmpiError::Install)?;
     let source = steps.step(format!("fetching the crate mpi {VERSION}"), source)?;

@@ -2,18 +2,16 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
 
-use crate::cargo::Profile;
 use crate::deny;
 use crate::firmware;
-use crate::install::{self, Contents, InstallError};
 use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError};
+use crate::test_installation::{BuildError, build_mpi4py};
 use crate::ui::{self, Steps};
 use crate::venv::{self, VenvError};
 use crate::workspace;
@@ -36,10 +34,10 @@ pub enum TestError {
     Packages(PackagesError),
     /// The environment of MPICH, Open MPI or mpi4py could not be made; `--offline` does without.
     Venv(VenvError),
-    /// The installation with whose `mpicc` mpi4py is built could not be made.
-    Install(InstallError),
-    /// The quick part of mpi4py's own tests did not pass; boxed, since its errors hold this one.
-    Mpi4py(Box<Mpi4pyError>),
+    /// mpi4py could not be built with our `mpicc`.
+    Build(BuildError),
+    /// The quick part of mpi4py's own tests did not pass.
+    Mpi4py(Mpi4pyError),
     /// cargo-deny could not be built, or a dependency is not what `deny.toml` allows; what it objects to is above.
     Dependencies(ProcessError),
     /// cargo says that a test or a memory model failed; the names are above, in its own output.
@@ -51,7 +49,7 @@ impl fmt::Display for TestError {
         match self {
             Self::Packages(error) => error.fmt(f),
             Self::Venv(error) => error.fmt(f),
-            Self::Install(error) => error.fmt(f),
+            Self::Build(error) => error.fmt(f),
             Self::Mpi4py(error) => error.fmt(f),
             Self::Dependencies(error) | Self::Failed(error) => error.fmt(f),
         }
@@ -59,19 +57,6 @@ impl fmt::Display for TestError {
 }
 
 impl std::error::Error for TestError {}
-
-/// The installation that the tests share.
-pub fn installation() -> std::path::PathBuf {
-    workspace::target().join("test-installation")
-}
-
-/// What that installation contains.
-pub const CONTENTS: Contents = Contents {
-    profile: Profile::Dev,
-    bare: false,
-    plugins: true,
-    others: true,
-};
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
@@ -98,7 +83,9 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             "adding the Cortex-M0 to what rustc can build for",
             add_cortex_m0,
         )?;
-        steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
+        steps
+            .step("building mpi4py from source with our mpicc", build_mpi4py)
+            .map_err(TestError::Build)?;
     }
     if !options.offline {
         steps
@@ -117,7 +104,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .step("running the quick part of mpi4py's own tests", || {
                 mpi4py::check(&mpi4py::Options::quick())
             })
-            .map_err(|error| TestError::Mpi4py(Box::new(error)))?;
+            .map_err(TestError::Mpi4py)?;
     }
     steps.step("checking the memory models with loom", loom)?;
     println!("All tests passed in {:.0} s.", steps.seconds());
@@ -130,21 +117,6 @@ fn add_cortex_m0() -> Result<(), TestError> {
         ui::say(&format!("      {error}"));
     }
     Ok(())
-}
-
-/// The extension is linked to the standard ABI's soname only, so it is built once and finds the library of each run by the library path.
-pub fn build_mpi4py() -> Result<(), TestError> {
-    if venv::MPI4PY.is_there() {
-        return Ok(());
-    }
-    let prefix = installation();
-    install::install(&prefix, &CONTENTS).map_err(TestError::Install)?;
-    let mpicc = prefix.join("bin/mpicc");
-    let environment = [
-        ("MPICC", mpicc.as_path()),
-        ("MPI4PY_BUILD_MPIABI", Path::new("1")),
-    ];
-    venv::MPI4PY.ensure(&environment).map_err(TestError::Venv)
 }
 
 /// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.

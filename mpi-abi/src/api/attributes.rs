@@ -3,9 +3,9 @@
 use super::args::{out, read};
 use crate::abi::*;
 use crate::error::{Failure, Outcome, codes};
-use crate::init;
 use crate::object::attribute::{Carrier, Copy, CopyFunction, DeleteFunction};
-use crate::object::datatype::object as type_object;
+use crate::phase;
+use crate::registry::datatype::object as type_object;
 use crate::state::{self, state};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -221,7 +221,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
     state::engine()?;
     let (appnum, universe) = JOB.get_or_init(|| {
-        let identity = init::launcher().map(|l| l.identity());
+        let identity = phase::launcher().map(|l| l.identity());
         let number = |n: Option<u32>| n.and_then(|n| c_int::try_from(n).ok());
         (
             number(identity.and_then(|i| i.appnum)),

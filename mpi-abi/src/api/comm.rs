@@ -7,9 +7,9 @@ use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
 use crate::object::Attached;
 use crate::object::attribute::Owner;
-use crate::object::comm::{CommObject, register, register_with, remove};
+use crate::object::comm::CommObject;
 use crate::object::request::{self, reap_orphans, running, wait_for_orphans};
-use crate::object::session::SessionObject;
+use crate::registry::comm::{register, register_some, register_with, remove};
 use crate::state;
 use mpi_base::hardware::Kind;
 use mpi_core::comm::{Comm, SplitKey};
@@ -41,19 +41,7 @@ pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     unsafe { out(group, members, "group") }
 }
 
-/// Gives a new communicator a handle, or none to a process that is not in it.
-pub(super) fn register_some(
-    new: Option<Comm>,
-    attached: Attached,
-    session: Option<Rc<SessionObject>>,
-) -> Result<MPI_Comm, Failure> {
-    match new {
-        Some(new) => Ok(register_with(new, attached, session)?.handle()),
-        None => Ok(MPI_COMM_NULL),
-    }
-}
-
-/// The same for one made from another communicator.
+/// Gives a communicator made from another one a handle, or none to a process that is not in it.
 pub(super) fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_some(new, attached, parent.session.clone())

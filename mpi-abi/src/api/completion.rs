@@ -13,7 +13,6 @@ use crate::error::{Failure, Outcome};
 use crate::object::request::{
     self, EMPTY, Finished, RequestState, c_status, failed_status, finish, finish_simple, look,
 };
-use crate::state;
 use batch::Batch;
 use mpi_core::record::Asker;
 use mpi_core::request::Status;
@@ -108,17 +107,6 @@ unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome 
         let finished = take(place)?;
         set_status(status, &finished.status);
         finished.failure.map_or(Ok(()), Err)
-    }
-}
-
-/// Looks at a request, and once more after the engine has progressed if it is not complete.
-pub(super) fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure> {
-    match look(handle)? {
-        RequestState::Running => {
-            state::engine()?.poll_once();
-            look(handle)
-        }
-        settled => Ok(settled),
     }
 }
 

@@ -34,7 +34,7 @@ pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_in
 }
 
 pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Outcome {
-    let host = crate::state::host_name();
+    let host = crate::host::host_name();
     // SAFETY: the caller promises room for MPI_MAX_PROCESSOR_NAME characters.
     unsafe { write_string(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME, "name") }
 }

@@ -2,9 +2,8 @@
 
 use super::args::{out, string, write_string};
 use crate::abi::*;
-use crate::call::Target;
 use crate::error::handler::{self, UserHandler};
-use crate::error::{Failure, Outcome, codes, unseen};
+use crate::error::{Failure, Outcome, Target, codes, raise, unseen};
 use crate::object::Attached;
 use crate::state::{self, state};
 use std::ffi::{c_char, c_int};
@@ -202,6 +201,6 @@ pub unsafe fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcom
 fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
     let text = codes::text(errorcode)?;
     let failure = Failure::new(errorcode, format!("the program reports {text}"));
-    handler::raise(crate::call::id_of(function), target, failure);
+    raise::raise(crate::functions::id_of(function), target, failure);
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use super::args::out;
 use crate::abi::*;
+use crate::abort::abort;
 use crate::error::Outcome;
-use crate::{init, state};
+use crate::{init, phase, state};
 use std::ffi::{c_char, c_int};
 
 pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Outcome {
@@ -22,12 +23,12 @@ pub unsafe fn MPI_Init_thread(
 
 pub unsafe fn MPI_Initialized(flag: *mut c_int) -> Outcome {
     // SAFETY: an output argument of the caller.
-    unsafe { out(flag, init::initialized().into(), "flag") }
+    unsafe { out(flag, phase::initialized().into(), "flag") }
 }
 
 pub unsafe fn MPI_Finalized(flag: *mut c_int) -> Outcome {
     // SAFETY: an output argument of the caller.
-    unsafe { out(flag, init::finalized().into(), "flag") }
+    unsafe { out(flag, phase::finalized().into(), "flag") }
 }
 
 pub unsafe fn MPI_Finalize() -> Outcome {
@@ -37,18 +38,18 @@ pub unsafe fn MPI_Finalize() -> Outcome {
 pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> Outcome {
     state::engine()?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(provided, init::thread_level(), "provided") }
+    unsafe { out(provided, phase::thread_level(), "provided") }
 }
 
 pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> Outcome {
     state::engine()?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(flag, init::is_main_thread().into(), "flag") }
+    unsafe { out(flag, phase::is_main_thread().into(), "flag") }
 }
 
 pub unsafe fn MPI_Abort(_comm: MPI_Comm, errorcode: c_int) -> Outcome {
     // The standard asks for a best attempt on the group of the communicator and allows more (section 9.3.1).
-    init::abort(errorcode, "it called MPI_Abort")
+    abort(errorcode, "it called MPI_Abort")
 }
 
 pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {

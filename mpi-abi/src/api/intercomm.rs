@@ -4,7 +4,7 @@ use super::args::out;
 use super::{groups, p2p};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::comm::register;
+use crate::registry::comm::register;
 use crate::state;
 use mpi_core::comm::LeaderError;
 use mpi_core::group::Group;

@@ -5,7 +5,7 @@ use super::collective::alias_check;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
-use crate::object::datatype::{handle_of, remove};
+use crate::registry::datatype::{handle_of, remove};
 use crate::state::{self, state};
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;

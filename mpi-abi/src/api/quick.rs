@@ -146,11 +146,11 @@ pub unsafe fn quick_Test(
 #[inline(always)]
 pub unsafe fn quick_Initialized(flag: *mut c_int) -> bool {
     // SAFETY: an output argument of the caller.
-    unsafe { give(flag, Some(crate::init::initialized().into())) }
+    unsafe { give(flag, Some(crate::phase::initialized().into())) }
 }
 
 #[inline(always)]
 pub unsafe fn quick_Finalized(flag: *mut c_int) -> bool {
     // SAFETY: an output argument of the caller.
-    unsafe { give(flag, Some(crate::init::finalized().into())) }
+    unsafe { give(flag, Some(crate::phase::finalized().into())) }
 }

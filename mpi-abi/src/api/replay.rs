@@ -49,7 +49,7 @@ pub(super) fn places(
 
 /// Whether a call about one request finds it complete; the same for a request that is not active.
 pub(super) fn state_replayed(asker: Asker, handle: MPI_Request) -> Result<RequestState, Failure> {
-    let natural = || super::completion::state_after_progress(handle);
+    let natural = || request::state_after_progress(handle);
     if !state::is_scripted() || look(handle)? == RequestState::Inactive {
         return natural();
     }

@@ -1,15 +1,16 @@
 //! Sessions, process sets, and communicators made of groups alone (sections 7.4.2, 7.6.2 and 11.3).
 
 use super::args::{out, read, string, write_string};
-use super::{comm::register_some, groups, intercomm::astray};
+use super::{groups, intercomm::astray};
 use crate::abi::*;
 use crate::error::handler;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, Target};
 use crate::info::Hints;
+use crate::object::Attached;
 use crate::object::hints::THREAD_LEVEL;
-use crate::object::{Attached, session};
-use crate::state;
-use crate::{call::Target, info, init};
+use crate::registry::comm::register_some;
+use crate::registry::session;
+use crate::{info, init, state};
 use mpi_core::btl::ProcId;
 use mpi_core::group::Group;
 use std::ffi::{c_char, c_int};

@@ -158,7 +158,7 @@ impl From<Error> for Failure {
         }
         // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
         if let Some(e) = e.find::<RecordError>() {
-            crate::init::abort(1, &e.to_string());
+            crate::abort::abort(1, &e.to_string());
         }
         let class = None
             .or_else(|| e.find().and_then(pml_class))

@@ -1,16 +1,22 @@
 //! Failures, their classes and texts, and the error handlers that hear of them.
 //!
 //! Below this crate every operation has its own closed error enum; here each becomes a [`Failure`]: an MPI error code and a
-//! sentence.  [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers.
+//! sentence.  [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers, and
+//! [`raise`](mod@raise) takes a failure to them.
 
 pub mod codes;
+mod contextual;
 mod convert;
 pub mod handler;
+pub mod raise;
+mod target;
 pub mod unseen;
 
+pub use contextual::{Context, Contextual, Release};
+pub use target::Target;
+
 use crate::abi::*;
-use crate::call::{self, Target};
-use crate::object::comm::CommObject;
+use crate::functions;
 use std::any::Any;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -50,10 +56,10 @@ impl Failure {
         self
     }
 
-    /// The same failure of an operation on a communicator, which may have been freed and is kept until its handler has heard.
-    pub fn of(self, comm: &Rc<CommObject>) -> Self {
-        let mut failure = self.on(Target::Comm(comm.handle()));
-        failure.0.kept = Some(comm.clone());
+    /// The same failure, with something that lives until the handler of `target` has heard.
+    pub(crate) fn on_kept(self, target: Target, kept: Rc<dyn Any>) -> Self {
+        let mut failure = self.on(target);
+        failure.0.kept = Some(kept);
         failure
     }
 
@@ -68,7 +74,7 @@ impl Failure {
     pub fn unsupported(id: usize) -> Self {
         Failure::new(
             MPI_ERR_UNSUPPORTED_OPERATION,
-            format!("{} is not implemented yet", call::name(id)),
+            format!("{} is not implemented yet", functions::name(id)),
         )
     }
 

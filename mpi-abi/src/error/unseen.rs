@@ -8,7 +8,7 @@
 
 use super::{Failure, class_text};
 use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
-use crate::{call, state};
+use crate::{functions, state};
 use mpi_base::param::{Level, Param};
 use mpi_core::io::file::ELSEWHERE;
 use std::io::Write as _;
@@ -39,7 +39,7 @@ fn unseen() -> MutexGuard<'static, Option<Unseen>> {
 /// Function `id` returns an error of a file.
 #[cold]
 pub fn returned(id: usize, failure: &Failure) {
-    let function = call::name(id);
+    let function = functions::name(id);
     let missing = failure.code() == MPI_ERR_NO_SUCH_FILE && function == "MPI_File_delete";
     if missing || failure.message().contains(ELSEWHERE) {
         return;

@@ -1,13 +1,10 @@
 //! Communicators as the program holds them: the engine's value with an error handler, attributes, hints and a buffer.
 
 use super::Attached;
-use super::attribute::{Carrier, Owner};
 use super::buffer::UserBuffer;
 use super::session::SessionObject;
 use crate::abi::*;
-use crate::error::Failure;
-use crate::handle::{Kind, wrong};
-use crate::state::state;
+use crate::error::{Failure, Target};
 use mpi_core::comm::Comm;
 use mpi_core::pml::buffered::Buffer;
 use mpi_core::topo::Topology;
@@ -30,7 +27,7 @@ pub struct CommObject {
 
 impl CommObject {
     /// A communicator without anything but what its origin gives it.
-    fn new(
+    pub(crate) fn new(
         comm: Comm,
         handle: MPI_Comm,
         attached: Attached,
@@ -57,6 +54,11 @@ impl CommObject {
         self.handle.get()
     }
 
+    /// It has got this handle.
+    pub(crate) fn set_handle(&self, handle: MPI_Comm) {
+        self.handle.set(handle);
+    }
+
     /// The name the program gave, or what can be said without one.
     pub fn label(&self) -> String {
         self.comm.label()
@@ -71,45 +73,11 @@ impl CommObject {
             _ => self.comm.engine().buffer(),
         }
     }
+}
 
-    pub fn owner(&self) -> Owner<'_> {
-        Owner {
-            carrier: Carrier::Comm,
-            handle: self.handle.get().0,
-            attributes: &self.attached.attributes,
-            keyvals: &state().keyvals,
-        }
+impl Failure {
+    /// The same failure of an operation on a communicator, which may have been freed and is kept until its handler has heard.
+    pub fn of(self, comm: &Rc<CommObject>) -> Failure {
+        self.on_kept(Target::Comm(comm.handle()), comm.clone())
     }
-}
-
-/// Gives a communicator made from `parent` a handle; it inherits the error handler and the session.
-pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failure> {
-    let attached = Attached::inheriting(&parent.attached);
-    register_with(comm, attached, parent.session.clone())
-}
-
-/// Gives a communicator a handle.
-pub fn register_with(
-    comm: Comm,
-    attached: Attached,
-    session: Option<Rc<SessionObject>>,
-) -> Result<Rc<CommObject>, Failure> {
-    let object = CommObject::new(comm, MPI_COMM_NULL, attached, session);
-    let handle = state().comms.borrow_mut().insert(object.clone());
-    let handle =
-        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
-    object.handle.set(MPI_Comm(handle));
-    Ok(object)
-}
-
-/// Takes a communicator out of the table; operations under way keep it.
-pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
-    let removed = state().comms.borrow_mut().remove(handle.0);
-    let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
-    let mut freed = state().freed_comms.borrow_mut();
-    freed.retain(|object| object.strong_count() > 0);
-    if Rc::strong_count(&removed) > 1 {
-        freed.push(Rc::downgrade(&removed));
-    }
-    Ok(())
 }

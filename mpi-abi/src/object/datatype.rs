@@ -1,11 +1,6 @@
 //! Datatypes as the program holds them: the engine's value with a name, attributes, and a handle.
 
 use super::Attached;
-use super::attribute::{Carrier, Owner};
-use crate::abi::*;
-use crate::error::Failure;
-use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
-use crate::state::{self, state};
 use mpi_core::datatype::Datatype;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,103 +14,11 @@ pub struct TypeObject {
 }
 
 impl TypeObject {
-    fn new(datatype: Datatype) -> Rc<TypeObject> {
+    pub(crate) fn new(datatype: Datatype) -> Rc<TypeObject> {
         Rc::new(TypeObject {
             datatype,
             name: RefCell::new(None),
             attached: Attached::new(),
         })
-    }
-
-    /// The attributes, under the handle that the program knows.
-    pub fn owner(&self, handle: MPI_Datatype) -> Owner<'_> {
-        Owner {
-            carrier: Carrier::Type,
-            handle: handle.0,
-            attributes: &self.attached.attributes,
-            keyvals: &state().keyvals,
-        }
-    }
-}
-
-/// Gives a new datatype a handle.
-pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
-    state()
-        .types
-        .borrow_mut()
-        .insert(TypeObject::new(datatype))
-        .map(MPI_Datatype)
-        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many datatypes"))
-}
-
-/// The object behind a handle; for a predefined one it is made when it is first asked for.
-pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
-    if handle.0 >= FIRST_DYNAMIC {
-        return state()
-            .types
-            .borrow()
-            .get(handle.0)
-            .cloned()
-            .ok_or_else(|| wrong(Kind::Datatype, handle.0));
-    }
-    let datatype = state::datatype(handle)?;
-    let mut named = state().named_types.borrow_mut();
-    if let Some((_, object)) = named.iter().find(|(h, _)| *h == handle.0) {
-        return Ok(object.clone());
-    }
-    let object = TypeObject::new(datatype);
-    named.push((handle.0, object.clone()));
-    Ok(object)
-}
-
-/// Takes a derived datatype out of the table; operations under way keep the engine's value.
-pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
-    if handle.0 < FIRST_DYNAMIC {
-        let datatype = state::datatype(handle)?;
-        return Err(Failure::new(
-            MPI_ERR_TYPE,
-            format!("{datatype} is predefined and cannot be freed"),
-        ));
-    }
-    let datatype = state::datatype(handle)?;
-    if datatype.fortran_kind().is_some() {
-        return Err(Failure::new(
-            MPI_ERR_TYPE,
-            format!("{datatype} is predefined and cannot be freed"),
-        ));
-    }
-    let object = state().types.borrow_mut().remove(handle.0);
-    object
-        .map(|_| ())
-        .ok_or_else(|| wrong(Kind::Datatype, handle.0))
-}
-
-/// The handle of a type of a Fortran kind: the same one each time that the same kind is asked for.
-pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
-    let known = state()
-        .types
-        .borrow()
-        .iter()
-        .find(|(_, t)| t.datatype.fortran_kind() == datatype.fortran_kind())
-        .map(|(handle, _)| MPI_Datatype(handle));
-    known.map_or_else(|| register(datatype.clone()), Ok)
-}
-
-/// The handle of a datatype that a callback of the program is about to see.
-///
-/// One whose handle has been freed gets another for the time of the callback: the flag says so.
-pub fn handle_of(datatype: &Datatype) -> Result<(MPI_Datatype, bool), Failure> {
-    if let Some(named) = datatype.as_named() {
-        return Ok((MPI_Datatype(named.info().handle as usize), false));
-    }
-    let known = state()
-        .types
-        .borrow()
-        .iter()
-        .find(|(_, t)| t.datatype.same(datatype))
-        .map(|(handle, _)| MPI_Datatype(handle));
-    match known {
-        Some(handle) => Ok((handle, false)),
-        None => Ok((register(datatype.clone())?, true)),
     }
 }

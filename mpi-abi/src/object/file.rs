@@ -2,9 +2,6 @@
 
 use super::Attached;
 use crate::abi::*;
-use crate::error::Failure;
-use crate::handle::{Kind, wrong};
-use crate::state::state;
 use mpi_core::io::File;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,26 +14,21 @@ pub struct FileObject {
 }
 
 impl FileObject {
+    /// A file without a handle.
+    pub(crate) fn new(file: File, attached: Attached) -> Rc<FileObject> {
+        Rc::new(FileObject {
+            file,
+            handle: Cell::new(MPI_FILE_NULL),
+            attached,
+        })
+    }
+
+    /// It has got this handle.
+    pub(crate) fn set_handle(&self, handle: MPI_File) {
+        self.handle.set(handle);
+    }
+
     pub fn handle(&self) -> MPI_File {
         self.handle.get()
     }
-}
-
-/// Gives a file a handle; it inherits the error handler that `MPI_FILE_NULL` has now (section 14.7).
-pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
-    let object = Rc::new(FileObject {
-        file,
-        handle: Cell::new(MPI_FILE_NULL),
-        attached: Attached::inheriting(&state().no_file),
-    });
-    let handle = state().files.borrow_mut().insert(object.clone());
-    let handle = handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many files"))?;
-    object.handle.set(MPI_File(handle));
-    Ok(object)
-}
-
-/// Takes a file out of the table.
-pub fn remove(handle: MPI_File) -> Result<(), Failure> {
-    let removed = state().files.borrow_mut().remove(handle.0);
-    removed.map(drop).ok_or_else(|| wrong(Kind::File, handle.0))
 }

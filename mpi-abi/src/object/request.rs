@@ -9,46 +9,25 @@
 mod free_cancel;
 mod general;
 mod handles;
+mod object;
 mod outcome;
 
-pub use free_cancel::{FreedGeneral, Orphan, cancel, free, reap_orphans, wait_for_orphans};
-pub use general::{General, complete_general};
+pub use crate::object::status::EMPTY;
+pub use free_cancel::{cancel, complete_general, free, reap_orphans, wait_for_orphans};
+pub use general::General;
 pub use handles::{DONE, persistent, persistent_in, register, running, running_for, running_on};
+pub use object::{FreedGeneral, Orphan, PersistentObject, RequestObject};
 pub use outcome::{
-    EMPTY, Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
+    Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
 };
 
-use handles::{direct, object, with_table};
+use handles::{direct, object as object_of, with_table};
 
-use super::comm::CommObject;
 use crate::abi::*;
-use crate::call::Target;
-use crate::error::Failure;
+use crate::error::{Failure, Target};
 use crate::handle::{Kind, wrong};
 use crate::state::{self, state};
-use mpi_core::request::{Partitioned, Persistent, Req};
-use std::cell::RefCell;
-use std::rc::Rc;
-
-/// What a request handle leads to.
-#[derive(Clone)]
-pub enum RequestObject {
-    Running {
-        req: Req,
-        /// The send half of a send-receive, whose receive half is `req`.
-        also: Option<Req>,
-        /// The communicator that it belongs to; none where a buffer of the process or of a session is flushed.
-        comm: Option<Rc<CommObject>>,
-    },
-    Persistent(Rc<PersistentObject>),
-    General(Rc<General>),
-}
-
-/// An operation that is started again and again.
-pub struct PersistentObject {
-    operation: RefCell<Persistent>,
-    comm: Rc<CommObject>,
-}
+use mpi_core::request::Partitioned;
 
 /// How far an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,15 +92,6 @@ impl RequestObject {
             RequestState::Running
         }
     }
-
-    /// Where failures of the operation are raised.
-    fn comm(&self) -> Option<&Rc<CommObject>> {
-        match self {
-            RequestObject::Running { comm, .. } => comm.as_ref(),
-            RequestObject::Persistent(p) => Some(&p.comm),
-            RequestObject::General(_) => None,
-        }
-    }
 }
 
 /// Waits for one operation.
@@ -133,11 +103,22 @@ pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Looks at a request, and once more after the engine has progressed if it is not complete.
+pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure> {
+    match look(handle)? {
+        RequestState::Running => {
+            state::engine()?.poll_once();
+            look(handle)
+        }
+        settled => Ok(settled),
+    }
+}
+
 /// Tells the state page that the process waits for this request, the first of so many.
 #[cold]
 pub fn tell(handle: MPI_Request, requests: usize) {
     let Ok(engine) = state::engine() else { return };
-    let running = match object(handle) {
+    let running = match object_of(handle) {
         Ok(RequestObject::Running { req, also, .. }) if req.is_complete() => also,
         Ok(RequestObject::Running { req, .. }) => Some(req),
         Ok(RequestObject::Persistent(p)) => {
@@ -156,7 +137,7 @@ pub fn tell(handle: MPI_Request, requests: usize) {
 
 /// Starts a persistent operation.
 pub fn start(handle: MPI_Request) -> Result<(), Failure> {
-    let RequestObject::Persistent(p) = object(handle)? else {
+    let RequestObject::Persistent(p) = object_of(handle)? else {
         return Err(Failure::new(
             MPI_ERR_REQUEST,
             "the request is not persistent and cannot be started",
@@ -181,7 +162,7 @@ pub fn with_partitioned<R>(
     if handle == DONE {
         return Err(not_partitioned());
     }
-    let RequestObject::Persistent(p) = object(handle)? else {
+    let RequestObject::Persistent(p) = object_of(handle)? else {
         return Err(not_partitioned());
     };
     let operation = p.operation.borrow();

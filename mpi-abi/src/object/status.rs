@@ -3,8 +3,16 @@
 //! `MPI_internal` holds the received bytes in words 0 and 1, low word first, and whether the operation was cancelled in word 2;
 //! words 3 and 4 are zero.
 
-use crate::abi::MPI_Status;
+use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, MPI_Status};
 use std::ffi::c_int;
+
+/// The status of an operation that received nothing (section 3.7.3).
+pub const EMPTY: MPI_Status = MPI_Status {
+    MPI_SOURCE: MPI_ANY_SOURCE,
+    MPI_TAG: MPI_ANY_TAG,
+    MPI_ERROR: MPI_SUCCESS,
+    MPI_internal: [0; 5],
+};
 
 impl MPI_Status {
     /// Bytes of data that were received.

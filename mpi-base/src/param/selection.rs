@@ -1,6 +1,5 @@
 //! The selection of components as users write it: `self,sm,tcp` takes these, `^hwbarr` takes all but these.
 
-use super::value::{Kind, Value};
 use std::fmt;
 
 /// Which components of a framework may run.
@@ -117,18 +116,5 @@ impl Selection {
                 known: known.iter().map(|name| name.to_string()).collect(),
             }),
         }
-    }
-}
-
-impl Value for Selection {
-    const KIND: Kind = Kind::Selection;
-
-    fn parse(text: &str) -> Result<Self, String> {
-        Selection::parse(text).map_err(|error| match error {
-            SelectionError::EmptyName { .. } => {
-                "a list such as self,sm or ^tcp without empty names".into()
-            }
-            _ => "a list such as self,sm or ^tcp, with ^ only as the first character,".into(),
-        })
     }
 }

@@ -1,6 +1,6 @@
 //! How a text becomes a value: one implementation of [`Value`] for each type a parameter can have.
 
-use super::Selection;
+use super::{Selection, SelectionError};
 use std::fmt;
 use std::time::Duration;
 
@@ -163,5 +163,18 @@ impl Value for String {
 
     fn parse(text: &str) -> Result<Self, String> {
         Ok(text.to_string())
+    }
+}
+
+impl Value for Selection {
+    const KIND: Kind = Kind::Selection;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Selection::parse(text).map_err(|error| match error {
+            SelectionError::EmptyName { .. } => {
+                "a list such as self,sm or ^tcp without empty names".into()
+            }
+            _ => "a list such as self,sm or ^tcp, with ^ only as the first character,".into(),
+        })
     }
 }

@@ -6,7 +6,7 @@
 //! The receiver of a message knows how long it is, since the standard makes lengths agree (MPI 5.0, section 6.1); where they differ it is told.
 
 use super::length_mismatch::{CheckedCall, Due, keep};
-use super::{Call, CollError, Running, Table, algo};
+use super::{Call, CollError, algo};
 use crate::Error;
 use crate::comm::{self, Comm, Conversation};
 use crate::datatype::{RecvBuf, SendBuf};
@@ -100,18 +100,6 @@ impl Invocation {
             depth: 0,
             endures: self.endures.clone(),
         }
-    }
-
-    /// Carries out a step of this invocation on another communicator; see [`Comm::create_for_steps`].
-    ///
-    /// The number is the invocation's, so that steps of different calls meet their like whatever the order in which they begin.
-    pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
-        Table::of(on, call.id())?.run(&self.step_on(on), call)
-    }
-
-    /// Begins such a step, for the call to wait for.
-    pub(crate) fn begin_step(&self, on: &Comm, call: Call) -> Result<Running, Error> {
-        Table::of(on, call.id())?.start(self.step_on(on), call)
     }
 
     /// The same invocation, which from now on a message of another length does not end: see [`length_mismatch`](super::length_mismatch).

@@ -557,3 +557,17 @@ impl Table {
         }
     }
 }
+
+impl Invocation {
+    /// Carries out a step of this invocation on another communicator; see [`Comm::create_for_steps`].
+    ///
+    /// The number is the invocation's, so that steps of different calls meet their like whatever the order in which they begin.
+    pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
+        Table::of(on, call.id())?.run(&self.step_on(on), call)
+    }
+
+    /// Begins such a step, for the call to wait for.
+    pub(crate) fn begin_step(&self, on: &Comm, call: Call) -> Result<Running, Error> {
+        Table::of(on, call.id())?.start(self.step_on(on), call)
+    }
+}

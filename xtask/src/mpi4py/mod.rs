@@ -20,7 +20,7 @@ use self::record::Verdict;
 use crate::install::{self, InstallError};
 use crate::packages::{self, PackagesError};
 use crate::process::ProcessError;
-use crate::test::{self, TestError};
+use crate::test_installation::{self, BuildError};
 use crate::ui::{self, Steps, faint};
 use crate::venv::{self, VenvError};
 use crate::workspace;
@@ -84,7 +84,7 @@ pub enum Mpi4pyError {
     /// The source archive of mpi4py, in which the tests are, could not be fetched or unpacked.
     Venv(VenvError),
     /// mpi4py could not be built with our `mpicc`.
-    Build(TestError),
+    Build(BuildError),
     /// Our own library and launcher could not be made.
     Install(InstallError),
     /// A job of the tests could not be started or waited for; one that hangs or dies is a result and not this.
@@ -147,16 +147,16 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps
         .step("looking for compilers and tools", packages::ensure)
         .map_err(Mpi4pyError::Packages)?;
-    let prefix = test::installation();
+    let prefix = test_installation::installation();
     steps
         .step("installing Portcullis", || {
-            install::install(&prefix, &test::CONTENTS)
+            install::install(&prefix, &test_installation::CONTENTS)
         })
         .map_err(Mpi4pyError::Install)?;
     steps
         .step(
             "building mpi4py from source with our mpicc",
-            test::build_mpi4py,
+            test_installation::build_mpi4py,
         )
         .map_err(Mpi4pyError::Build)?;
     steps.step("running mpi4py's tests", || check(options))
@@ -168,7 +168,7 @@ pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
     let text = fs::read_to_string(&list).map_err(Mpi4pyError::file(&list))?;
     let known = Known::parse(&text).map_err(Mpi4pyError::List)?;
     let setting = Setting {
-        prefix: test::installation(),
+        prefix: test_installation::installation(),
         python: venv::MPI4PY.bin("python"),
         tests: venv::MPI4PY
             .source()

@@ -21,7 +21,7 @@ use crate::debian_source::SourceError;
 use crate::install::{self, InstallError};
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError};
-use crate::test;
+use crate::test_installation;
 use crate::ui::{self, Steps};
 use known::{Known, Why};
 use list::Run;
@@ -142,10 +142,10 @@ pub fn run(options: &Options) -> Result<(), MpichTestsError> {
     steps
         .step("looking for compilers and tools", packages::ensure)
         .map_err(MpichTestsError::Packages)?;
-    let prefix = test::installation();
+    let prefix = test_installation::installation();
     steps
         .step("installing Portcullis", || {
-            install::install(&prefix, &test::CONTENTS)
+            install::install(&prefix, &test_installation::CONTENTS)
         })
         .map_err(MpichTestsError::Install)?;
     let root = steps.step("fetching the source package mpich", source::fetch)?;

@@ -6,7 +6,7 @@
 use crate::abi::*;
 use crate::api::args::{Wide, out, read, slice, wides};
 use crate::error::{Failure, Outcome};
-use crate::object::datatype::{object, register, remove};
+use crate::registry::datatype::{object, register, remove};
 use crate::state;
 use mpi_core::datatype::{Datatype, Form, TypeError};
 use std::ffi::c_int;

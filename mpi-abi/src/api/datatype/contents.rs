@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::api::args::{out, slice_mut};
 use crate::error::{Failure, Outcome};
-use crate::object::datatype::{kind_handle, register};
+use crate::registry::datatype::{kind_handle, register};
 use crate::state;
 use mpi_core::datatype::{Combiner, Contents, Datatype};
 use std::ffi::c_int;

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::api::args::{Wide, out};
 use crate::error::Outcome;
-use crate::object::datatype::kind_handle;
+use crate::registry::datatype::kind_handle;
 use mpi_core::datatype::{Datatype, TypeError};
 use std::ffi::c_int;
 

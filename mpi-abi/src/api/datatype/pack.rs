@@ -5,7 +5,7 @@
 use crate::abi::*;
 use crate::api::args::{out, read, recv_buf, send_buf, slice, slice_mut};
 use crate::error::{Failure, Outcome};
-use crate::init;
+use crate::phase;
 use crate::state;
 use std::ffi::c_void;
 
@@ -32,7 +32,7 @@ pub(super) fn room(
 ///
 /// Before initialization there are no communicators, and packing may be asked for already.
 fn check_comm(comm: MPI_Comm) -> Outcome {
-    if init::initialized() {
+    if phase::initialized() {
         state::comm(comm)?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::api::args::{name, out, write_string};
 use crate::error::{Failure, Outcome};
-use crate::object::datatype::object;
+use crate::registry::datatype::object;
 use crate::state;
 use std::ffi::{c_char, c_int};
 

@@ -1,7 +1,6 @@
 //! Processes that come and go (sections 11.7 to 11.10): spawn, ports, published names, join.
 
 use super::args::string;
-use super::comm::register_some;
 use super::groups;
 use super::intercomm::astray;
 use crate::abi::*;
@@ -9,6 +8,7 @@ use crate::error::Failure;
 use crate::info::{self, Hints};
 use crate::object::Attached;
 use crate::object::comm::CommObject;
+use crate::registry::comm::register_some;
 use mpi_core::comm::{Comm, LeaderError};
 use mpi_core::dynamic::PortName;
 use std::ffi::{c_char, c_int};

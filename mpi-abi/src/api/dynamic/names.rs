@@ -6,7 +6,7 @@
 use crate::abi::*;
 use crate::api::args::{string, write_string};
 use crate::error::{Failure, Outcome};
-use crate::{info, init, state};
+use crate::{info, phase, state};
 use mpi_core::rte::{MachineNames, Rte, RteError};
 use std::ffi::c_char;
 
@@ -25,7 +25,7 @@ unsafe fn service_of(
     if name.is_empty() {
         return Err(Failure::new(MPI_ERR_ARG, "service_name is an empty string"));
     }
-    let launcher = init::launcher().ok_or_else(state::not_running)?;
+    let launcher = phase::launcher().ok_or_else(state::not_running)?;
     Ok((launcher, name))
 }
 

@@ -6,8 +6,8 @@ use crate::abi::*;
 use crate::api::args::out;
 use crate::error::{Failure, Outcome, handler};
 use crate::object::Attached;
-use crate::object::comm::register_with;
-use crate::{init, state};
+use crate::registry::comm::register_with;
+use crate::{phase, state};
 use mpi_core::Engine;
 use mpi_core::comm::LeaderError;
 use mpi_core::dynamic::PortName;
@@ -38,7 +38,7 @@ fn initial_handler(name: &str) -> Option<MPI_Errhandler> {
 
 /// Connects this job with the one that has spawned it, if one has; all processes of the job call it.
 pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
-    let Some(launcher) = init::launcher().filter(|launcher| launcher.identity().spawned) else {
+    let Some(launcher) = phase::launcher().filter(|launcher| launcher.identity().spawned) else {
         return Ok(());
     };
     let chosen = launcher.left_by_parent(HANDLER_KEY);

@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::api::args::{out, slice, slice_mut, string};
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::{info, init, state, text};
+use crate::{info, phase, state, text};
 use mpi_core::comm::ControlGroup;
 use mpi_core::dynamic::PortName;
 use mpi_core::rte::{SpawnRequest, SpawnedApp};
@@ -191,7 +191,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
     };
     let (mut request, codes) = (asked.request.clone(), |code| asked.codes(code));
     let begun = (|| {
-        let launcher = init::launcher().ok_or_else(state::not_running)?;
+        let launcher = phase::launcher().ok_or_else(state::not_running)?;
         let engine = state::engine()?;
         let port = engine.open_port()?;
         request.left.push((PORT_KEY.into(), port.to_string()));

@@ -5,7 +5,7 @@
 use crate::abi::*;
 use crate::api::args::string;
 use crate::error::{Failure, Outcome};
-use crate::object::datatype::{handle_of, remove};
+use crate::registry::datatype::{handle_of, remove};
 use crate::state::state;
 use mpi_core::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use mpi_core::io::{Conversion, IoClass, IoError, Representation};

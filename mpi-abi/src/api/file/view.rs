@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::api::args::{out, string};
 use crate::error::{Failure, Outcome};
 use crate::info;
-use crate::object::datatype::register;
+use crate::registry::datatype::register;
 use crate::state;
 use mpi_core::datatype::Datatype;
 use mpi_core::io::Whence;

@@ -7,7 +7,8 @@ use crate::abi::*;
 use crate::api::args::{out, read};
 use crate::error::{Failure, Outcome};
 use crate::info;
-use crate::object::window::{WinObject, register, remove};
+use crate::object::window::WinObject;
+use crate::registry::window::{register, remove};
 use crate::state;
 use mpi_core::osc::{Flavor, Spec, Win};
 use std::ffi::c_void;
@@ -141,7 +142,7 @@ pub unsafe fn MPI_Win_free(win: *mut MPI_Win) -> Outcome {
     let handle = unsafe { read(win, "win")? };
     let object = state::win(handle)?;
     // The argument is no handle but a pointer to one, so the handler is named here.
-    let on = |failure: Failure| failure.on(crate::call::Target::Win(handle));
+    let on = |failure: Failure| failure.on(crate::error::Target::Win(handle));
     object.owner().delete_all().map_err(on)?;
     object.win.free().map_err(|e| on(e.into()))?;
     remove(handle)?;

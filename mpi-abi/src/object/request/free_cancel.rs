@@ -5,24 +5,15 @@
 //! A freed generalized request goes on as well: the program still has its handle and says when it is complete (section 13.2).
 
 use super::handles::{DONE, file_of, object, remove};
-use super::{General, RequestObject};
+use super::{General, Orphan, RequestObject};
 use crate::abi::*;
-use crate::call::{Target, id_of};
-use crate::error::{Failure, handler};
+use crate::error::{Failure, Target, raise};
+use crate::functions::id_of;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
 use mpi_core::Engine;
 use mpi_core::request::Req;
 use std::rc::Rc;
-
-/// An operation whose handle was freed while it was under way.
-pub struct Orphan {
-    req: Req,
-    comm: Option<Rc<CommObject>>,
-}
-
-/// A generalized request whose handle was freed before it was complete.
-pub type FreedGeneral = (MPI_Request, Rc<General>);
 
 /// Frees a handle; an operation under way goes on to its end.
 pub fn free(handle: MPI_Request) -> Result<(), Failure> {
@@ -86,7 +77,7 @@ impl Orphan {
             Some(comm) => Target::Comm(comm.handle()),
             None => Target::None,
         };
-        handler::fatal(id_of("MPI_Request_free"), target, &failure)
+        raise::fatal(id_of("MPI_Request_free"), target, &failure)
     }
 }
 
@@ -103,10 +94,29 @@ pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
 }
 
 /// Takes the generalized request that a freed handle led to, if it is yet to be completed.
-pub(super) fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
+fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
     let mut freed = state().freed_general.borrow_mut();
     let at = freed.iter().position(|(freed, _)| *freed == handle)?;
     Some(freed.swap_remove(at).1)
+}
+
+/// Marks a generalized request as complete.
+pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
+    if let Some(freed) = take_freed_general(handle) {
+        freed.complete.set(true);
+        return freed.free().map_or(Ok(()), Err);
+    }
+    let RequestObject::General(g) = object(handle)? else {
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "the request is not a generalized request",
+        ));
+    };
+    g.complete.set(true);
+    if let Ok(engine) = state::engine() {
+        engine.pml().requests().nudge();
+    }
+    Ok(())
 }
 
 /// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met, and for sends that no receive has met.

@@ -4,11 +4,9 @@
 //! and its free function is called once, when the handle goes.
 #![allow(unsafe_code)]
 
-use super::free_cancel::take_freed_general;
-use super::{EMPTY, RequestObject, object};
 use crate::abi::*;
 use crate::error::Failure;
-use crate::state;
+use crate::object::status::EMPTY;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
@@ -20,25 +18,6 @@ pub struct General {
     pub cancel: MPI_Grequest_cancel_function,
     pub extra_state: *mut c_void,
     pub complete: Cell<bool>,
-}
-
-/// Marks a generalized request as complete.
-pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
-    if let Some(freed) = take_freed_general(handle) {
-        freed.complete.set(true);
-        return freed.free().map_or(Ok(()), Err);
-    }
-    let RequestObject::General(g) = object(handle)? else {
-        return Err(Failure::new(
-            MPI_ERR_REQUEST,
-            "the request is not a generalized request",
-        ));
-    };
-    g.complete.set(true);
-    if let Ok(engine) = state::engine() {
-        engine.pml().requests().nudge();
-    }
-    Ok(())
 }
 
 impl General {

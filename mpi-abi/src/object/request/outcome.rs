@@ -3,10 +3,10 @@
 use super::RequestObject;
 use super::handles::{DONE, direct, file_of, object};
 use crate::abi::*;
-use crate::call::Target;
-use crate::error::Failure;
+use crate::error::{Failure, Target};
 use crate::object::comm::CommObject;
 use crate::object::file::FileObject;
+use crate::object::status::EMPTY;
 use crate::state::{self, state};
 use mpi_core::request::Status;
 use std::rc::Rc;
@@ -18,14 +18,6 @@ pub struct Finished {
     /// The handle has become null; that of a persistent operation stays.
     pub gone: bool,
 }
-
-/// The status of an operation that received nothing (section 3.7.3).
-pub const EMPTY: MPI_Status = MPI_Status {
-    MPI_SOURCE: MPI_ANY_SOURCE,
-    MPI_TAG: MPI_ANY_TAG,
-    MPI_ERROR: MPI_SUCCESS,
-    MPI_internal: [0; 5],
-};
 
 /// The engine's status as C sees it.
 #[inline]

@@ -15,9 +15,9 @@
 //! So both groups come to the same result without another word.
 
 use super::create::is_part;
-use super::leader_error::{self, LEADER_ERROR, LeaderError};
+use super::leader_error::{self, LEADER_ERROR};
 use super::u64_buf::U64Buf;
-use super::{Comm, CommError, Context, Conversation, SplitKey, context_id, introduce};
+use super::{Comm, CommError, Context, Conversation, LeaderError, SplitKey, context_id, introduce};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;

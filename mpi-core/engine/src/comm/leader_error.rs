@@ -4,19 +4,11 @@
 //! The others of its group wait for what the leaders say, so it tells them that in place of it,
 //! and all of them fail with the same sentence.
 
+use super::Comm;
+use super::error::{CommError, LeaderError};
 use super::u64_buf::U64Buf;
-use super::{Comm, CommError};
 use crate::Error;
 use crate::btl::ProcId;
-
-/// Why a leader does not reach the other leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeaderError {
-    /// A number of the caller's own, which comes back at all members: its class of the error.
-    pub code: i32,
-    /// A sentence.
-    pub why: String,
-}
 
 /// What is told in place of the length of the leader's words; no words are so many.
 pub(super) const LEADER_ERROR: u64 = u64::MAX;

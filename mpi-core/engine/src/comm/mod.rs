@@ -11,6 +11,7 @@ mod context_id;
 mod control_group;
 mod conversation;
 mod create;
+mod error;
 mod from_group;
 mod inter;
 mod introduce;
@@ -23,8 +24,8 @@ mod u64_buf;
 pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
 pub use create::SplitKey;
-pub use leader_error::LeaderError;
-pub use p2p::{CommError, Probed};
+pub use error::{CommError, LeaderError};
+pub use p2p::Probed;
 pub use u64_buf::U64Buf;
 
 use crate::btl::ProcId;

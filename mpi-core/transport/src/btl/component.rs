@@ -3,9 +3,13 @@
 use super::modex::Modex;
 use super::{Btl, ProcId};
 use mpi_base::node::Node;
-use mpi_base::param::{About, ParamError, Params};
+use mpi_base::param::{About, Param, ParamError, Params, Selection};
 use std::fmt;
 use std::sync::Arc;
+
+/// Which components may be used, `--mca btl self,sm`.
+pub static SELECTION: Param<Selection> =
+    Param::selection("btl", "", "Transports that may be used; all, if empty");
 
 /// What a component may build upon when it is opened.
 pub struct OpenContext<'a> {

@@ -32,14 +32,12 @@ mod trace;
 
 pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
-pub use component::{Component, OpenContext, OpenError, Transport};
+pub use component::{Component, OpenContext, OpenError, SELECTION, Transport};
 pub use decorate::Decorator;
 pub use modex::Modex;
 pub use mpi_base::cma::Region;
 pub use names::Names;
-pub use open::{
-    BUILT_IN, DECORATORS, Opened, SELECTION, SelectError, open_all, open_to_other_jobs,
-};
+pub use open::{BUILT_IN, DECORATORS, Opened, SelectError, open_all, open_to_other_jobs};
 pub use sm::may_copy_once;
 
 use std::cell::Cell;

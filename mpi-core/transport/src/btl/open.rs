@@ -5,9 +5,9 @@
 use super::decorate::Decorator;
 use crate::universe::Universe;
 
-use super::component::{Component, OpenContext, OpenError, Transport};
+use super::component::{Component, OpenContext, OpenError, SELECTION, Transport};
 use super::{checksum, fault, self_, sm, tcp, trace};
-use mpi_base::param::{Param, ParamError, Params, Selection, SelectionError};
+use mpi_base::param::{ParamError, Params, SelectionError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,10 +27,6 @@ pub(super) fn decorate(
 
 /// The components that are part of the library; a new one is a folder and a line here.
 pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT, tcp::COMPONENT];
-
-/// Which components may be used, `--mca btl self,sm`.
-pub static SELECTION: Param<Selection> =
-    Param::selection("btl", "", "Transports that may be used; all, if empty");
 
 /// The transports of one process, and why the others are not among them.
 pub struct Opened {

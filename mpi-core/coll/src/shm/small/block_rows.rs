@@ -8,8 +8,8 @@
 //! What is longer than all the cells of one operation after another goes in several rounds, each with a part of every block.
 
 use super::Turn;
+use super::cut::Cut;
 use super::data::Given;
-use super::pieces::Cut;
 use super::steps::await_room;
 use crate::Error;
 use crate::algo::Buffer;

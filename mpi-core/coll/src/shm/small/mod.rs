@@ -12,6 +12,7 @@
 
 mod block_rows;
 mod blocks;
+mod cut;
 mod data;
 mod pieces;
 mod reductions;

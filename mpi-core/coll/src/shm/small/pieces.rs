@@ -6,11 +6,12 @@
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
-use super::data::{Combine, CopyTo, Given, Room};
+use super::cut::Cut;
+use super::data::{Combine, CopyTo, Given};
 use super::steps::{await_cell, await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
-use crate::algo::{self, Blocks, Buffer};
+use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::shm::barrier::Kind;
@@ -65,137 +66,6 @@ pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
     }
 }
 
-/// A piece of each of some blocks, which lie one after another: as packed bytes, a row of such pieces.
-#[derive(Clone)]
-pub struct Cut<B> {
-    buf: B,
-    /// The packed byte at which the first piece begins, and how far behind it the next one does.
-    first: usize,
-    step: usize,
-    /// The bytes of a piece, and how many there are.
-    len: usize,
-    blocks: usize,
-}
-
-impl<B: Buffer> Cut<B> {
-    /// Those of bytes `piece` of a block that there are.
-    fn of(block: &B, piece: &Range<usize>) -> Cut<B> {
-        Cut::of_each(block, piece, 1)
-    }
-
-    /// The same of each of so many blocks, of which this is the first.
-    pub fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
-        let bytes = first.bytes() as usize;
-        let (start, end) = (piece.start.min(bytes), piece.end.min(bytes));
-        Cut {
-            buf: first.with_count(first.count() * i64::from(blocks)),
-            first: start,
-            step: bytes,
-            len: end - start,
-            blocks: blocks as usize,
-        }
-    }
-
-    /// The bytes of a piece.
-    pub fn each(&self) -> usize {
-        self.len
-    }
-
-    fn starts(&self) -> impl Iterator<Item = i64> + use<B> {
-        let (first, step) = (self.first, self.step);
-        (0..self.blocks).map(move |block| (first + block * step) as i64)
-    }
-
-    /// Whole pieces, or bytes of one.
-    fn cut(&self, at: usize, len: usize) -> Cut<B> {
-        let piece = self.len.max(1);
-        let (len, blocks) = match len <= self.len {
-            true => (len, 1),
-            false => (self.len, len / piece),
-        };
-        Cut {
-            buf: self.buf.clone(),
-            first: self.first + at / piece * self.step + at % piece,
-            step: self.step,
-            len,
-            blocks,
-        }
-    }
-}
-
-impl Given for Cut<SendBuf> {
-    fn bytes(&self) -> usize {
-        self.len * self.blocks
-    }
-
-    fn pack(&self, room: &mut [u8]) {
-        if self.len == self.step {
-            self.buf.pack_at(self.first as i64, room);
-            return;
-        }
-        for (at, room) in self.starts().zip(room.chunks_mut(self.len.max(1))) {
-            self.buf.pack_at(at, room);
-        }
-    }
-
-    fn run(&self) -> Option<&[u8]> {
-        let all = self.buf.contiguous()?;
-        all.get(self.first..self.first + self.len)
-            .filter(|_| self.blocks == 1)
-    }
-
-    fn part(&self, at: usize, len: usize) -> Self {
-        self.cut(at, len)
-    }
-}
-
-impl Given for Cut<RecvBuf> {
-    fn bytes(&self) -> usize {
-        self.len * self.blocks
-    }
-
-    fn pack(&self, room: &mut [u8]) {
-        let read = Cut {
-            buf: self.buf.as_send(),
-            first: self.first,
-            step: self.step,
-            len: self.len,
-            blocks: self.blocks,
-        };
-        read.pack(room);
-    }
-
-    fn run(&self) -> Option<&[u8]> {
-        None
-    }
-
-    fn part(&self, at: usize, len: usize) -> Self {
-        self.cut(at, len)
-    }
-}
-
-impl Room for Cut<RecvBuf> {
-    fn take(&self, data: &[u8]) {
-        let mut buf = self.buf.clone();
-        for (at, data) in self.starts().zip(data.chunks(self.len.max(1))) {
-            buf.unpack_at(at, data);
-        }
-    }
-}
-
-impl CopyTo<Cut<RecvBuf>> for Cut<SendBuf> {
-    fn copy_to(&self, room: &Cut<RecvBuf>) {
-        match self.run() {
-            Some(data) => room.take(data),
-            None => {
-                let mut data = vec![0; self.bytes()];
-                self.pack(&mut data);
-                room.take(&data);
-            }
-        }
-    }
-}
-
 impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that takes so many pieces, as [`super::Small::shape`] has counted them.
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
@@ -224,7 +94,7 @@ impl<W: Waits> Turn<'_, W> {
                     let recv = recv
                         .as_ref()
                         .map(|recv| Cut::of_each(recv, &bytes, members));
-                    let len = recv.as_ref().map_or(0, |recv| recv.len);
+                    let len = recv.as_ref().map_or(0, Cut::each);
                     turn.gather(send.as_ref(), recv.as_ref(), len, *root).await;
                     Ok(())
                 }

@@ -12,6 +12,7 @@
 //! each, the same messages go between the nodes' leaders, with what their memory has merged ([`super::across`]).
 //!
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
+#![allow(unsafe_code)]
 
 use super::access::{read_all, write_all};
 use super::disk::Disk;

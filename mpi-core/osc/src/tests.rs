@@ -7,8 +7,8 @@ use crate::Error;
 use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::engine::Engine;
-use crate::engine::testing::Job;
 use crate::op::{Op, Predefined};
+use mpi_coll::testing::Job;
 
 fn allocate(engine: &Engine, size: u64) -> Win {
     let spec = Spec {

@@ -10,6 +10,7 @@
 //! [`PATIENCE`] times in vain waits in the system for the next piece, which is [`SLICE`] bytes at most.
 //!
 //! The kernel writes into the buffer of the program as long as pieces are on their way, so a reading that is dropped waits for them.
+#![allow(unsafe_code)]
 
 use super::access::{failed, read_all};
 use super::disk::Disk;

@@ -5,6 +5,7 @@
 //! than a system call more ([`Disk::read_sieve`]). A write does so only where no other process has the file open or a hint asks for it, as it
 //! writes back what others may write meanwhile.
 //! Short counts, interruptions and the kernel's limit for one call are looped over.
+#![allow(unsafe_code)]
 
 use super::disk::Disk;
 use super::error::{IoClass, IoError};

@@ -30,7 +30,7 @@
 //! Nonblocking ones are done when they are begun, so their requests are complete from the start (section 14.4.5 lets them be);
 //! but long reads of what is not in memory go on while the program computes.
 
-#![allow(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod access;
 mod across;
@@ -55,6 +55,13 @@ pub mod transfer;
 pub mod two_phase;
 pub mod view;
 mod walk;
+
+// What is below, by the names that the files here use.
+use mpi_engine::{comm, engine, trace};
+use mpi_osc as osc;
+use mpi_p2p::{pml, request};
+use mpi_types::error::{Error, Failure};
+use mpi_types::{datatype, group, op};
 
 pub use amode::{Amode, delete};
 pub use conversion::{Conversion, Representation};

@@ -1,4 +1,5 @@
 //! Reading and writing: by one process, by all, in the order of ranks, and in two halves (MPI 5.0, section 14.4).
+#![allow(unsafe_code)]
 
 use super::access::{self, RangeLock};
 use super::background::{LONG, Start};

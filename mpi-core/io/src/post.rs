@@ -1,6 +1,7 @@
 //! Messages of a collective access that are under way together.
 //!
 //! Promise: when a [`Post`] is done or dropped, none of its messages touches memory any more, whatever has failed.
+#![allow(unsafe_code)]
 
 use crate::Error;
 use crate::comm::Comm;

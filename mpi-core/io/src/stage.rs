@@ -2,6 +2,7 @@
 //!
 //! Ranks copy their pieces to where they belong and mark them; the aggregator, when all have met, goes through what is marked.
 //! Nothing in it is trusted more than its bounds: a place outside of the part is never written, and one that is not there is never read.
+#![allow(unsafe_code)]
 
 use super::access::write_all;
 use super::disk::Disk;

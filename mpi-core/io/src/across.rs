@@ -9,6 +9,7 @@
 //!
 //! What is one stretch goes from buffer to buffer as it is; what is many is named by a list or a bitmap ([`super::marks`]), so memory does not
 //! depend on how many pieces there are.
+#![allow(unsafe_code)]
 
 use super::access::read_all;
 use super::disk::Disk;
@@ -264,7 +265,7 @@ fn put_back(stage: &Stage<'_>, mut data: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::stage::len_of;
+    use crate::stage::len_of;
 
     const PART: usize = 256;
 

@@ -4,6 +4,7 @@
 //!
 //! One epoch lasts from opening to closing the file, of all members and without any lock: each access is one atomic operation of its own,
 //! so there is nothing that a lock would keep apart, and a rank that loses its core while it holds one would have all others wait.
+#![allow(unsafe_code)]
 
 use crate::Error;
 use crate::comm::Comm;

@@ -3,6 +3,7 @@
 //! A message begins with a word. It is [`MAP`], and the bitmap of the part follows; or a number of stretches follow, each with where it begins
 //! in the part and how long it is, in four bytes each. Whichever is shorter is taken, so that naming bytes never costs more than an eighth of them all.
 //! What a message says beyond the part, or beyond its own end, is not there.
+#![allow(unsafe_code)]
 
 use super::stage::Stage;
 use std::ops::Range;
@@ -167,7 +168,7 @@ impl<'m> Names<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::stage::len_of;
+    use crate::stage::len_of;
 
     const PART: usize = 1024;
 

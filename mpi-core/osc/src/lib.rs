@@ -27,6 +27,8 @@
 //! | [`control`] | the words that members on one node share |
 //! | [`am`] | the same by messages |
 
+#![deny(unsafe_code)]
+
 mod accumulate;
 mod am;
 mod apply;
@@ -55,6 +57,14 @@ pub use mpi_base::window::Mode as LockMode;
 pub use transfer::There;
 pub use win::Win;
 
+// What is below, by the names that the files here use.
+use mpi_coll as coll;
+use mpi_engine::{comm, engine, record, trace};
+use mpi_p2p::request;
+use mpi_transport::{bml, btl};
+use mpi_types::error::{Error, Failure};
+use mpi_types::{datatype, group, op};
+
 use mpi_base::param::{Param, Params, Selection};
 
 /// Which components may serve, `--mca osc am`.
@@ -65,7 +75,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
 );
 
 /// Whether neighbours may be reached through memory; a selection that cannot be read is reported elsewhere.
-pub(crate) fn is_direct_allowed(params: &Params) -> bool {
+pub fn is_direct_allowed(params: &Params) -> bool {
     params
         .get(&SELECTION)
         .map_or(true, |selection| selection.allows("direct"))

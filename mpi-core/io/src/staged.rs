@@ -16,6 +16,7 @@
 //! In a write they are left unmarked, so the aggregators leave these bytes alone.
 //!
 //! Every rank comes to every meeting, whatever it has and whatever has failed, so no rank waits for another that has given up.
+#![allow(unsafe_code)]
 
 use super::access::{read_all, write_all};
 use super::across::Across;

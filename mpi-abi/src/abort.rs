@@ -1,0 +1,14 @@
+//! The end of the whole job at the wish of this process.
+
+use crate::phase::launcher;
+use crate::state::state;
+use std::ffi::c_int;
+
+/// Ends the whole job with an exit code; the launcher is told why.
+pub fn abort(code: c_int, why: &str) -> ! {
+    let in_use = state().engine.try_borrow().map_or(true, |e| e.is_some());
+    match launcher() {
+        Some(launcher) if in_use => launcher.abort(code, why),
+        _ => std::process::exit(if code == 0 { 1 } else { code & 0xff }),
+    }
+}

@@ -1,0 +1,14 @@
+//! The machine that this process runs on.
+#![allow(unsafe_code)]
+
+/// The name of this machine.
+pub fn host_name() -> String {
+    let mut buffer = [0u8; 256];
+    // SAFETY: the buffer is a local of the length given, whose last byte stays zero.
+    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
+    let name = std::ffi::CStr::from_bytes_until_nul(&buffer);
+    match (failed, name) {
+        (0, Ok(name)) if !name.is_empty() => name.to_string_lossy().into_owned(),
+        _ => "localhost".to_string(),
+    }
+}

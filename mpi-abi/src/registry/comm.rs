@@ -1,0 +1,67 @@
+//! Handles of communicators.
+
+use crate::abi::*;
+use crate::error::Failure;
+use crate::handle::{Kind, wrong};
+use crate::object::Attached;
+use crate::object::attribute::{Carrier, Owner};
+use crate::object::comm::CommObject;
+use crate::object::session::SessionObject;
+use crate::state::state;
+use mpi_core::comm::Comm;
+use std::rc::Rc;
+
+impl CommObject {
+    pub fn owner(&self) -> Owner<'_> {
+        Owner {
+            carrier: Carrier::Comm,
+            handle: self.handle().0,
+            attributes: &self.attached.attributes,
+            keyvals: &state().keyvals,
+        }
+    }
+}
+
+/// Gives a communicator made from `parent` a handle; it inherits the error handler and the session.
+pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failure> {
+    let attached = Attached::inheriting(&parent.attached);
+    register_with(comm, attached, parent.session.clone())
+}
+
+/// Gives a communicator a handle.
+pub fn register_with(
+    comm: Comm,
+    attached: Attached,
+    session: Option<Rc<SessionObject>>,
+) -> Result<Rc<CommObject>, Failure> {
+    let object = CommObject::new(comm, MPI_COMM_NULL, attached, session);
+    let handle = state().comms.borrow_mut().insert(object.clone());
+    let handle =
+        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
+    object.set_handle(MPI_Comm(handle));
+    Ok(object)
+}
+
+/// Takes a communicator out of the table; operations under way keep it.
+pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
+    let removed = state().comms.borrow_mut().remove(handle.0);
+    let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
+    let mut freed = state().freed_comms.borrow_mut();
+    freed.retain(|object| object.strong_count() > 0);
+    if Rc::strong_count(&removed) > 1 {
+        freed.push(Rc::downgrade(&removed));
+    }
+    Ok(())
+}
+
+/// Gives a new communicator a handle, or none to a process that is not in it.
+pub fn register_some(
+    new: Option<Comm>,
+    attached: Attached,
+    session: Option<Rc<SessionObject>>,
+) -> Result<MPI_Comm, Failure> {
+    match new {
+        Some(new) => Ok(register_with(new, attached, session)?.handle()),
+        None => Ok(MPI_COMM_NULL),
+    }
+}

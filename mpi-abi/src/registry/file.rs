@@ -1,0 +1,25 @@
+//! Handles of files.
+
+use crate::abi::*;
+use crate::error::Failure;
+use crate::handle::{Kind, wrong};
+use crate::object::Attached;
+use crate::object::file::FileObject;
+use crate::state::state;
+use mpi_core::io::File;
+use std::rc::Rc;
+
+/// Gives a file a handle; it inherits the error handler that `MPI_FILE_NULL` has now (section 14.7).
+pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
+    let object = FileObject::new(file, Attached::inheriting(&state().no_file));
+    let handle = state().files.borrow_mut().insert(object.clone());
+    let handle = handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many files"))?;
+    object.set_handle(MPI_File(handle));
+    Ok(object)
+}
+
+/// Takes a file out of the table.
+pub fn remove(handle: MPI_File) -> Result<(), Failure> {
+    let removed = state().files.borrow_mut().remove(handle.0);
+    removed.map(drop).ok_or_else(|| wrong(Kind::File, handle.0))
+}

@@ -1,0 +1,27 @@
+//! Handles of sessions.
+
+use crate::abi::*;
+use crate::error::Failure;
+use crate::handle::{Kind, wrong};
+use crate::object::Attached;
+use crate::object::session::SessionObject;
+use crate::state::state;
+use std::rc::Rc;
+
+/// Gives a session a handle.
+pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
+    let object = SessionObject::new(attached);
+    let handle = state().sessions.borrow_mut().insert(object.clone());
+    let handle =
+        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many sessions"))?;
+    object.set_handle(MPI_Session(handle));
+    Ok(object)
+}
+
+/// Takes a session out of the table; what was made from it keeps it.
+pub fn remove(handle: MPI_Session) -> Result<(), Failure> {
+    let removed = state().sessions.borrow_mut().remove(handle.0);
+    removed
+        .map(|_| ())
+        .ok_or_else(|| wrong(Kind::Session, handle.0))
+}

@@ -1,0 +1,37 @@
+//! Handles of windows.
+
+use crate::abi::*;
+use crate::error::Failure;
+use crate::handle::{Kind, wrong};
+use crate::object::attribute::{Carrier, Owner};
+use crate::object::window::WinObject;
+use crate::state::state;
+use mpi_core::osc::Win;
+use std::rc::Rc;
+
+impl WinObject {
+    pub fn owner(&self) -> Owner<'_> {
+        Owner {
+            carrier: Carrier::Win,
+            handle: self.handle().0,
+            attributes: &self.attached.attributes,
+            keyvals: &state().keyvals,
+        }
+    }
+}
+
+/// Gives a window a handle.
+pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject>, Failure> {
+    let object = WinObject::new(win, size, unit);
+    let handle = state().wins.borrow_mut().insert(object.clone());
+    let handle =
+        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many windows"))?;
+    object.set_handle(MPI_Win(handle));
+    Ok(object)
+}
+
+/// Takes a window out of the table.
+pub fn remove(handle: MPI_Win) -> Result<(), Failure> {
+    let removed = state().wins.borrow_mut().remove(handle.0);
+    removed.map(drop).ok_or_else(|| wrong(Kind::Win, handle.0))
+}
