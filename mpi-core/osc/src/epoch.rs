@@ -224,8 +224,11 @@ impl Win {
         if all_in() {
             return Ok(());
         }
-        let service = self.service();
         let far = ranks.iter().any(|rank| record(rank).here.is_none());
+        if !far && self.0.engine.wait_briefly(all_in) {
+            return Ok(());
+        }
+        let service = self.service();
         let lost = || {
             let mut all = ranks.iter().map(record);
             far && all.any(|t| t.here.is_none() && !has_come(t) && service.is_lost(t.proc))

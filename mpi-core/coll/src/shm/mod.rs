@@ -27,7 +27,6 @@ mod segment;
 mod segment_config;
 mod segment_lease;
 mod small;
-mod spin_hold;
 #[cfg(test)]
 mod tests;
 mod wait;

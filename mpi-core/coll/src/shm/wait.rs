@@ -2,7 +2,7 @@
 //!
 //! With a core for each rank the others are about to come: the place is watched alone for about a microsecond.
 //! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in,
-//! and then for a moment, since a rank that is still missing is on another core ([`spin_hold`]).
+//! and then for a moment, since a rank that is still missing is on another core ([`Engine::hold_core`]).
 //! A rank that has watched in vain yields too: strangers may have taken the core of a rank it waits for, and on a free core a yield costs little.
 //! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
 //!
@@ -15,7 +15,6 @@
 //! since a way out behind each wait would cost calls to which nothing happens.
 //! No operation of the communicator looks at its memory after that.
 
-use super::spin_hold::spin_hold;
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -188,7 +187,7 @@ fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) {
 /// Waits on, after looking or a switch in vain.
 #[cold]
 fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
-    if holds && spin_hold(done) {
+    if holds && engine.hold_core(&mut *done) {
         return;
     }
     for _ in 0..YIELDS {

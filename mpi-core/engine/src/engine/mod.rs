@@ -10,6 +10,7 @@
 mod balance;
 mod progress;
 mod progress_hook;
+mod spin_hold;
 
 pub use progress_hook::{Occasion, ProgressHook};
 
@@ -389,6 +390,11 @@ impl Engine {
         if let Some(even) = &self.0.even {
             even.waits();
         }
+    }
+
+    /// Keeps a shared core for a moment, when no other rank on it is likely to have anything to do; whether it was long enough.
+    pub fn hold_core(&self, mut done: impl FnMut() -> bool) -> bool {
+        spin_hold::spin_hold(&mut done)
     }
 
     /// What this process tells about itself.

@@ -169,6 +169,20 @@ impl Engine {
         false
     }
 
+    /// Waits for processes of this node that are about to come: watches where each has a core, gives the core away once where they share them;
+    /// whether it was long enough.
+    #[inline]
+    pub fn wait_briefly(&self, mut done: impl FnMut() -> bool) -> bool {
+        if !self.is_oversubscribed() {
+            return self.watch(&mut done);
+        }
+        if done() {
+            return true;
+        }
+        self.give_core_away();
+        done() || self.hold_core(done)
+    }
+
     /// Waits until `done`; `tell` is called once if that takes longer than a moment, to put what is waited for on the state page.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {

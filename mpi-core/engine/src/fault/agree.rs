@@ -87,7 +87,7 @@ impl Comm {
                     settled = memory.settled(faults, turn.number, settled, wrong);
                     memory.is_over(settled)
                 };
-                if !engine.watch(&mut is_over) {
+                if !engine.wait_briefly(&mut is_over) {
                     engine.wait_until(is_over);
                 }
                 let value = memory.outcome(turn.number, &agreements.left_out.borrow());
