@@ -31,6 +31,7 @@ module channel_protocol #(
 );
     wire [N-1:0] line, member, arrived, late;
     wire [7:0]   expired, early;
+    wire [1:0]   toggled;
     wire         level, overdue;
     reg  [N-1:0] wire_q   = {N{1'b0}};
     reg  [N-1:0] inside_q = {N{1'b0}};
@@ -55,6 +56,7 @@ module channel_protocol #(
         .set_limit_i (set_limit_i),
         .limit_i     (limit_i),
         .drop_i      (drop_i),
+        .toggled_o   (toggled),
         .level_o     (level),
         .mask_o      (member),
         .arrived_o   (arrived),
@@ -136,6 +138,8 @@ module channel_protocol #(
             others_are_not_inside:      assert (~|(inside_q & ~members_q));
             all_rest_at_the_release:    assert (level == old_level_q || &(just | ~members_q));
             and_an_edge_later:          assert (old_level_q == older_level_q || &(before | ~members_q));
+            the_machine_knows_when:     assert (toggled[0] == (level != old_level_q) &&
+                                                (!toggled[1] || old_level_q != older_level_q));
             a_drop_is_a_release_next:   assert (!drops_q || (|members_q && ~|(~(stage2_q ^ {N{level}}) & members_q)));
         end
     end

@@ -17,6 +17,9 @@ module channel_machine #(
     input  wire         set_limit_i,  // at this edge the time limit changes
     input  wire [31:0]  limit_i,      // edges; 0 for no limit
     input  wire         drop_i,       // at this edge those of mask_i stay members, in the middle of a barrier
+`ifdef FORMAL
+    output wire [1:0]   toggled_o,    // the level has toggled at the last edge but one, and at the last, for the proof
+`endif
     output wire         level_o,
     output wire [N-1:0] mask_o,
     output wire [N-1:0] arrived_o,    // members in the barrier in progress
@@ -101,6 +104,9 @@ module channel_machine #(
         toggled2_q <= toggled1_q && !(|arrived) && !rst_i;
     end
 
+`ifdef FORMAL
+    assign toggled_o = {toggled2_q, toggled1_q};
+`endif
     assign level_o   = level_q;
     assign mask_o    = mask_q;
     assign arrived_o = arrived;

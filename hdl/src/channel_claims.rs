@@ -163,7 +163,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
     RULES_AT_4 "channel_command.v" "members are dropped before the limit has run out":
         "awaited = overdue && argument" => "awaited = argument";
     RULES_AT_4 "channel_command.v" "members that wait are dropped":
-        "argument == (mask & ~arrived);" => "argument == mask;";
+        "argument == (mask & ~arrived);" => "argument != mask;";
     RULES_AT_4 "channel_command.v" "members are dropped while others are out":
         "argument == (mask & ~arrived);" => "~|(argument & ~(mask & ~arrived));";
     RULES_AT_4 "channel_command.v" "a half drops the other half":

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::formal::chparam;
-use crate::source::{CHANNEL_RTL, CHANNEL_TOP, RTL, Source, source};
+use crate::source::{CHANNEL_RTL, CHANNEL_TOP, EUREKA_RTL, RTL, Source, source};
 use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(600);
@@ -128,6 +128,25 @@ pub const ULX3S: Target = Target {
     loader: "fujprog",
 };
 
+/// Version 1 with the eureka line on the breakout board, 19 nodes.
+pub const ICE40_HX8K_EUREKA: Target = Target {
+    name: "ice40-hx8k-eureka-19",
+    top: "ice40_eureka_top",
+    sources: &[
+        source!("boards/ice40-hx8k-ct256/ice40_eureka_top.v"),
+        CLOCK,
+        RTL[0],
+        RTL[1],
+        RTL[2],
+        RTL[3],
+        EUREKA_RTL[0],
+        EUREKA_RTL[3],
+    ],
+    pins: Some(source!("boards/ice40-hx8k-ct256/ice40_eureka_top.pcf")),
+    wires: 2 * 19,
+    ..ICE40_HX8K
+};
+
 /// Version 2 on the same board, 6 nodes.
 pub const ICE40_HX8K_CHANNELS: Target = Target {
     name: "ice40-hx8k-channels-6",
@@ -171,6 +190,7 @@ pub const TARGETS: &[Target] = &[
     ICESTICK,
     KIT,
     ICEBREAKER,
+    ICE40_HX8K_EUREKA,
     ICE40_HX8K_CHANNELS,
     CHANNELS_22,
 ];

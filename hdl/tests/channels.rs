@@ -66,13 +66,13 @@ where
 #[test]
 fn the_channels_do_what_the_model_does_at_every_edge_under_icarus() {
     let sizes = [
-        (8, 5),
+        (4, 5),
         (60, 5),
         (64, 2),
+        (8, 5),
         (7, 3),
         (6, 2),
         (5, 1),
-        (4, 5),
         (3, 4),
         (2, 5),
         (1, 1),

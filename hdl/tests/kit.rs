@@ -4,7 +4,7 @@
 use hdl::kit::{self, Part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("boards/kit")
@@ -118,11 +118,6 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     }
 }
 
-fn runs(command: &mut Command) -> Option<Output> {
-    let output = command.output().ok()?;
-    Some(output)
-}
-
 /// Debian 12 has a KiCad with a command line in its backports.
 #[test]
 fn kicad_reads_the_schematic_finds_the_nets_of_the_table_and_no_error() {
@@ -132,7 +127,12 @@ fn kicad_reads_the_schematic_finds_the_nets_of_the_table_and_no_error() {
     let kicad = |arguments: &[&str]| {
         let mut command = Command::new("kicad-cli");
         let command = command.env("HOME", into.path()).current_dir(into.path());
-        runs(command.args(["sch"]).args(arguments).arg(&schematic))
+        command
+            .arg("sch")
+            .args(arguments)
+            .arg(&schematic)
+            .output()
+            .ok()
     };
     let Some(made) = kicad(&["export", "netlist", "--output", "kit.net"]) else {
         println!(

@@ -1,5 +1,10 @@
 //! Every line of the RTL is reached by the stimuli that compare it with the model.
 
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the stimuli alone, without the comparison"
+)]
 #[path = "common/channels/mod.rs"]
 mod channels;
 mod common;

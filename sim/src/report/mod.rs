@@ -82,15 +82,22 @@ impl Page {
     pub fn study(&mut self, study: &Study, barriers: usize) {
         let Study {
             parameters,
-            network,
             summary,
             record,
             software,
+            ..
         } = study;
         let best = software.iter().map(|r| r.latencies[0].median()).min();
         let factor = best.map_or(0.0, |best| {
             best.us() / summary.complete.median().us().max(1e-9)
         });
+        let (factor, than) = match factor {
+            ..1.0 => (
+                1.0 / factor.max(1e-9),
+                "slower than the best software barrier under LogP",
+            ),
+            _ => (factor, "faster than the best software barrier under LogP"),
+        };
         self.facts(&[
             (
                 svg::time(summary.complete.median()),
@@ -101,10 +108,7 @@ impl Page {
                 "99th percentile",
             ),
             (svg::time(summary.complete.worst()), "worst"),
-            (
-                format!("{} ×", svg::number(factor)),
-                "faster than the best software barrier under LogP",
-            ),
+            (format!("{} ×", svg::number(factor)), than),
         ]);
         if !record.events.is_empty() {
             self.waveform(record, barriers);
@@ -142,6 +146,17 @@ impl Page {
             &plots::skew(&summary.entries),
             Some(distributions([("first to last entry (skew)", &summary.skew)])),
         );
+        self.beside(study);
+    }
+
+    /// The hardware beside software on the network of this study.
+    pub fn beside(&mut self, study: &Study) {
+        let Study {
+            network,
+            summary,
+            software,
+            ..
+        } = study;
         let rivals = software
             .iter()
             .flat_map(|r| [(r, 0, "LogP"), (r, 1, "LogGP")])
@@ -151,13 +166,29 @@ impl Page {
             });
         let hardware = std::iter::once(("this hardware".to_owned(), &summary.complete));
         self.section(
-            "Beside software",
+            &network.name().map_or("Beside software".to_owned(), |name| {
+                format!("Beside software, {name}")
+            }),
             &format!(
                 "Until everybody has left, on the same arrivals: full dots LogP, hollow dots LogGP, medians on a scale of factors. \
                  {network}."
             ),
             &plots::comparison(study),
             Some(distributions(hardware.chain(rivals))),
+        );
+    }
+
+    /// What was measured on this machine when the page was made.
+    pub fn measured(&mut self, what: &str, median: Time, hardware: Time) {
+        self.section(
+            "Beside this machine",
+            &format!(
+                "{what}: {}, while this page was made. The hardware's median is {}.",
+                svg::time(median),
+                svg::time(hardware)
+            ),
+            "",
+            None,
         );
     }
 

@@ -54,7 +54,7 @@ const dots = picture => new Promise((done, failed) => {
 
 /* Draws a window of the wave into the picture, and moves the window. Times are picoseconds. */
 const zoomable = (picture, wave, button) => {
-  const [LEFT, RIGHT, TOP, ROW] = [150, 952, 26, 22];
+  const [LEFT, RIGHT, TOP, ROW] = [180, 952, 26, 22];
   const rows = wave.rows.map(([name, first, steps]) => {
     let at = 0;
     return { name, first, changes: steps.map(step => at += step) };

@@ -186,7 +186,10 @@ pub fn comparison(study: &Study) -> String {
     };
     let most = medians().fold(hardware, f64::max);
     let least = medians().fold(hardware, f64::min);
-    let across = Scale::logarithmic([least * 0.7, most * 1.2], [LEFT, WIDTH - 170.0]);
+    let across = Scale::logarithmic(
+        [least * if least < hardware { 0.4 } else { 0.7 }, most * 1.2],
+        [LEFT, WIDTH - 170.0],
+    );
     for tick in across.ticks(8) {
         let x = across.at(tick);
         picture.line("grid", [x, 22.0], [x, base]);
@@ -228,7 +231,12 @@ pub fn comparison(study: &Study) -> String {
             number(log_p),
             number(log_p / hardware.max(1e-6))
         );
-        picture.text("label", [end + 12.0, y + 4.0], Anchor::Start, words);
+        // Not across the mark of the hardware.
+        let (from, anchor) = match end < hw {
+            true => (start.min(end) - 12.0, Anchor::End),
+            false => (end + 12.0, Anchor::Start),
+        };
+        picture.text("label", [from, y + 4.0], anchor, words);
     }
     picture.finish()
 }

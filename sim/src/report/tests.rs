@@ -137,7 +137,7 @@ fn every_plot_is_there_with_its_words() {
         "Where the time goes",
         "Until everybody has left",
         "Who is late",
-        "Beside software",
+        "Beside software, loggopsim",
         "Sweep over nodes",
         "Faults",
     ] {
@@ -167,7 +167,7 @@ fn a_page_of_many_nodes_shows_some_of_them_and_says_which() {
             "where-the-time-goes",
             "until-everybody-has-left",
             "who-is-late",
-            "beside-software"
+            "beside-software-loggopsim"
         ]
     );
     let wave = &page.charts()[0].svg;

@@ -22,7 +22,7 @@ pub fn shown(nodes: usize) -> usize {
 /// One release at the scale of the clock.
 pub fn closeup(shown: &Closeup) -> String {
     const HEIGHT: f64 = 24.0;
-    const NAMES: f64 = 150.0;
+    const NAMES: f64 = 180.0;
     // In nanoseconds from the write's surroundings on.
     let ns = |at: crate::virtual_time::Time| (at.ps() as f64 - shown.from.ps() as f64) / 1000.0;
     let until = ns(shown.until);

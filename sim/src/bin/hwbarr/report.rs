@@ -1,8 +1,8 @@
 //! `hwbarr report`: one self-contained HTML page.
 
-use crate::Failure;
 use crate::options::{Hardware, Software};
 use crate::run::cured;
+use crate::{Failure, measured};
 use clap::Args;
 use sim::faults::campaign::Campaign;
 use sim::faults::known::KnownUnsafe;
@@ -67,6 +67,15 @@ impl Report {
             ),
         );
         page.study(&study, self.show);
+        // The same seed gives the same arrivals, so only the software differs.
+        for network in self.software.networks().into_iter().skip(1) {
+            page.beside(&Study::conduct(parameters.clone(), network, false)?);
+        }
+        if self.software.measured {
+            let here = measured::barrier(parameters.nodes as u64)?;
+            let hardware = study.summary.complete.median();
+            page.measured(&here.name(), here.median, hardware);
+        }
         // Version 2 has no such waveform.
         if parameters.channels == 0 {
             let first = Parameters {

@@ -1,0 +1,65 @@
+// The toggle barrier and the eureka line beside it on an iCE40 HX8K in the CT256 package, as ice40_top.v.
+//
+// Of each node two wires in, its arrival and "found", each with the pad's weak pull-up; a "found" that is not plugged
+// would be high for ever, so tie it low there. To all nodes the release and "found", to each whether it was first.
+`default_nettype none
+
+module ice40_eureka_top #(
+    parameter N = 19
+) (
+    input  wire         clk12_i,
+    input  wire [N-1:0] node_i,
+    input  wire [N-1:0] says_i,
+    output wire         release_o,
+    output wire         found_o,
+    output wire [N-1:0] first_o,
+    output wire         lamp_high_o,
+    output wire         lamp_low_o
+);
+    wire clk;
+
+    ice40_clock clock (
+        .clk12_i (clk12_i),
+        .clk_o   (clk)
+    );
+
+    wire [2*N-1:0] pad;
+    wire [2*N-1:0] wires = {says_i, node_i};
+
+    genvar n;
+    generate
+        for (n = 0; n < 2 * N; n = n + 1) begin : node
+            SB_IO #(
+                .PIN_TYPE (6'b0000_01),  // plain input
+                .PULLUP   (1'b1)
+            ) pin (
+                .PACKAGE_PIN (wires[n]),
+                .D_IN_0      (pad[n])
+            );
+        end
+    endgenerate
+
+    wire [N-1:0] level;
+
+    toggle_barrier #(.N(N)) barrier (
+        .clk_i  (clk),
+        .rst_i  (1'b0),
+        .node_i (pad[N-1:0]),
+        .node_o (level)
+    );
+
+    eureka_line #(.N(N)) eureka (
+        .clk_i     (clk),
+        .rst_i     (1'b0),
+        .release_i (level[0]),
+        .node_i    (pad[2*N-1:N]),
+        .found_o   (found_o),
+        .first_o   (first_o)
+    );
+
+    assign release_o   = level[0];
+    assign lamp_high_o = level[0];
+    assign lamp_low_o  = !level[0];
+endmodule
+
+`default_nettype wire
