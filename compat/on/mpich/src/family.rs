@@ -106,6 +106,10 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     keyval
 }
 
+/// Handles of this library: of a type that MPICH does not have, and of none of its kinds.
+const OWN: u32 = 0x3c00_0000;
+const OWN_BITS: u32 = 0xfc00_0000;
+
 const IN_PLACE_BELOW: usize = usize::MAX;
 const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
 
@@ -280,6 +284,19 @@ impl Foreign for OnMpich {
 
     fn request_number(request: u32) -> usize {
         request as usize
+    }
+
+    fn of_request_number(number: usize) -> u32 {
+        number as u32
+    }
+
+    fn own(_kind: Kind, number: usize) -> u32 {
+        OWN | number as u32 & !OWN_BITS
+    }
+
+    #[inline(always)]
+    fn own_index(_kind: Kind, handle: u32) -> Option<usize> {
+        (handle & OWN_BITS == OWN).then_some((handle & !OWN_BITS) as usize)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Error codes that are taken back, and buffers that are flushed.
+//! Error codes that are taken back.
 
 use super::Foreign;
 use crate::below;
 use crate::family::{LAST_CODE, Word};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// `MPI_ERR_ARG` of the standard.
 const ARGUMENT: c_int = 13;
@@ -29,18 +29,5 @@ pub unsafe extern "C" fn MPI_Remove_error_string<F: Foreign>(code: c_int) -> c_i
         // SAFETY: a code that the program added, and an empty text.
         0 => unsafe { (below::MPI_Add_error_string::<F>())(code, c"".as_ptr()) },
         wrong => wrong,
-    }
-}
-
-/// Detaching waits until the messages are on their way.
-pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
-    let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: arguments of the library below, which are what the standard demands.
-    unsafe {
-        let code = (below::MPI_Buffer_detach::<F>())((&raw mut buffer).cast(), &raw mut size);
-        match code {
-            0 => (below::MPI_Buffer_attach::<F>())(buffer, size),
-            code => code,
-        }
     }
 }
