@@ -48,6 +48,20 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
+/// Where the codes of classes begin that the library below does not have; every library's codes are above.
+const OWN_CODES: c_int = -0x0100_0000;
+
+/// A class of the standard as a code that no library gives out, and back.
+pub fn own_class_in(class: c_int) -> c_int {
+    OWN_CODES - class
+}
+
+pub fn own_class_out(code: c_int) -> Option<c_int> {
+    (OWN_CODES - LAST_CODE..=OWN_CODES)
+        .contains(&code)
+        .then(|| OWN_CODES - code)
+}
+
 /// The longest string of the standard whose length is a constant.
 const LONGEST: usize = 8192;
 

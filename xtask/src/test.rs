@@ -15,7 +15,7 @@ use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError};
 use crate::ui::{self, Steps};
-use crate::venv::{self, VenvError};
+use crate::venv::{self, Venv, VenvError};
 use crate::workspace;
 
 /// If this is set in the environment, tests fail that would say what they need and be skipped.
@@ -98,7 +98,9 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             "adding the Cortex-M0 to what rustc can build for",
             add_cortex_m0,
         )?;
-        steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
+        steps.step("building mpi4py from source with our mpicc", || {
+            build_mpi4py(venv::MPI4PY)
+        })?;
     }
     if !options.offline {
         steps
@@ -133,18 +135,18 @@ fn add_cortex_m0() -> Result<(), TestError> {
 }
 
 /// The extension is linked to the standard ABI's soname only, so it is built once and finds the library of each run by the library path.
-pub fn build_mpi4py() -> Result<(), TestError> {
+pub fn build_mpi4py(environment: Venv) -> Result<(), TestError> {
     if venv::MPI4PY.is_there() {
         return Ok(());
     }
     let prefix = installation();
     install::install(&prefix, &CONTENTS).map_err(TestError::Install)?;
     let mpicc = prefix.join("bin/mpicc");
-    let environment = [
+    let variables = [
         ("MPICC", mpicc.as_path()),
         ("MPI4PY_BUILD_MPIABI", Path::new("1")),
     ];
-    venv::MPI4PY.ensure(&environment).map_err(TestError::Venv)
+    environment.ensure(&variables).map_err(TestError::Venv)
 }
 
 /// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.

@@ -17,6 +17,8 @@ const SESSION: u8 = 3;
 thread_local! {
     /// The program's handle that a handler hears of where the library below has another one in its place.
     static SUBJECT: Cell<usize> = const { Cell::new(0) };
+    /// The same of an error class.
+    static CLASS: Cell<c_int> = const { Cell::new(0) };
 }
 
 /// Runs a call of the library below whose error handlers hear of `subject`.
@@ -24,6 +26,14 @@ pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     let before = SUBJECT.replace(subject);
     let result = call();
     SUBJECT.set(before);
+    result
+}
+
+/// The same of a class that the library below does not have.
+pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
+    let before = CLASS.replace(class);
+    let result = call();
+    CLASS.set(before);
     result
 }
 
@@ -46,13 +56,17 @@ unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
             WIN => F::handle_out(Kind::Win, object.read()),
             _ => F::handle_out(Kind::Session, object.read()),
         };
-        let mut here = F::word_out(Word::Error, code.read());
+        let mut here = match CLASS.get() {
+            0 => F::word_out(Word::Error, code.read()),
+            class => class,
+        };
         let before = here;
         let function: Handler = std::mem::transmute(function);
         // What the handler itself calls may go wrong, too.
-        let before_call = SUBJECT.replace(0);
+        let before_call = (SUBJECT.replace(0), CLASS.replace(0));
         F::program(|| function(&raw mut object, &raw mut here));
-        SUBJECT.set(before_call);
+        SUBJECT.set(before_call.0);
+        CLASS.set(before_call.1);
         if here != before {
             code.write(F::word_in(Word::Error, here));
         }

@@ -4,7 +4,7 @@
 //! which comes back is one of them or, outside of that range, itself.
 #![allow(unsafe_code)]
 
-use compat::convert::{added_in, added_out};
+use compat::convert::{added_in, added_out, own_class_in, own_class_out};
 use compat::family::{
     FIRST_DYNAMIC, INVALID, KEYVAL_INVALID, PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits,
     unnamed,
@@ -38,14 +38,13 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
 
 /// The last predefined code of Open MPI; those of programs are above.
 const LAST_BELOW: c_int = 92;
-/// `MPI_ERR_OTHER` of the standard and of Open MPI.
+/// `MPI_ERR_OTHER` of the standard.
 const OTHER: c_int = 16;
-const OTHER_BELOW: c_int = 16;
 
 fn added_error_in(code: c_int) -> c_int {
     match added_out(code, LAST_BELOW) {
         // A class that Open MPI does not have.
-        same if same == code && code >= 0 => OTHER_BELOW,
+        same if same == code && code >= 0 => own_class_in(code),
         added => added,
     }
 }
@@ -53,6 +52,7 @@ fn added_error_in(code: c_int) -> c_int {
 fn added_error_out(code: c_int) -> c_int {
     match code {
         1..=LAST_BELOW => OTHER,
+        _ if own_class_out(code).is_some() => own_class_out(code).unwrap_or(OTHER),
         _ => added_in(code, LAST_BELOW),
     }
 }

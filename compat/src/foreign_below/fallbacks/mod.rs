@@ -62,8 +62,11 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     if lacking.contains(&slot::MPI_Psend_init) {
         own::parts::prepare::<F>();
     }
+    let removes = !lacking.contains(&slot::MPI_Remove_error_class);
+    own::codes::prepare::<F>(removes);
     if lacking.contains(&slot::MPI_Comm_attach_buffer) {
         own::buffers::prepare::<F>();
+        own::newer::prepare::<F>(!lacking.contains(&slot::MPI_Session_init));
     }
 }
 

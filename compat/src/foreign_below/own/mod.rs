@@ -10,7 +10,10 @@
 
 pub mod buffers;
 mod children;
+pub mod codes;
+pub mod large_types;
 mod mixed;
+pub mod newer;
 pub mod parts;
 mod slots;
 pub mod world;
