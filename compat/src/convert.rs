@@ -120,7 +120,7 @@ impl TextOut {
 }
 
 /// How many elements an array has on the stack; longer ones are allocated.
-const SHORT: usize = 32;
+const SHORT: usize = 8;
 
 /// Elements for the length of a call.
 pub struct Array<T: Copy> {
