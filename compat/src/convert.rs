@@ -119,7 +119,7 @@ impl TextOut {
     }
 }
 
-/// How many elements an array has on the stack; longer ones are allocated.
+/// How many elements an array has on the stack; longer ones are allocated. Few, since the whole is moved on its way to the caller.
 const SHORT: usize = 8;
 
 /// Elements for the length of a call.
@@ -132,7 +132,7 @@ pub struct Array<T: Copy> {
 
 impl<T: Copy> Array<T> {
     /// `length` elements, each made by its index; none where the program gave no array.
-    #[inline]
+    #[inline(always)]
     pub fn new(is_null: bool, length: c_int, make: impl Fn(usize) -> T) -> Self {
         let length = match is_null {
             true => 0,
@@ -216,7 +216,7 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
 ///
 /// # Safety
 /// `handles` is null or has `length` elements.
-#[inline]
+#[inline(always)]
 pub unsafe fn handles_in<F: Family>(
     kind: Kind,
     handles: *const F::Handle,

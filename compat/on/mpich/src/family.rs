@@ -15,7 +15,7 @@ use compat::layout::MpichStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Programs of the standard on MPICH.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,10 @@ const OWN_BITS: u32 = 0xfc00_0000;
 const IN_PLACE_BELOW: usize = usize::MAX;
 const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
 
+/// Datatypes whose number is this or above came with MPICH 5.0 (`MPI_LOGICAL1` and its relatives); an older one dies of their handles.
+const FIRST_LATER: u32 = 0x47;
+static HAS_LATER: AtomicBool = AtomicBool::new(true);
+
 /// Constants that are variables of the library.
 static UNWEIGHTED_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static WEIGHTS_EMPTY_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
@@ -139,6 +143,13 @@ impl Family for OnMpich {
         }
         match THEIRS.get(handle) {
             Some(0) | None => table(kind).null.0,
+            Some(theirs)
+                if kind == Kind::Datatype
+                    && theirs & 0xff >= FIRST_LATER
+                    && !HAS_LATER.load(Ordering::Relaxed) =>
+            {
+                table(kind).null.0
+            }
             Some(theirs) => *theirs,
         }
     }
@@ -264,6 +275,8 @@ impl Foreign for OnMpich {
     const MARK: &'static CStr = c"MPI_UNWEIGHTED";
 
     fn learn(find: &dyn Fn(&CStr) -> *mut c_void) {
+        let has_later = !find(c"MPI_Abi_get_version").is_null();
+        HAS_LATER.store(has_later, Ordering::Relaxed);
         for (name, place) in [
             (c"MPI_UNWEIGHTED", &UNWEIGHTED_BELOW),
             (c"MPI_WEIGHTS_EMPTY", &WEIGHTS_EMPTY_BELOW),

@@ -26,7 +26,7 @@ unsafe fn detach<F: Foreign>(
     // SAFETY: output arguments of the caller.
     unsafe {
         let (known, bytes) = buffers::detach::<F>(owner).ok_or(BUFFER)?;
-        address.cast::<*mut c_void>().write(known);
+        address.cast::<*mut c_void>().write_unaligned(known);
         size.write(c_int::try_from(bytes).unwrap_or(c_int::MAX));
     }
     Ok(())

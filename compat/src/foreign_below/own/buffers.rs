@@ -350,38 +350,40 @@ unsafe extern "C" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_i
     }
 }
 
-unsafe extern "C" fn MPI_Buffer_attach<F: Foreign>(address: *mut c_void, size: c_int) -> c_int {
-    let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-    // SAFETY: as above.
-    unsafe {
-        if !automatic && find::<F>(Owner::Process).is_none() {
-            return Original(slot::MPI_Buffer_attach).get(below::MPI_Buffer_attach::<F>())(
-                address, size,
-            );
+macro_rules! process_buffer {
+    ($attach:ident $detach:ident $size:ty) => {
+        unsafe extern "C" fn $attach<F: Foreign>(address: *mut c_void, size: $size) -> c_int {
+            let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
+            // SAFETY: as above.
+            unsafe {
+                if !automatic && find::<F>(Owner::Process).is_none() {
+                    return Original(slot::$attach).get(below::$attach::<F>())(address, size);
+                }
+                #[allow(clippy::useless_conversion)] // Of one of the two.
+                match attach::<F>(Owner::Process, address, size.into()) {
+                    Ok(()) => 0,
+                    Err(class) => super::fail_at_self::<F>(class),
+                }
+            }
         }
-        match attach::<F>(Owner::Process, address, size.into()) {
-            Ok(()) => 0,
-            Err(class) => super::fail_at_self::<F>(class),
+
+        unsafe extern "C" fn $detach<F: Foreign>(address: *mut c_void, size: *mut $size) -> c_int {
+            // SAFETY: as above.
+            unsafe {
+                let Some((known, bytes)) = detach::<F>(Owner::Process) else {
+                    return Original(slot::$detach).get(below::$detach::<F>())(address, size);
+                };
+                address.cast::<*mut c_void>().write_unaligned(known);
+                #[allow(clippy::unnecessary_fallible_conversions, clippy::useless_conversion)]
+                size.write(<$size>::try_from(bytes).unwrap_or(<$size>::MAX));
+            }
+            0
         }
-    }
+    };
 }
 
-unsafe extern "C" fn MPI_Buffer_detach<F: Foreign>(
-    address: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let Some((known, bytes)) = detach::<F>(Owner::Process) else {
-            return Original(slot::MPI_Buffer_detach).get(below::MPI_Buffer_detach::<F>())(
-                address, size,
-            );
-        };
-        address.cast::<*mut c_void>().write(known);
-        size.write(c_int::try_from(bytes).unwrap_or(c_int::MAX));
-    }
-    0
-}
+process_buffer! { MPI_Buffer_attach MPI_Buffer_detach c_int }
+process_buffer! { MPI_Buffer_attach_c MPI_Buffer_detach_c i64 }
 
 unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     group: F::Below,
@@ -410,14 +412,10 @@ pub fn has_process_buffer<F: Foreign>() -> bool {
 
 /// For a library that has one buffer for all, before the program calls anything.
 pub fn prepare<F: Foreign>() {
-    put(
-        slot::MPI_Buffer_attach,
-        MPI_Buffer_attach::<F> as *mut c_void,
-    );
-    put(
-        slot::MPI_Buffer_detach,
-        MPI_Buffer_detach::<F> as *mut c_void,
-    );
+    macro_rules! all {
+        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
+    }
+    all! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
     put(
         slot::MPI_Comm_create_from_group,
         MPI_Comm_create_from_group::<F> as *mut c_void,

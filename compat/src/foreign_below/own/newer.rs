@@ -8,9 +8,10 @@ use crate::foreign_below::Foreign;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-/// `MPI_COMM_TYPE_SHARED`, `MPI_COMM_TYPE_HW_UNGUIDED` to `MPI_COMM_TYPE_RESOURCE_GUIDED`, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED` of the standard.
+/// `MPI_COMM_TYPE_SHARED`, those of hardware and of resources, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED` of the standard.
 const SHARED: c_int = 221;
-const HARDWARE: [c_int; 3] = [222, 223, 224];
+const HARDWARE: [c_int; 2] = [222, 223];
+const RESOURCE: c_int = 224;
 const CREATE_FLAVOR: c_int = 604;
 const FLAVOR_SHARED: c_int = 314;
 
@@ -59,14 +60,16 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    let is_hardware = || {
-        HARDWARE
-            .map(|kind| F::word_in(Word::Split, kind))
-            .contains(&kind)
+    let is_one_of = |kinds: &[c_int]| {
+        let mut kinds = kinds.iter();
+        kinds.any(|known| F::word_in(Word::Split, *known) == kind)
     };
     // SAFETY: as above.
     unsafe {
-        let kind = if kind == INVALID || (!KNOWS_HARDWARE && is_hardware()) {
+        let kind = if kind == INVALID
+            || is_one_of(&[RESOURCE])
+            || (!KNOWS_HARDWARE && is_one_of(&HARDWARE))
+        {
             match is_shared_memory::<F>(info) {
                 true => F::word_in(Word::Split, SHARED),
                 false => UNDEFINED,
@@ -115,35 +118,46 @@ unsafe extern "C" fn split_without<F: Foreign>(
     unsafe { split::<F, false>(comm, kind, key, info, made) }
 }
 
-unsafe extern "C" fn MPI_Win_shared_query<F: Foreign>(
-    win: F::Below,
-    rank: c_int,
-    size: *mut isize,
-    unit: *mut c_int,
-    base: *mut c_void,
-) -> c_int {
-    let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
-    let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
-    // SAFETY: as above; the attribute is an integer.
-    unsafe {
-        let place = (&raw mut flavor).cast();
-        let code = (below::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
-        if code != 0 || flag == 0 || flavor.read() == F::word_in(Word::Flavor, FLAVOR_SHARED) {
-            return original!(MPI_Win_shared_query)(win, rank, size, unit, base);
+macro_rules! shared_query {
+    ($name:ident $unit:ty) => {
+        unsafe extern "C" fn $name<F: Foreign>(
+            win: F::Below,
+            rank: c_int,
+            size: *mut isize,
+            unit: *mut $unit,
+            base: *mut c_void,
+        ) -> c_int {
+            let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
+            let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
+            // SAFETY: as above; the attribute is an integer.
+            unsafe {
+                let place = (&raw mut flavor).cast();
+                let code = (below::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
+                let shared = F::word_in(Word::Flavor, FLAVOR_SHARED);
+                if code != 0 || flag == 0 || flavor.read() == shared {
+                    return original!($name)(win, rank, size, unit, base);
+                }
+                size.write(0);
+                unit.write(0);
+                base.cast::<*mut c_void>().write_unaligned(null_mut());
+            }
+            0
         }
-        size.write(0);
-        unit.write(0);
-        base.cast::<*mut c_void>().write(null_mut());
-    }
-    0
+    };
 }
+
+shared_query! { MPI_Win_shared_query c_int }
+shared_query! { MPI_Win_shared_query_c isize }
 
 /// For a library of a version before 4.1, before the program calls anything.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
     macro_rules! all {
         ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
     }
-    all! { MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name MPI_Win_shared_query }
+    all! {
+        MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name
+        MPI_Win_shared_query MPI_Win_shared_query_c
+    }
     let split = match knows_hardware {
         true => split_with_hardware::<F> as *mut c_void,
         false => split_without::<F> as *mut c_void,

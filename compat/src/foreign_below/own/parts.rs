@@ -259,7 +259,7 @@ unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
         let code = original(comm, keyval, value, flag);
         if code == 0 && keyval == F::word_in(Word::Keyval, TAG_UB) && flag.read() != 0 {
             let half = HALF.get_or_init(|| highest::<F>() / 2 - 1);
-            value.cast::<*const c_int>().write(half);
+            value.cast::<*const c_int>().write_unaligned(half);
         }
         code
     }
