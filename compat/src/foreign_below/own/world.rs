@@ -129,6 +129,7 @@ unsafe extern "C" fn MPI_Init<F: Foreign>(argc: *mut c_int, argv: *mut *mut *mut
     let code = if is_held {
         0
     } else {
+        // SAFETY: as above.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -144,6 +145,7 @@ unsafe extern "C" fn MPI_Finalize<F: Foreign>() -> c_int {
     let code = if is_held {
         0
     } else {
+        // SAFETY: as above.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
