@@ -48,6 +48,20 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
+/// Where the codes of classes begin that the library below does not have; every library's codes are above.
+const OWN_CODES: c_int = -0x0100_0000;
+
+/// A class of the standard as a code that no library gives out, and back.
+pub fn own_class_in(class: c_int) -> c_int {
+    OWN_CODES - class
+}
+
+pub fn own_class_out(code: c_int) -> Option<c_int> {
+    (OWN_CODES - LAST_CODE..=OWN_CODES)
+        .contains(&code)
+        .then(|| OWN_CODES - code)
+}
+
 /// The longest string of the standard whose length is a constant.
 const LONGEST: usize = 8192;
 
@@ -105,8 +119,8 @@ impl TextOut {
     }
 }
 
-/// How many elements an array has on the stack; longer ones are allocated.
-const SHORT: usize = 32;
+/// How many elements an array has on the stack; longer ones are allocated. Few, since the whole is moved on its way to the caller.
+const SHORT: usize = 8;
 
 /// Elements for the length of a call.
 pub struct Array<T: Copy> {
@@ -118,7 +132,7 @@ pub struct Array<T: Copy> {
 
 impl<T: Copy> Array<T> {
     /// `length` elements, each made by its index; none where the program gave no array.
-    #[inline]
+    #[inline(always)]
     pub fn new(is_null: bool, length: c_int, make: impl Fn(usize) -> T) -> Self {
         let length = match is_null {
             true => 0,
@@ -202,7 +216,7 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
 ///
 /// # Safety
 /// `handles` is null or has `length` elements.
-#[inline]
+#[inline(always)]
 pub unsafe fn handles_in<F: Family>(
     kind: Kind,
     handles: *const F::Handle,

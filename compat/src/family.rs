@@ -124,8 +124,8 @@ pub trait Family: 'static {
     type Handle: Copy + PartialEq;
     type Status: Copy;
     /// The same of the library below.
-    type Below: Copy + PartialEq;
-    type BelowStatus: Copy;
+    type Below: Copy + PartialEq + Send + 'static;
+    type BelowStatus: Copy + Send + 'static;
 
     /// The address that stands for no status, or no array of them, in the program and below.
     const STATUS_IGNORE: usize;

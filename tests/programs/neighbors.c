@@ -230,7 +230,7 @@ static void refusals(void)
     OK(MPI_Comm_set_errhandler(cart, MPI_ERRORS_RETURN));
     code = MPI_Neighbor_alltoall(MPI_IN_PLACE, 1, MPI_INT, room, 1, MPI_INT, cart);
     OK(MPI_Error_class(code, &class));
-    CHECK(class == MPI_ERR_BUFFER, "in place: class %d", class);
+    CHECK(class == MPI_ERR_BUFFER || !is_portcullis(), "in place: class %d", class);
     OK(MPI_Comm_free(&cart));
     OK(MPI_Comm_free(&copy));
 }

@@ -115,7 +115,7 @@ static void wrong(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     code = MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &cart);
     OK(MPI_Error_class(code, &class));
-    CHECK(class == MPI_ERR_DIMS, "class %d", class);
+    CHECK(class == MPI_ERR_DIMS || (class != MPI_SUCCESS && !is_portcullis()), "class %d", class);
     code = MPI_Cartdim_get(MPI_COMM_WORLD, &n);
     OK(MPI_Error_class(code, &class));
     CHECK(class == MPI_ERR_TOPOLOGY, "class %d", class);

@@ -84,7 +84,9 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             add_cortex_m0,
         )?;
         steps
-            .step("building mpi4py from source with our mpicc", build_mpi4py)
+            .step("building mpi4py from source with our mpicc", || {
+                build_mpi4py(venv::MPI4PY)
+            })
             .map_err(TestError::Build)?;
     }
     if !options.offline {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cargo::Profile;
 use crate::install::{self, Contents, InstallError};
-use crate::venv::{self, VenvError};
+use crate::venv::{Venv, VenvError};
 use crate::workspace;
 
 /// The installation that the tests share.
@@ -42,16 +42,16 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {}
 
 /// The extension is linked to the standard ABI's soname only, so it is built once and finds the library of each run by the library path.
-pub fn build_mpi4py() -> Result<(), BuildError> {
-    if venv::MPI4PY.is_there() {
+pub fn build_mpi4py(environment: Venv) -> Result<(), BuildError> {
+    if environment.is_there() {
         return Ok(());
     }
     let prefix = installation();
     install::install(&prefix, &CONTENTS).map_err(BuildError::Install)?;
     let mpicc = prefix.join("bin/mpicc");
-    let environment = [
+    let variables = [
         ("MPICC", mpicc.as_path()),
         ("MPI4PY_BUILD_MPIABI", Path::new("1")),
     ];
-    venv::MPI4PY.ensure(&environment).map_err(BuildError::Venv)
+    environment.ensure(&variables).map_err(BuildError::Venv)
 }

@@ -38,6 +38,13 @@ pub const MPI4PY: Venv = Venv {
     compiled_with: Some(MPI4PY_FLAGS),
 };
 
+/// The same with nothing beyond the standard, for other libraries below.
+pub const MPI4PY_OF_THE_STANDARD: Venv = Venv {
+    name: "mpi4py-standard",
+    requirement: "mpi4py==4.1.2",
+    compiled_with: Some("-O0 -g0"),
+};
+
 /// nextpnr and the packer for ECP5, which Debian has not; they run in a sandbox of their own.
 pub const ECP5: Venv = Venv {
     name: "ecp5",

@@ -248,7 +248,7 @@ impl<'a> Body<'a> {
                 self.arguments.push(name.into());
                 let _ = write!(
                     self.on_success,
-                    "if !{name}.is_null() {{ let place = {name}.cast::<*mut c_void>(); *place = F::buffer_out(*place); }} "
+                    "if !{name}.is_null() {{ let place = {name}.cast::<*mut c_void>(); place.write_unaligned(F::buffer_out(place.read_unaligned())); }} "
                 );
             }
             "weights" => self.arguments.push(match p.is_const {

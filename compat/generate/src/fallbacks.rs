@@ -39,6 +39,9 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, Stri
             out.push_str(&narrow(f, twin).map_err(|what| format!("{name}: {what}"))?);
             let _ = writeln!(entries, "    {name}::<F> as *mut c_void,");
             narrowed.push(name.as_str());
+        } else if let Some(nonblocking) = nonblocking(tables, f) {
+            out.push_str(&persist(f, nonblocking));
+            let _ = writeln!(entries, "    {name}::<F> as *mut c_void,");
         } else {
             let _ = writeln!(entries, "    missing::<F, {id}> as *mut c_void,");
             lacking.push(name.as_str());
@@ -74,6 +77,42 @@ fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     find(format!("{small}_x"))
         .or_else(|| find(small.to_string()))
         .filter(|g| !takes_functions && g.params.len() == f.params.len())
+}
+
+/// The collective operation that is one turn of a persistent one.
+fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
+    let name = f.name.strip_prefix("MPI_")?.strip_suffix("_init")?;
+    let name = format!("MPI_I{}", name.to_lowercase());
+    let has_info = f.params.iter().any(|p| p.base == "MPI_Info");
+    let same = |g: &&Function| g.name == name && g.params.len() + 1 == f.params.len();
+    tables.functions.iter().find(same).filter(|_| has_info)
+}
+
+/// A persistent operation in terms of the nonblocking one.
+fn persist(f: &Function, turn: &Function) -> String {
+    let params: Vec<String> = parameters(f)
+        .map(|p| format!("{}: {}", ident(&p.name), kind(p)))
+        .collect();
+    let given: Vec<String> = parameters(turn)
+        .filter(|p| p.base != "MPI_Request")
+        .map(|p| ident(&p.name))
+        .collect();
+    let given = given.join(", ");
+    format!(
+        "unsafe extern \"C\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
+         let given = Given(({given},));\n    let _ = info;\n    \
+         // SAFETY: arguments of the library below, which are what the standard demands.\n    \
+         unsafe {{ persist::<F>(request, move |request| {{ let Given(({given},)) = &given; \
+         (below::{turn}::<F>())({starred}, request) }}) }}\n}}\n",
+        name = f.name,
+        params = params.join(", "),
+        turn = turn.name,
+        starred = given
+            .split(", ")
+            .map(|name| format!("*{name}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    )
 }
 
 /// How many elements an array has that a function reads.

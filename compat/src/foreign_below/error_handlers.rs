@@ -6,12 +6,36 @@ use crate::below;
 use crate::convert::code_out;
 use crate::family::{Kind, Word};
 use crate::trampoline;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 const COMM: u8 = 0;
 const WIN: u8 = 1;
 const FILE: u8 = 2;
 const SESSION: u8 = 3;
+
+thread_local! {
+    /// The program's handle that a handler hears of where the library below has another one in its place.
+    static SUBJECT: Cell<usize> = const { Cell::new(0) };
+    /// The same of an error class.
+    static CLASS: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// Runs a call of the library below whose error handlers hear of `subject`.
+pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
+    let before = SUBJECT.replace(subject);
+    let result = call();
+    SUBJECT.set(before);
+    result
+}
+
+/// The same of a class that the library below does not have.
+pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
+    let before = CLASS.replace(class);
+    let result = call();
+    CLASS.set(before);
+    result
+}
 
 type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
 
@@ -26,15 +50,23 @@ unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
     // SAFETY: the library below gives a handle and a code; the program promised that its function takes them.
     unsafe {
         let mut object = match OF {
+            _ if SUBJECT.get() != 0 => SUBJECT.get(),
             FILE => F::file_out(object.cast::<usize>().read()),
             COMM => F::handle_out(Kind::Comm, object.read()),
             WIN => F::handle_out(Kind::Win, object.read()),
             _ => F::handle_out(Kind::Session, object.read()),
         };
-        let mut here = F::word_out(Word::Error, code.read());
+        let mut here = match CLASS.get() {
+            0 => F::word_out(Word::Error, code.read()),
+            class => class,
+        };
         let before = here;
         let function: Handler = std::mem::transmute(function);
+        // What the handler itself calls may go wrong, too.
+        let before_call = (SUBJECT.replace(0), CLASS.replace(0));
         F::program(|| function(&raw mut object, &raw mut here));
+        SUBJECT.set(before_call.0);
+        CLASS.set(before_call.1);
         if here != before {
             code.write(F::word_in(Word::Error, here));
         }

@@ -15,6 +15,7 @@ mod integers;
 mod kept;
 mod open;
 mod operators;
+mod own;
 mod statuses;
 mod typed_blocks;
 
@@ -47,6 +48,11 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     fn integer_of(kind: Kind, handle: Self::Below) -> c_int;
     fn of_integer(kind: Kind, integer: c_int) -> Self::Below;
 
-    /// What tells requests apart.
+    /// What tells requests and communicators apart, and back.
     fn request_number(request: Self::Below) -> usize;
+    fn of_request_number(number: usize) -> Self::Below;
+
+    /// A handle of this library, which the one below never gives out, and its number.
+    fn own(kind: Kind, number: usize) -> Self::Below;
+    fn own_index(kind: Kind, handle: Self::Below) -> Option<usize>;
 }

@@ -73,11 +73,16 @@ fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     }
     F::learn(&find);
     let instead = fallbacks::table::<F>();
+    let mut lacking = Vec::new();
     for (id, slot) in SLOTS.iter().enumerate() {
         let symbol = NAMES.get(id).and_then(|name| symbol(&find, name));
+        if symbol.is_none() {
+            lacking.push(id);
+        }
         let function = symbol.or_else(|| instead.get(id).copied());
         slot.store(function.unwrap_or(std::ptr::null_mut()), Ordering::Relaxed);
     }
+    fallbacks::prepare::<F>(&lacking);
     Ok(())
 }
 

@@ -59,7 +59,8 @@ macro_rules! getter {
                 if code == 0 && !value.is_null() && !flag.is_null() && flag.read() != 0 {
                     let place = value.cast::<*mut c_void>();
                     let keyval = F::standard(Word::Keyval, keyval);
-                    place.write(value_out::<F>(keyval, place.read()));
+                    // Programs put such words anywhere.
+                    place.write_unaligned(value_out::<F>(keyval, place.read_unaligned()));
                 }
                 code_out::<F>(code)
             }

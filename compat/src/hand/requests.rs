@@ -15,7 +15,7 @@ struct Requests<F: Family> {
 impl<F: Family> Requests<F> {
     /// # Safety
     /// `place` is null or has `count` requests.
-    #[inline]
+    #[inline(always)]
     unsafe fn new(place: *mut F::Handle, count: c_int) -> Self {
         Requests {
             // SAFETY: passed on.
@@ -24,7 +24,7 @@ impl<F: Family> Requests<F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn argument(&mut self) -> *mut F::Below {
         self.converted.argument_mut()
     }
@@ -33,7 +33,7 @@ impl<F: Family> Requests<F> {
     ///
     /// # Safety
     /// As for `new`.
-    #[inline]
+    #[inline(always)]
     unsafe fn finish(&self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
             let now = F::handle_out(Kind::Request, *request);
@@ -57,7 +57,7 @@ struct Statuses<F: Family> {
 }
 
 impl<F: Family> Statuses<F> {
-    #[inline]
+    #[inline(always)]
     fn new(place: *mut F::Status, count: c_int) -> Self {
         let ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
         Statuses {
@@ -66,7 +66,7 @@ impl<F: Family> Statuses<F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn argument(&mut self) -> *mut F::BelowStatus {
         if self.filled.is_null() {
             return std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE);
@@ -76,7 +76,7 @@ impl<F: Family> Statuses<F> {
 
     /// # Safety
     /// The program's array has as many statuses as it said.
-    #[inline]
+    #[inline(always)]
     unsafe fn finish(&self) {
         for (i, status) in self.filled.elements().iter().enumerate() {
             // SAFETY: passed on.

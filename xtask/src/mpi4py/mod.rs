@@ -22,7 +22,7 @@ use crate::packages::{self, PackagesError};
 use crate::process::ProcessError;
 use crate::test_installation::{self, BuildError};
 use crate::ui::{self, Steps, faint};
-use crate::venv::{self, VenvError};
+use crate::venv::{self, Venv, VenvError};
 use crate::workspace;
 
 /// What is run.
@@ -34,6 +34,12 @@ pub struct Options {
     /// What `cargo xtask test` runs: without the modules that take long
     #[arg(long)]
     quick: bool,
+    /// Run them on another library, as mpirun's option does: openmpi, mpich or a file
+    #[arg(long, value_name = "LIBRARY")]
+    on: Option<String>,
+    /// The list to compare with; with --on there is none unless it is given
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
     /// Seconds in which a rank has to begin or end a test
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
@@ -48,6 +54,8 @@ impl Options {
         Self {
             np: vec![1, 2, 3],
             quick: true,
+            on: None,
+            list: None,
             limit: 30,
             tests: Vec::new(),
         }
@@ -154,23 +162,41 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
         })
         .map_err(Mpi4pyError::Install)?;
     steps
-        .step(
-            "building mpi4py from source with our mpicc",
-            test_installation::build_mpi4py,
-        )
+        .step("building mpi4py from source with our mpicc", || {
+            test_installation::build_mpi4py(environment(options))
+        })
         .map_err(Mpi4pyError::Build)?;
     steps.step("running mpi4py's tests", || check(options))
 }
 
+/// mpi4py as it is to be: with functions beyond the standard only where they are ours.
+fn environment(options: &Options) -> Venv {
+    match options.on {
+        Some(_) => venv::MPI4PY_OF_THE_STANDARD,
+        None => venv::MPI4PY,
+    }
+}
+
+/// The list that the tests are compared with.
+fn list(options: &Options) -> Result<Known, Mpi4pyError> {
+    let path = match (&options.list, &options.on) {
+        (Some(path), _) => path.clone(),
+        (None, Some(_)) => return Ok(Known::default()),
+        (None, None) => workspace::root().join(LIST),
+    };
+    let text = fs::read_to_string(&path).map_err(Mpi4pyError::file(&path))?;
+    Known::parse(&text).map_err(Mpi4pyError::List)
+}
+
 /// Runs the tests on what is installed and compares.
 pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
-    let list = workspace::root().join(LIST);
-    let text = fs::read_to_string(&list).map_err(Mpi4pyError::file(&list))?;
-    let known = Known::parse(&text).map_err(Mpi4pyError::List)?;
+    let known = list(options)?;
+    let environment = environment(options);
     let setting = Setting {
         prefix: test_installation::installation(),
-        python: venv::MPI4PY.bin("python"),
-        tests: venv::MPI4PY
+        on: options.on.clone(),
+        python: environment.bin("python"),
+        tests: environment
             .source()
             .map_err(Mpi4pyError::Venv)?
             .join("test"),

@@ -18,6 +18,8 @@ use crate::process::{ProcessError, Running};
 pub struct Setting {
     /// Our installation.
     pub prefix: PathBuf,
+    /// The library below, if it is not ours.
+    pub on: Option<String>,
     pub python: PathBuf,
     /// `test` in the source package.
     pub tests: PathBuf,
@@ -94,6 +96,9 @@ impl Setting {
         empty(&records)?;
         empty(&temporary)?;
         let mut command = Command::new(self.prefix.join("bin/mpirun"));
+        if let Some(library) = &self.on {
+            command.args(["--on", library]);
+        }
         command
             .args(["-n", &ranks.to_string()])
             .arg(&self.python)

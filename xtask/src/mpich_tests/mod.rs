@@ -2,7 +2,8 @@
 //!
 //! They were written over thirty years against the standard's text, by others than us, and ask for much that nobody thinks of when he writes a library.
 //! Promise: every program of the chosen folders is run as its list says (`list`), and has to say "No Errors" and end well,
-//! but those of `known.txt`, each with its reason, which must not (`known`).
+//! but those of `known.txt`, each with its reason, which must not (`known`). With `--on` the same programs run on another library,
+//! whose own lists are `on_openmpi.txt` and `on_mpich.txt`.
 //!
 //! Everything is fetched, built with our `mpicc` and run below the target folder.
 
@@ -66,6 +67,9 @@ pub struct Options {
     /// Set a parameter of the library for all runs, as with mpirun
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
     mca: Vec<String>,
+    /// Run the tests on another library, as mpirun's option does: openmpi, mpich (Debian's, each with a list of its own) or a file
+    #[arg(long, value_name = "LIBRARY")]
+    on: Option<String>,
     /// Seconds that a program may take
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
@@ -117,7 +121,7 @@ impl fmt::Display for MpichTestsError {
             Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::Known { line } => write!(
                 f,
-                "line {line} of known.txt should be a program, one of unbuilt, fails and left, and a reason"
+                "line {line} of the list should be a program, one of unbuilt, fails and left, and a reason"
             ),
             Self::Tests { sentences } => {
                 write!(f, "MPICH's tests:\n  {}", sentences.join("\n  "))
@@ -137,7 +141,13 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> MpichTestsError {
 
 /// The command.
 pub fn run(options: &Options) -> Result<(), MpichTestsError> {
-    let known = Known::parse(include_str!("known.txt"))?;
+    let known = Known::parse(match options.on.as_deref() {
+        None => include_str!("known.txt"),
+        Some("openmpi") => include_str!("on_openmpi.txt"),
+        Some("mpich") => include_str!("on_mpich.txt"),
+        // Of other libraries everything that fails is told.
+        Some(_) => "",
+    })?;
     let mut steps = Steps::new(5);
     steps
         .step("looking for compilers and tools", packages::ensure)
@@ -208,12 +218,12 @@ fn check(
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
             as_known += failures.iter().filter(|(how, _)| Some(*how) == why).count();
             if failures.is_empty() && why.is_some() {
-                sentences.push(format!("{program} ends well; remove its line of known.txt"));
+                sentences.push(format!("{program} ends well; remove its line of the list"));
             }
         }
     }
     ui::say(&format!(
-        "      {good} runs ended well, {as_known} as known.txt says, {left} were left out"
+        "      {good} runs ended well, {as_known} as the list says, {left} were left out"
     ));
     match sentences.is_empty() {
         true => Ok(()),
@@ -234,6 +244,9 @@ fn once(
     }
     let mut command = Command::new(prefix.join("bin/mpirun"));
     command.args(["-n", &run.ranks.to_string()]);
+    if let Some(library) = &options.on {
+        command.arg("--on").arg(library);
+    }
     for parameter in options.mca.chunks(2) {
         command.arg("--mca").args(parameter);
     }

@@ -4,6 +4,7 @@
 //! programs add, so that it comes back as it was and the library's own text is found.
 #![allow(unsafe_code)]
 
+use compat::convert::{own_class_in, own_class_out};
 use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, IN_PLACE, INVALID, LAST_CODE, NO_HANDLE, PVAR_ALL_HANDLES,
     UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
@@ -14,7 +15,7 @@ use compat::layout::MpichStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Programs of the standard on MPICH.
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +72,8 @@ const LAST_BELOW: c_int = 0x3fff_ffff;
 const CLASS: c_int = 0x7f;
 /// Where codes of MPICH that are no class begin above.
 const DETAILED: c_int = 0x4000_4000;
-/// `MPI_ERR_OTHER` of the standard and of MPICH.
+/// `MPI_ERR_OTHER` of the standard.
 const OTHER: c_int = 16;
-const OTHER_BELOW: c_int = 15;
 
 fn added_error_in(code: c_int) -> c_int {
     if code >= DETAILED {
@@ -81,12 +81,15 @@ fn added_error_in(code: c_int) -> c_int {
     }
     match code.checked_sub(LAST_CODE) {
         Some(above @ 1..) => LAST_BELOW + above,
-        _ if (0..=LAST_CODE).contains(&code) => OTHER_BELOW,
+        _ if (0..=LAST_CODE).contains(&code) => own_class_in(code),
         _ => INVALID,
     }
 }
 
 fn added_error_out(code: c_int) -> c_int {
+    if let Some(class) = own_class_out(code) {
+        return class;
+    }
     match code.checked_sub(LAST_BELOW) {
         Some(above @ 1..) => LAST_CODE + above,
         _ if code <= CLASS => OTHER,
@@ -106,8 +109,16 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     keyval
 }
 
+/// Handles of this library: of a type that MPICH does not have, and of none of its kinds.
+const OWN: u32 = 0x3c00_0000;
+const OWN_BITS: u32 = 0xfc00_0000;
+
 const IN_PLACE_BELOW: usize = usize::MAX;
 const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
+
+/// Datatypes whose number is this or above came with MPICH 5.0 (`MPI_LOGICAL1` and its relatives); an older one dies of their handles.
+const FIRST_LATER: u32 = 0x47;
+static HAS_LATER: AtomicBool = AtomicBool::new(true);
 
 /// Constants that are variables of the library.
 static UNWEIGHTED_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
@@ -132,6 +143,13 @@ impl Family for OnMpich {
         }
         match THEIRS.get(handle) {
             Some(0) | None => table(kind).null.0,
+            Some(theirs)
+                if kind == Kind::Datatype
+                    && theirs & 0xff >= FIRST_LATER
+                    && !HAS_LATER.load(Ordering::Relaxed) =>
+            {
+                table(kind).null.0
+            }
             Some(theirs) => *theirs,
         }
     }
@@ -257,6 +275,8 @@ impl Foreign for OnMpich {
     const MARK: &'static CStr = c"MPI_UNWEIGHTED";
 
     fn learn(find: &dyn Fn(&CStr) -> *mut c_void) {
+        let has_later = !find(c"MPI_Abi_get_version").is_null();
+        HAS_LATER.store(has_later, Ordering::Relaxed);
         for (name, place) in [
             (c"MPI_UNWEIGHTED", &UNWEIGHTED_BELOW),
             (c"MPI_WEIGHTS_EMPTY", &WEIGHTS_EMPTY_BELOW),
@@ -280,6 +300,19 @@ impl Foreign for OnMpich {
 
     fn request_number(request: u32) -> usize {
         request as usize
+    }
+
+    fn of_request_number(number: usize) -> u32 {
+        number as u32
+    }
+
+    fn own(_kind: Kind, number: usize) -> u32 {
+        OWN | number as u32 & !OWN_BITS
+    }
+
+    #[inline(always)]
+    fn own_index(_kind: Kind, handle: u32) -> Option<usize> {
+        (handle & OWN_BITS == OWN).then_some((handle & !OWN_BITS) as usize)
     }
 }
 
@@ -317,7 +350,8 @@ mod tests {
         }
         assert_eq!(OnMpich::word_out(Word::Error, 0x3fff_ff0e), 15);
         // A class that MPICH does not have.
-        assert_eq!(OnMpich::word_in(Word::Error, 200), OTHER_BELOW);
+        let below = OnMpich::word_in(Word::Error, 200);
+        assert!(below < 0 && OnMpich::word_out(Word::Error, below) == 200);
     }
 
     #[test]

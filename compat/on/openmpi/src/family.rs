@@ -4,10 +4,10 @@
 //! which comes back is one of them or, outside of that range, itself.
 #![allow(unsafe_code)]
 
-use compat::convert::{added_in, added_out};
+use compat::convert::{added_in, added_out, own_class_in, own_class_out};
 use compat::family::{
-    BUFFER_AUTOMATIC, FIRST_DYNAMIC, INVALID, KEYVAL_INVALID, PVAR_ALL_HANDLES, UNWEIGHTED,
-    WEIGHTS_EMPTY, bits, unnamed,
+    FIRST_DYNAMIC, INVALID, KEYVAL_INVALID, PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits,
+    unnamed,
 };
 use compat::foreign_below::Foreign;
 use compat::inside;
@@ -38,14 +38,13 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
 
 /// The last predefined code of Open MPI; those of programs are above.
 const LAST_BELOW: c_int = 92;
-/// `MPI_ERR_OTHER` of the standard and of Open MPI.
+/// `MPI_ERR_OTHER` of the standard.
 const OTHER: c_int = 16;
-const OTHER_BELOW: c_int = 16;
 
 fn added_error_in(code: c_int) -> c_int {
     match added_out(code, LAST_BELOW) {
         // A class that Open MPI does not have.
-        same if same == code && code >= 0 => OTHER_BELOW,
+        same if same == code && code >= 0 => own_class_in(code),
         added => added,
     }
 }
@@ -53,6 +52,7 @@ fn added_error_in(code: c_int) -> c_int {
 fn added_error_out(code: c_int) -> c_int {
     match code {
         1..=LAST_BELOW => OTHER,
+        _ if own_class_out(code).is_some() => own_class_out(code).unwrap_or(OTHER),
         _ => added_in(code, LAST_BELOW),
     }
 }
@@ -151,6 +151,11 @@ static NUMBERS: [[AtomicUsize; 2]; 11] = [const { [AtomicUsize::new(0), AtomicUs
 /// Where handles made at run time begin as integers.
 const FIRST_NUMBER: c_int = FIRST_DYNAMIC as c_int;
 
+/// Handles of this library: no object has an odd address, and none one in the upper half.
+const OWN: usize = 1 << 62 | 1;
+/// The same as integers, from here on.
+const FIRST_OWN_NUMBER: c_int = 1 << 30;
+
 /// Functions that do nothing, for communicators, datatypes and windows.
 static NOTHING: [[AtomicUsize; 2]; 3] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 3];
 
@@ -224,17 +229,14 @@ impl Family for OnOpenMpi {
         words::word_out(word, below)
     }
 
-    /// The constants for buffers are the standard's; there is no automatic buffer.
+    /// The constants for buffers are the standard's; the automatic one is none of Open MPI and served here.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
     }
 
     fn buffer_out(buffer: *mut c_void) -> *mut c_void {
-        match buffer.addr() {
-            BUFFER_AUTOMATIC => std::ptr::null_mut(),
-            _ => buffer,
-        }
+        buffer
     }
 
     fn weights_in(weights: *mut c_int) -> *mut c_int {
@@ -352,6 +354,9 @@ impl Foreign for OnOpenMpi {
     }
 
     fn integer_of(kind: Kind, handle: usize) -> c_int {
+        if let Some(number) = Self::own_index(kind, handle) {
+            return c_int::try_from(number).map_or(kind.null() as c_int, |n| n | FIRST_OWN_NUMBER);
+        }
         let function = NUMBERS[kind as usize][0].load(Ordering::Relaxed);
         if function == 0 {
             return kind.null() as c_int;
@@ -366,6 +371,9 @@ impl Foreign for OnOpenMpi {
     }
 
     fn of_integer(kind: Kind, integer: c_int) -> usize {
+        if let Ok(number) = usize::try_from(integer - FIRST_OWN_NUMBER) {
+            return Self::own(kind, number);
+        }
         let function = NUMBERS[kind as usize][1].load(Ordering::Relaxed);
         if function == 0 {
             return Self::null(kind);
@@ -380,6 +388,19 @@ impl Foreign for OnOpenMpi {
 
     fn request_number(request: usize) -> usize {
         request
+    }
+
+    fn of_request_number(number: usize) -> usize {
+        number
+    }
+
+    fn own(_kind: Kind, number: usize) -> usize {
+        OWN | number << 4
+    }
+
+    #[inline(always)]
+    fn own_index(_kind: Kind, handle: usize) -> Option<usize> {
+        (handle & OWN == OWN).then_some((handle & !OWN) >> 4)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Datatypes: what older functions tell, in the words of newer ones.
 
-use super::Foreign;
+use super::{Fit, Foreign};
 use crate::below;
 use crate::family::{Kind, Word};
+use crate::foreign_below::own::large_types;
 use std::ffi::c_int;
 
 pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
@@ -17,6 +18,16 @@ pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
     let [n, a, d] = &mut known;
     // SAFETY: arguments of the library below, which are what the standard demands.
     unsafe {
+        if let Some((counts, elements, how)) = large_types::envelope::<F>(datatype) {
+            for (place, value) in [integers, addresses, large_counts, datatypes]
+                .into_iter()
+                .zip([0, 0, counts, elements])
+            {
+                place.write(value);
+            }
+            combiner.write(how);
+            return 0;
+        }
         let code = (below::MPI_Type_get_envelope::<F>())(datatype, n, a, d, combiner);
         if code == 0 {
             for (place, value) in [integers, addresses, datatypes].into_iter().zip(known) {
@@ -32,16 +43,24 @@ pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
     datatype: F::Below,
     max_integers: i64,
     max_addresses: i64,
-    _max_large_counts: i64,
+    max_large_counts: i64,
     max_datatypes: i64,
     integers: *mut c_int,
     addresses: *mut isize,
-    _large_counts: *mut i64,
+    large_counts: *mut i64,
     datatypes: *mut F::Below,
 ) -> c_int {
     let small = |count: i64| c_int::try_from(count).unwrap_or(c_int::MAX);
     // SAFETY: arguments of the library below, which are what the standard demands.
     unsafe {
+        if max_large_counts > 0
+            && max_datatypes > 0
+            && let Some((count, element)) = large_types::contents::<F>(datatype)
+        {
+            large_counts.write(count);
+            datatypes.write(element);
+            return 0;
+        }
         (below::MPI_Type_get_contents::<F>())(
             datatype,
             small(max_integers),
@@ -53,6 +72,30 @@ pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
         )
     }
 }
+
+pub unsafe extern "C" fn MPI_Type_contiguous_c<F: Foreign>(
+    count: i64,
+    element: F::Below,
+    made: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let fit = match Fit::<F>::new(count, element) {
+            Ok(fit) => fit,
+            Err(code) => return code,
+        };
+        let is_small = c_int::try_from(count).is_ok();
+        let code = (below::MPI_Type_contiguous::<F>())(fit.count, fit.datatype, made);
+        fit.free();
+        if code == 0 && !is_small && count > 0 {
+            large_types::remember::<F>(*made, count, element);
+        }
+        code
+    }
+}
+
+/// `MPI_ERR_TYPE` of the standard.
+const TYPE: c_int = 3;
 
 /// Handles of the standard: a value, an index, the pair.
 const INT: usize = 0x209;
@@ -70,6 +113,9 @@ pub unsafe extern "C" fn MPI_Type_get_value_index<F: Foreign>(
     index: F::Below,
     pair: *mut F::Below,
 ) -> c_int {
+    if [value, index].contains(&F::null(Kind::Datatype)) {
+        return F::word_in(Word::Error, TYPE);
+    }
     let here = |handle: F::Below| F::handle_out(Kind::Datatype, handle);
     let known = PAIRS.iter().find(|(known, _)| here(value) == *known);
     let found = match known.filter(|_| here(index) == INT) {

@@ -15,31 +15,60 @@
     clippy::cast_lossless
 )]
 
+mod buffers;
 mod datatypes;
 mod events;
 mod fit;
 mod infos;
 mod others;
+mod pairs;
+mod partitioned;
+mod persistent;
 mod requests;
+mod sessions;
 
 use super::Foreign;
 use super::fortran::class_below;
 use super::kept::{Life, keep};
+use super::own;
 use crate::below::{self, slot};
 use crate::blocks;
 use crate::family::{IN_PLACE, Kind};
+use buffers::*;
+pub use buffers::{is_of_session, left_groups, made_of_groups, narrow_buffered_sends};
 use datatypes::*;
 use events::*;
-use fit::{Fit, Narrow};
+pub use fit::Fit;
+use fit::Narrow;
 use infos::*;
 use others::*;
+use pairs::*;
+use partitioned::*;
+use persistent::{Given, persist};
 use requests::*;
+use sessions::*;
 use std::ffi::{c_char, c_int, c_void};
 use std::io::Write as _;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
+
+/// Functions that a library has and that have to know of what is made here in the place of those that it lacks (slots).
+pub fn prepare<F: Foreign>(lacking: &[usize]) {
+    if lacking.contains(&slot::MPI_Session_init) {
+        own::world::prepare::<F>();
+    }
+    if lacking.contains(&slot::MPI_Psend_init) {
+        own::parts::prepare::<F>();
+    }
+    let removes = !lacking.contains(&slot::MPI_Remove_error_class);
+    own::codes::prepare::<F>(removes);
+    if lacking.contains(&slot::MPI_Comm_attach_buffer) {
+        own::buffers::prepare::<F>();
+        own::newer::prepare::<F>(!lacking.contains(&slot::MPI_Session_init));
+    }
+}
 
 /// Error classes of the standard.
 const COUNT: c_int = 2;

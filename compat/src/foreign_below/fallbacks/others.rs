@@ -1,46 +1,18 @@
-//! Error codes that are taken back, and buffers that are flushed.
+//! Error codes that are taken back; the register is in [`crate::foreign_below::own::codes`].
 
 use super::Foreign;
-use crate::below;
-use crate::family::{LAST_CODE, Word};
-use std::ffi::{c_int, c_void};
-
-/// `MPI_ERR_ARG` of the standard.
-const ARGUMENT: c_int = 13;
-
-/// A code that the program added; the library goes on to know it, which shows only in the codes that come next.
-fn added<F: Foreign>(code: c_int) -> c_int {
-    match F::word_out(Word::Error, code) > LAST_CODE {
-        true => 0,
-        false => F::word_in(Word::Error, ARGUMENT),
-    }
-}
+use crate::foreign_below::own::codes::{remove, remove_text};
+use std::ffi::c_int;
 
 pub unsafe extern "C" fn MPI_Remove_error_class<F: Foreign>(class: c_int) -> c_int {
-    added::<F>(class)
+    remove::<F>(class, true)
 }
 
 pub unsafe extern "C" fn MPI_Remove_error_code<F: Foreign>(code: c_int) -> c_int {
-    added::<F>(code)
+    remove::<F>(code, false)
 }
 
 pub unsafe extern "C" fn MPI_Remove_error_string<F: Foreign>(code: c_int) -> c_int {
-    match added::<F>(code) {
-        // SAFETY: a code that the program added, and an empty text.
-        0 => unsafe { (below::MPI_Add_error_string::<F>())(code, c"".as_ptr()) },
-        wrong => wrong,
-    }
-}
-
-/// Detaching waits until the messages are on their way.
-pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
-    let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: arguments of the library below, which are what the standard demands.
-    unsafe {
-        let code = (below::MPI_Buffer_detach::<F>())((&raw mut buffer).cast(), &raw mut size);
-        match code {
-            0 => (below::MPI_Buffer_attach::<F>())(buffer, size),
-            code => code,
-        }
-    }
+    // SAFETY: passed on.
+    unsafe { remove_text::<F>(code) }
 }

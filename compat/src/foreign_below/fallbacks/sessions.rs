@@ -1,0 +1,424 @@
+//! Sessions, on a library that has the world alone.
+//!
+//! When the library below begins and ends is in [`crate::foreign_below::own::world`].
+//! A session is a duplicate of `MPI_COMM_SELF`, which has the session's error handler; process sets are the world and the process.
+
+use super::Foreign;
+use super::buffers::made_of_groups;
+use crate::below;
+use crate::family::Kind;
+use crate::foreign_below::error_handlers::with_subject;
+use crate::foreign_below::fortran::class_below;
+use crate::foreign_below::own::world::{hold, is_held};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `MPI_ERR_GROUP`, `MPI_ERR_ARG`, `MPI_ERR_OTHER`, `MPI_ERR_SESSION` of the standard.
+const GROUP: c_int = 9;
+const ARGUMENT: c_int = 13;
+const OTHER: c_int = 16;
+const SESSION: c_int = 60;
+/// `MPI_COMM_WORLD` and `MPI_COMM_SELF` of the standard.
+const MPI_COMM_WORLD: usize = 0x101;
+const MPI_COMM_SELF: usize = 0x102;
+
+const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
+
+/// One session.
+#[derive(Clone)]
+struct Session {
+    /// The duplicate of `MPI_COMM_SELF`, by its number in [`Foreign::of_request_number`].
+    comm: usize,
+    level: CString,
+}
+
+static SESSIONS: Mutex<Vec<Option<Session>>> = Mutex::new(Vec::new());
+
+fn sessions() -> MutexGuard<'static, Vec<Option<Session>>> {
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn world<F: Foreign>() -> F::Below {
+    F::handle_in(Kind::Comm, MPI_COMM_WORLD)
+}
+
+fn own_self<F: Foreign>() -> F::Below {
+    F::handle_in(Kind::Comm, MPI_COMM_SELF)
+}
+
+fn find<F: Foreign>(session: F::Below) -> Option<Session> {
+    let index = F::own_index(Kind::Session, session)?;
+    sessions().get(index)?.clone()
+}
+
+/// Tells an error class of the standard to a handler, as one of `subject`, a handle of the program.
+unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c_int {
+    let mut comm = F::null(Kind::Comm);
+    let code = class_below::<F>(class);
+    // SAFETY: the library below is initialised; the communicator is made and freed here.
+    unsafe {
+        if (below::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm) == 0 {
+            (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
+            with_subject(subject, || {
+                (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+            });
+            (below::MPI_Comm_free::<F>())(&raw mut comm);
+        }
+    }
+    code
+}
+
+/// The same to the handler of a session.
+unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
+    let code = class_below::<F>(class);
+    match find::<F>(session) {
+        // SAFETY: a communicator of the library below.
+        Some(known) => unsafe {
+            let comm = F::of_request_number(known.comm);
+            let subject = F::handle_out(Kind::Session, session);
+            with_subject(subject, || {
+                (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+            });
+        },
+        // SAFETY: the library below is initialised, since a session is asked for.
+        None if is_held() => unsafe {
+            (below::MPI_Comm_call_errhandler::<F>())(own_self::<F>(), code);
+        },
+        None => {}
+    }
+    code
+}
+
+/// The entry of an info, if it has it.
+unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
+    if info == F::null(Kind::Info) {
+        return None;
+    }
+    let (mut text, mut flag) = ([0u8; 256], 0);
+    // SAFETY: an info of the program; the buffer has room for the text and its end.
+    unsafe {
+        let code = (below::MPI_Info_get::<F>())(
+            info,
+            key.as_ptr(),
+            255,
+            text.as_mut_ptr().cast(),
+            &raw mut flag,
+        );
+        if code != 0 || flag == 0 {
+            return None;
+        }
+    }
+    CStr::from_bytes_until_nul(&text).ok().map(CStr::to_owned)
+}
+
+unsafe fn info_of<F: Foreign>(key: &CStr, value: &CStr, info: *mut F::Below) -> c_int {
+    // SAFETY: an output argument of the caller.
+    unsafe {
+        match (below::MPI_Info_create::<F>())(info) {
+            0 => (below::MPI_Info_set::<F>())(*info, key.as_ptr(), value.as_ptr()),
+            code => code,
+        }
+    }
+}
+
+pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
+    info: F::Below,
+    handler: F::Below,
+    session: *mut F::Below,
+) -> c_int {
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        if !hold::<F>() {
+            return class_below::<F>(OTHER);
+        }
+        let mut comm = F::null(Kind::Comm);
+        let code = (below::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm);
+        if code != 0 {
+            return code;
+        }
+        (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
+        let level = entry::<F>(info, c"thread_level");
+        let made = Session {
+            comm: F::request_number(comm),
+            level: level.unwrap_or_else(|| c"MPI_THREAD_SINGLE".into()),
+        };
+        let mut sessions = sessions();
+        sessions.push(Some(made));
+        session.write(F::own(Kind::Session, sessions.len() - 1));
+    }
+    0
+}
+
+pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let Some(known) = find::<F>(*session) else {
+            return fail::<F>(*session, SESSION);
+        };
+        let mut comm = F::of_request_number(known.comm);
+        (below::MPI_Comm_free::<F>())(&raw mut comm);
+        let index = F::own_index(Kind::Session, *session);
+        if let Some(place) = index.and_then(|i| sessions().get_mut(i).map(std::mem::take)) {
+            drop(place);
+        }
+        session.write(F::null(Kind::Session));
+    }
+    0
+}
+
+pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
+    session: F::Below,
+    info: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match find::<F>(session) {
+            Some(known) => info_of::<F>(c"thread_level", &known.level, info),
+            None => fail::<F>(session, SESSION),
+        }
+    }
+}
+
+pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
+    session: F::Below,
+    _info: F::Below,
+    count: *mut c_int,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if find::<F>(session).is_none() {
+            return fail::<F>(session, SESSION);
+        }
+        count.write(SETS.len() as c_int);
+    }
+    0
+}
+
+pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
+    session: F::Below,
+    _info: F::Below,
+    n: c_int,
+    length: *mut c_int,
+    name: *mut c_char,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if find::<F>(session).is_none() {
+            return fail::<F>(session, SESSION);
+        }
+        let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
+            return fail::<F>(session, ARGUMENT);
+        };
+        let bytes = set.to_bytes();
+        let room = usize::try_from(length.read()).unwrap_or(0);
+        if room > 0 {
+            let kept = bytes.len().min(room - 1);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), kept);
+            name.add(kept).write(0);
+        }
+        length.write(bytes.len() as c_int + 1);
+    }
+    0
+}
+
+/// The communicator of a process set.
+unsafe fn members<F: Foreign>(name: *const c_char) -> Option<F::Below> {
+    // SAFETY: a string of the program.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    if name.eq_ignore_ascii_case(SETS[0].to_bytes()) {
+        Some(world::<F>())
+    } else if name.eq_ignore_ascii_case(SETS[1].to_bytes()) {
+        Some(own_self::<F>())
+    } else {
+        None
+    }
+}
+
+pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
+    session: F::Below,
+    name: *const c_char,
+    info: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if find::<F>(session).is_none() {
+            return fail::<F>(session, SESSION);
+        }
+        let Some(comm) = members::<F>(name) else {
+            return fail::<F>(session, ARGUMENT);
+        };
+        let mut size = 0;
+        (below::MPI_Comm_size::<F>())(comm, &raw mut size);
+        let size = CString::new(size.to_string()).unwrap_or_default();
+        info_of::<F>(c"mpi_size", &size, info)
+    }
+}
+
+pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
+    session: F::Below,
+    name: *const c_char,
+    group: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if find::<F>(session).is_none() {
+            return fail::<F>(session, SESSION);
+        }
+        match members::<F>(name) {
+            Some(comm) => (below::MPI_Comm_group::<F>())(comm, group),
+            None => fail::<F>(session, ARGUMENT),
+        }
+    }
+}
+
+/// A tag for each string; equal ones have equal tags.
+fn tag_of(string: *const c_char) -> c_int {
+    // SAFETY: a string of the program.
+    let bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
+    let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    });
+    // Every library has that many tags.
+    (hash % 32749) as c_int
+}
+
+pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
+    group: F::Below,
+    string: *const c_char,
+    info: F::Below,
+    handler: F::Below,
+    comm: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        comm.write(F::null(Kind::Comm));
+        if group == F::null(Kind::Group) {
+            return tell::<F>(handler, Kind::Comm.null(), GROUP);
+        }
+        let code = (below::MPI_Comm_create_group::<F>())(world::<F>(), group, tag_of(string), comm);
+        if code == 0 {
+            (below::MPI_Comm_set_errhandler::<F>())(*comm, handler);
+            if info != F::null(Kind::Info) {
+                (below::MPI_Comm_set_info::<F>())(*comm, info);
+            }
+            made_of_groups::<F>(*comm);
+        }
+        code
+    }
+}
+
+pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
+    local: F::Below,
+    local_leader: c_int,
+    remote: F::Below,
+    remote_leader: c_int,
+    string: *const c_char,
+    info: F::Below,
+    handler: F::Below,
+    comm: *mut F::Below,
+) -> c_int {
+    let null = F::null(Kind::Group);
+    // SAFETY: as above.
+    unsafe {
+        comm.write(F::null(Kind::Comm));
+        if local == null || remote == null {
+            return tell::<F>(handler, Kind::Comm.null(), GROUP);
+        }
+        let (mut of_world, mut there) = (null, 0);
+        (below::MPI_Comm_group::<F>())(world::<F>(), &raw mut of_world);
+        (below::MPI_Group_translate_ranks::<F>())(
+            remote,
+            1,
+            &raw const remote_leader,
+            of_world,
+            &raw mut there,
+        );
+        (below::MPI_Group_free::<F>())(&raw mut of_world);
+        let tag = tag_of(string);
+        let mut here = F::null(Kind::Comm);
+        let mut code =
+            (below::MPI_Comm_create_group::<F>())(world::<F>(), local, tag, &raw mut here);
+        if code == 0 {
+            code = (below::MPI_Intercomm_create::<F>())(
+                here,
+                local_leader,
+                world::<F>(),
+                there,
+                tag,
+                comm,
+            );
+            (below::MPI_Comm_free::<F>())(&raw mut here);
+        }
+        if code == 0 {
+            (below::MPI_Comm_set_errhandler::<F>())(*comm, handler);
+            if info != F::null(Kind::Info) {
+                (below::MPI_Comm_set_info::<F>())(*comm, info);
+            }
+            made_of_groups::<F>(*comm);
+        }
+        code
+    }
+}
+
+/// Handlers of sessions are those of the communicators that stand for them.
+pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
+    function: usize,
+    handler: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if !hold::<F>() {
+            return class_below::<F>(OTHER);
+        }
+        (below::MPI_Comm_create_errhandler::<F>())(function, handler)
+    }
+}
+
+pub unsafe extern "C" fn MPI_Session_set_errhandler<F: Foreign>(
+    session: F::Below,
+    handler: F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match find::<F>(session) {
+            Some(known) => {
+                (below::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
+            }
+            None => fail::<F>(session, SESSION),
+        }
+    }
+}
+
+pub unsafe extern "C" fn MPI_Session_get_errhandler<F: Foreign>(
+    session: F::Below,
+    handler: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match find::<F>(session) {
+            Some(known) => {
+                (below::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
+            }
+            None => fail::<F>(session, SESSION),
+        }
+    }
+}
+
+pub unsafe extern "C" fn MPI_Session_call_errhandler<F: Foreign>(
+    session: F::Below,
+    code: c_int,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match find::<F>(session) {
+            Some(known) => {
+                let comm = F::of_request_number(known.comm);
+                let subject = F::handle_out(Kind::Session, session);
+                with_subject(subject, || {
+                    (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+                })
+            }
+            None => fail::<F>(session, SESSION),
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Buffers of communicators and sessions, automatic ones, and the sends through them, on a library that has one buffer for all.
+//!
+//! A message is packed into memory of this library and sent from there. What the program attached is only counted against, so that a
+//! send fails where the standard says that the buffer is full. A communicator with a buffer uses it; else, in a process that is
+//! in no world, that of a session; else that of the process, which is the library's own unless it is automatic.
+
+use super::{Children, End, Operation, Original, fail, put};
+use crate::below::{self, slot};
+use crate::family::{BUFFER_AUTOMATIC, Kind, Word};
+use crate::foreign_below::{Foreign, fallbacks};
+use std::any::Any;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::without_provenance_mut;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+
+/// `MPI_ERR_BUFFER`, `MPI_PROC_NULL` and `MPI_PACKED` of the standard.
+const BUFFER: c_int = 1;
+const PROC_NULL: c_int = -3;
+const MPI_PACKED: usize = 0x207;
+/// What a message takes beside its data; programs reckon with 512.
+const OVERHEAD: usize = 64;
+
+/// Whose buffer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Process,
+    Comm(usize),
+    Session(usize),
+}
+
+/// A message that is under way.
+struct Message<F: Foreign> {
+    request: F::Below,
+    _data: Vec<u8>,
+    takes: usize,
+}
+
+/// A buffer with what is in it.
+struct Buffer<F: Foreign> {
+    address: usize,
+    size: i64,
+    automatic: bool,
+    messages: Vec<Message<F>>,
+}
+
+impl<F: Foreign> Buffer<F> {
+    /// Drops what has left; whether nothing is in it.
+    unsafe fn reap(&mut self) -> bool {
+        self.messages.retain_mut(|message| {
+            let mut flag = 0;
+            let ignore = without_provenance_mut(F::BELOW_STATUS_IGNORE);
+            // SAFETY: a request of the library below that this message alone has.
+            let code = unsafe {
+                (below::MPI_Test::<F>())(&raw mut message.request, &raw mut flag, ignore)
+            };
+            code == 0 && flag == 0
+        });
+        self.messages.is_empty()
+    }
+
+    fn used(&self) -> usize {
+        self.messages.iter().map(|message| message.takes).sum()
+    }
+}
+
+type Shared<F> = Arc<Mutex<Buffer<F>>>;
+
+/// All that are attached; each is a [`Shared`].
+static ALL: Mutex<Vec<(Owner, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
+    let all = lock(&ALL);
+    let (_, buffer) = all.iter().find(|(known, _)| *known == owner)?;
+    Arc::clone(buffer).downcast().ok()
+}
+
+/// The buffer that a send of a communicator goes through; none is the library's own.
+unsafe fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
+    if let Some(buffer) = find::<F>(Owner::Comm(F::request_number(comm))) {
+        return Some(buffer);
+    }
+    let session = lock(&ALL)
+        .iter()
+        .find(|(owner, _)| matches!(owner, Owner::Session(_)))
+        .map(|(owner, _)| *owner);
+    match session {
+        // SAFETY: between init and finalize, as the caller is.
+        Some(session) if unsafe { fallbacks::is_of_session::<F>(comm) } => find::<F>(session),
+        _ => find::<F>(Owner::Process),
+    }
+}
+
+/// Gives an owner a buffer; the class of an error of the standard.
+pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Result<(), c_int> {
+    static ARMED: Once = Once::new();
+    ARMED.call_once(|| {
+        put(slot::MPI_Bsend, MPI_Bsend::<F> as *mut c_void);
+        put(slot::MPI_Ibsend, MPI_Ibsend::<F> as *mut c_void);
+        put(slot::MPI_Bsend_init, MPI_Bsend_init::<F> as *mut c_void);
+        fallbacks::narrow_buffered_sends::<F>();
+        watch_communicators::<F>();
+    });
+    let mut all = lock(&ALL);
+    if size < 0 {
+        return Err(super::ARGUMENT);
+    }
+    if all.iter().any(|(known, _)| *known == owner) {
+        return Err(BUFFER);
+    }
+    let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
+    let buffer = Buffer::<F> {
+        address: address.expose_provenance(),
+        size,
+        automatic,
+        messages: Vec::new(),
+    };
+    all.push((owner, Arc::new(Mutex::new(buffer))));
+    Ok(())
+}
+
+/// Waits until everything has left.
+///
+/// # Safety
+/// Between init and finalize.
+pub unsafe fn flush<F: Foreign>(owner: Owner) {
+    while let Some(buffer) = find::<F>(owner) {
+        // SAFETY: passed on.
+        if unsafe { lock(&buffer).reap() } {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Takes the buffer away when everything has left: its address and size.
+///
+/// # Safety
+/// As above.
+pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
+    // SAFETY: passed on.
+    unsafe { flush::<F>(owner) };
+    let buffer = find::<F>(owner)?;
+    lock(&ALL).retain(|(known, _)| *known != owner);
+    let buffer = lock(&buffer);
+    let size = if buffer.automatic { 0 } else { buffer.size };
+    Some((std::ptr::with_exposed_provenance_mut(buffer.address), size))
+}
+
+/// A request that ends when what is in a buffer now has left.
+pub fn flush_request<F: Foreign>(owner: Owner) -> F::Below {
+    super::make::<F>(Box::new(Flush::<F>(find::<F>(owner))))
+}
+
+struct Flush<F: Foreign>(Option<Shared<F>>);
+
+impl<F: Foreign> Operation<F> for Flush<F> {
+    unsafe fn advance(&mut self) -> Option<End<F>> {
+        let left = match &self.0 {
+            // SAFETY: passed on.
+            Some(buffer) => unsafe { lock(buffer).reap() },
+            None => true,
+        };
+        left.then(|| (super::empty::<F>(), 0))
+    }
+}
+
+unsafe fn send<F: Foreign>(
+    buffer: &Shared<F>,
+    data: *const c_void,
+    count: c_int,
+    datatype: F::Below,
+    dest: c_int,
+    tag: c_int,
+    comm: F::Below,
+) -> c_int {
+    // SAFETY: the program's message, which the library below judges.
+    unsafe {
+        let mut size = 0;
+        let code = (below::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size);
+        if code != 0 {
+            return code;
+        }
+        if dest == F::word_in(Word::Rank, PROC_NULL) {
+            return (below::MPI_Send::<F>())(data, count, datatype, dest, tag, comm);
+        }
+        let room = usize::try_from(size).unwrap_or(0);
+        let mut buffer = lock(buffer);
+        buffer.reap();
+        let takes = room + OVERHEAD;
+        let size = usize::try_from(buffer.size).unwrap_or(0);
+        if !buffer.automatic && buffer.used() + takes > size {
+            drop(buffer);
+            return fail::<F>(comm, BUFFER);
+        }
+        let (mut packed, mut at) = (vec![0u8; room], 0);
+        let place = packed.as_mut_ptr().cast::<c_void>();
+        let code = (below::MPI_Pack::<F>())(
+            data,
+            count,
+            datatype,
+            place,
+            size_of_int(room),
+            &raw mut at,
+            comm,
+        );
+        if code != 0 {
+            return code;
+        }
+        let mut request = F::null(Kind::Request);
+        let kind = F::handle_in(Kind::Datatype, MPI_PACKED);
+        let code = (below::MPI_Isend::<F>())(place, at, kind, dest, tag, comm, &raw mut request);
+        if code == 0 {
+            buffer.messages.push(Message {
+                request,
+                _data: packed,
+                takes,
+            });
+        }
+        code
+    }
+}
+
+fn size_of_int(room: usize) -> c_int {
+    c_int::try_from(room).unwrap_or(c_int::MAX)
+}
+
+// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+
+unsafe extern "C" fn MPI_Bsend<F: Foreign>(
+    data: *const c_void,
+    count: c_int,
+    datatype: F::Below,
+    dest: c_int,
+    tag: c_int,
+    comm: F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match of::<F>(comm) {
+            Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
+            None => Original(slot::MPI_Bsend).get(below::MPI_Bsend::<F>())(
+                data, count, datatype, dest, tag, comm,
+            ),
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Ibsend<F: Foreign>(
+    data: *const c_void,
+    count: c_int,
+    datatype: F::Below,
+    dest: c_int,
+    tag: c_int,
+    comm: F::Below,
+    request: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let Some(buffer) = of::<F>(comm) else {
+            return Original(slot::MPI_Ibsend).get(below::MPI_Ibsend::<F>())(
+                data, count, datatype, dest, tag, comm, request,
+            );
+        };
+        let code = send::<F>(&buffer, data, count, datatype, dest, tag, comm);
+        if code == 0 {
+            request.write(super::make::<F>(Box::new(Children::<F>::new(
+                Vec::new(),
+                0,
+                None,
+            ))));
+        }
+        code
+    }
+}
+
+/// What a persistent send sends.
+struct Given<F: Foreign>(*const c_void, c_int, F::Below, c_int, c_int, F::Below);
+
+// SAFETY: the address is the program's, which leaves the memory alone until the operation has ended.
+unsafe impl<F: Foreign> Send for Given<F> {}
+
+unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
+    data: *const c_void,
+    count: c_int,
+    datatype: F::Below,
+    dest: c_int,
+    tag: c_int,
+    comm: F::Below,
+    request: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if of::<F>(comm).is_none() {
+            return Original(slot::MPI_Bsend_init).get(below::MPI_Bsend_init::<F>())(
+                data, count, datatype, dest, tag, comm, request,
+            );
+        }
+        let given = Given::<F>(data, count, datatype, dest, tag, comm);
+        let again = move || {
+            let Given(data, count, datatype, dest, tag, comm) = &given;
+            match MPI_Bsend::<F>(*data, *count, *datatype, *dest, *tag, *comm) {
+                0 => Ok(Vec::new()),
+                code => Err(code),
+            }
+        };
+        request.write(super::make::<F>(Box::new(Children::persistent(Box::new(
+            again,
+        )))));
+    }
+    0
+}
+
+/// A communicator that goes takes with it what this library remembers of it.
+pub fn watch_communicators<F: Foreign>() {
+    put(slot::MPI_Comm_free, MPI_Comm_free::<F> as *mut c_void);
+    put(
+        slot::MPI_Comm_disconnect,
+        MPI_Comm_disconnect::<F> as *mut c_void,
+    );
+}
+
+unsafe fn going<F: Foreign>(comm: *mut F::Below) {
+    if !comm.is_null() {
+        // SAFETY: as above.
+        let handle = unsafe { comm.read() };
+        super::parts::left::<F>(handle);
+        fallbacks::left_groups::<F>(handle);
+        // SAFETY: as above.
+        unsafe { detach::<F>(Owner::Comm(F::request_number(handle))) };
+    }
+}
+
+unsafe extern "C" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        going::<F>(comm);
+        Original(slot::MPI_Comm_free).get(below::MPI_Comm_free::<F>())(comm)
+    }
+}
+
+unsafe extern "C" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        going::<F>(comm);
+        Original(slot::MPI_Comm_disconnect).get(below::MPI_Comm_disconnect::<F>())(comm)
+    }
+}
+
+macro_rules! process_buffer {
+    ($attach:ident $detach:ident $size:ty) => {
+        unsafe extern "C" fn $attach<F: Foreign>(address: *mut c_void, size: $size) -> c_int {
+            let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
+            // SAFETY: as above.
+            unsafe {
+                if !automatic && find::<F>(Owner::Process).is_none() {
+                    return Original(slot::$attach).get(below::$attach::<F>())(address, size);
+                }
+                #[allow(clippy::useless_conversion)] // Of one of the two.
+                match attach::<F>(Owner::Process, address, size.into()) {
+                    Ok(()) => 0,
+                    Err(class) => super::fail_at_self::<F>(class),
+                }
+            }
+        }
+
+        unsafe extern "C" fn $detach<F: Foreign>(address: *mut c_void, size: *mut $size) -> c_int {
+            // SAFETY: as above.
+            unsafe {
+                let Some((known, bytes)) = detach::<F>(Owner::Process) else {
+                    return Original(slot::$detach).get(below::$detach::<F>())(address, size);
+                };
+                address.cast::<*mut c_void>().write_unaligned(known);
+                #[allow(clippy::unnecessary_fallible_conversions, clippy::useless_conversion)]
+                size.write(<$size>::try_from(bytes).unwrap_or(<$size>::MAX));
+            }
+            0
+        }
+    };
+}
+
+process_buffer! { MPI_Buffer_attach MPI_Buffer_detach c_int }
+process_buffer! { MPI_Buffer_attach_c MPI_Buffer_detach_c i64 }
+
+unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
+    group: F::Below,
+    string: *const c_char,
+    info: F::Below,
+    handler: F::Below,
+    comm: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let original = Original(slot::MPI_Comm_create_from_group);
+        let code = original.get(below::MPI_Comm_create_from_group::<F>())(
+            group, string, info, handler, comm,
+        );
+        if code == 0 {
+            fallbacks::made_of_groups::<F>(*comm);
+        }
+        code
+    }
+}
+
+/// Whether the process's own buffer is this library's.
+pub fn has_process_buffer<F: Foreign>() -> bool {
+    find::<F>(Owner::Process).is_some()
+}
+
+/// For a library that has one buffer for all, before the program calls anything.
+pub fn prepare<F: Foreign>() {
+    macro_rules! all {
+        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
+    }
+    all! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
+    put(
+        slot::MPI_Comm_create_from_group,
+        MPI_Comm_create_from_group::<F> as *mut c_void,
+    );
+    watch_communicators::<F>();
+}

@@ -1,0 +1,217 @@
+//! Error classes that the library below does not have, and the register of those that the program adds.
+//!
+//! A class of the standard that the library lacks is one of the codes of [`crate::convert::own_class_in`] there, which no library
+//! gives out; its class and its text are told here, and an error handler hears of the class though the library below has called it
+//! with another code. The register knows what may be taken back: a class without codes, a code without a text.
+
+use super::{ARGUMENT, Original, put};
+use crate::below::{self, slot};
+use crate::convert::own_class_out;
+use crate::family::Word;
+use crate::foreign_below::Foreign;
+use crate::foreign_below::error_handlers::with_code;
+use crate::foreign_below::fortran::class_below;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `MPI_ERR_UNKNOWN` and `MPI_ERR_OTHER` of the standard.
+const UNKNOWN: c_int = 14;
+const OTHER: c_int = 16;
+
+/// The texts of classes that some library lacks.
+const TEXTS: [(c_int, &CStr); 5] = [
+    (58, c"operation failed because a peer process has aborted"),
+    (59, c"value is too large to store"),
+    (60, c"invalid session argument"),
+    (61, c"invalid error handler handle"),
+    (62, c"error related to the application binary interface"),
+];
+const NO_TEXT: &CStr = c"an error class that the library below does not have";
+
+macro_rules! original {
+    ($name:ident) => {
+        Original(slot::$name).get(below::$name::<F>())
+    };
+}
+
+/// What the program has added: a code of the library below, the class that it belongs to, whether it has a text.
+struct Added {
+    code: c_int,
+    class: Option<c_int>,
+    has_text: bool,
+}
+
+static ADDED: Mutex<Vec<Added>> = Mutex::new(Vec::new());
+
+fn added() -> MutexGuard<'static, Vec<Added>> {
+    ADDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes back a class or a code; the code of an error.
+pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
+    let mut added = added();
+    let is_used = added
+        .iter()
+        .any(|other| other.class == Some(code) || (other.code == code && other.has_text));
+    let place = added
+        .iter()
+        .position(|known| known.code == code && known.class.is_none() == is_class);
+    match place {
+        Some(place) if !is_used => {
+            added.swap_remove(place);
+            0
+        }
+        _ => class_below::<F>(ARGUMENT),
+    }
+}
+
+/// Takes back the text of a class or code.
+///
+/// # Safety
+/// Between init and finalize.
+pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
+    let mut added = added();
+    match added
+        .iter_mut()
+        .find(|known| known.code == code && known.has_text)
+    {
+        Some(known) => {
+            known.has_text = false;
+            // SAFETY: a code that the program added, and an empty text.
+            unsafe { original!(MPI_Add_error_string)(code, c"".as_ptr()) }
+        }
+        None => class_below::<F>(ARGUMENT),
+    }
+}
+
+// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+
+unsafe extern "C" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let code = original!(MPI_Add_error_class)(class);
+        if code == 0 {
+            added().push(Added {
+                code: *class,
+                class: None,
+                has_text: false,
+            });
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn MPI_Add_error_code<F: Foreign>(class: c_int, made: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let code = original!(MPI_Add_error_code)(class, made);
+        if code == 0 {
+            added().push(Added {
+                code: *made,
+                class: Some(class),
+                has_text: false,
+            });
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn MPI_Add_error_string<F: Foreign>(of: c_int, text: *const c_char) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let code = original!(MPI_Add_error_string)(of, text);
+        if let Some(known) = added()
+            .iter_mut()
+            .find(|known| code == 0 && known.code == of)
+        {
+            known.has_text = true;
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if own_class_out(code).is_some() {
+            class.write(code);
+            return 0;
+        }
+        let result = original!(MPI_Error_class)(code, class);
+        if result == 0 && *class == F::word_in(Word::Error, UNKNOWN) && newer::<F>(code).is_some() {
+            class.write(code);
+        }
+        result
+    }
+}
+
+/// The class of the standard of a code that a later version of the library has.
+fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
+    let class = F::word_out(Word::Error, code);
+    TEXTS
+        .iter()
+        .any(|(known, _)| *known == class)
+        .then_some(class)
+}
+
+unsafe extern "C" fn MPI_Error_string<F: Foreign>(
+    code: c_int,
+    text: *mut c_char,
+    length: *mut c_int,
+) -> c_int {
+    // SAFETY: as above; every library's buffer is longer than these texts.
+    unsafe {
+        let mut found = 0;
+        let mut is_unknown = || {
+            original!(MPI_Error_class)(code, &raw mut found) == 0
+                && found == F::word_in(Word::Error, UNKNOWN)
+        };
+        let class = own_class_out(code).or_else(|| newer::<F>(code).filter(|_| is_unknown()));
+        let Some(class) = class else {
+            return original!(MPI_Error_string)(code, text, length);
+        };
+        let known = TEXTS.iter().find(|(known, _)| *known == class);
+        let known = known
+            .map_or(NO_TEXT, |(_, known)| *known)
+            .to_bytes_with_nul();
+        std::ptr::copy_nonoverlapping(known.as_ptr(), text.cast(), known.len());
+        length.write(known.len() as c_int - 1);
+    }
+    0
+}
+
+macro_rules! callers {
+    ($($name:ident($object:ty))*) => { $(
+        unsafe extern "C" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
+            // SAFETY: as above.
+            unsafe {
+                match own_class_out(code) {
+                    Some(class) => {
+                        with_code(class, || original!($name)(object, class_below::<F>(OTHER)))
+                    }
+                    None => original!($name)(object, code),
+                }
+            }
+        }
+    )* };
+}
+
+callers! {
+    MPI_Comm_call_errhandler(F::Below)
+    MPI_Win_call_errhandler(F::Below)
+    MPI_File_call_errhandler(usize)
+}
+
+/// Of every library, before the program calls anything; `removes` where it can take back what was added.
+pub fn prepare<F: Foreign>(removes: bool) {
+    macro_rules! all {
+        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut std::ffi::c_void);)* };
+    }
+    all! {
+        MPI_Error_class MPI_Error_string
+        MPI_Comm_call_errhandler MPI_Win_call_errhandler MPI_File_call_errhandler
+    }
+    if !removes {
+        all! { MPI_Add_error_class MPI_Add_error_code MPI_Add_error_string }
+    }
+}

@@ -1,0 +1,450 @@
+//! Completion of requests of which some are this library's and some those of the library below.
+//!
+//! Those below are given to that library with the null request in the place of ours, so that it moves them on and judges them as
+//! it always does; ours are advanced in between, which moves on what they are made of.
+
+use super::{
+    End, Original, State, advance, cancel, empty, free, ignore, is_own, put, start, take, tell,
+};
+use crate::below::{self, slot};
+use crate::family::{Kind, UNDEFINED};
+use crate::foreign_below::Foreign;
+use crate::foreign_below::fortran::class_below;
+use std::ffi::{c_int, c_void};
+
+/// `MPI_ERR_IN_STATUS` of the standard.
+const IN_STATUS: c_int = 19;
+
+macro_rules! original {
+    ($name:ident) => {
+        Original(slot::$name).get(below::$name::<F>())
+    };
+}
+
+/// The slots of all functions that take requests.
+pub fn put_in_front<F: Foreign>() {
+    macro_rules! all {
+        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
+    }
+    all! {
+        MPI_Wait MPI_Test MPI_Waitall MPI_Testall MPI_Waitany MPI_Testany MPI_Waitsome MPI_Testsome
+        MPI_Start MPI_Startall MPI_Request_free MPI_Cancel MPI_Request_get_status
+    }
+}
+
+unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut [F::Below] {
+    match usize::try_from(count) {
+        // SAFETY: the caller's array has that many.
+        Ok(count @ 1..) if !requests.is_null() => unsafe {
+            std::slice::from_raw_parts_mut(requests, count)
+        },
+        _ => &mut [],
+    }
+}
+
+/// The places of ours, and all others with the null request there; none if there is none of ours.
+fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
+    let own: Vec<usize> = (0..all.len()).filter(|i| is_own::<F>(all[*i])).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let theirs = all.iter().map(|request| match is_own::<F>(*request) {
+        true => F::null(Kind::Request),
+        false => *request,
+    });
+    Some((own, theirs.collect()))
+}
+
+/// Puts back what the library below has made of its requests.
+fn join<F: Foreign>(all: &mut [F::Below], own: &[usize], theirs: &[F::Below]) {
+    for (i, (request, now)) in all.iter_mut().zip(theirs).enumerate() {
+        if !own.contains(&i) {
+            *request = *now;
+        }
+    }
+}
+
+fn at<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
+    match statuses.addr() == F::BELOW_STATUS_IGNORE || statuses.is_null() {
+        true => ignore::<F>(),
+        false => statuses.wrapping_add(i),
+    }
+}
+
+/// A status with the code of its operation.
+fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
+    let mut inner = F::status_above(&status);
+    inner.error = code;
+    F::status_below(&inner)
+}
+
+/// Where one of ours stands, once it has ended or is inactive.
+unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
+    // SAFETY: passed on.
+    match unsafe { advance::<F>(request) } {
+        State::Inactive => Some((empty::<F>(), 0)),
+        State::Ended(end) => Some(end),
+        State::Pending => None,
+    }
+}
+
+// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+
+unsafe extern "C" fn MPI_Test<F: Foreign>(
+    request: *mut F::Below,
+    flag: *mut c_int,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if !is_own::<F>(*request) {
+            return original!(MPI_Test)(request, flag, status);
+        }
+        let end = ended::<F>(*request);
+        flag.write(end.is_some().into());
+        let Some((found, code)) = end else { return 0 };
+        tell::<F>(status, &found);
+        take::<F>(request);
+        code
+    }
+}
+
+unsafe extern "C" fn MPI_Wait<F: Foreign>(
+    request: *mut F::Below,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if !is_own::<F>(*request) {
+            return original!(MPI_Wait)(request, status);
+        }
+        let mut flag = 0;
+        loop {
+            let code = MPI_Test::<F>(request, &raw mut flag, status);
+            if flag != 0 {
+                return code;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
+    request: F::Below,
+    flag: *mut c_int,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if !is_own::<F>(request) {
+            return original!(MPI_Request_get_status)(request, flag, status);
+        }
+        let end = ended::<F>(request);
+        flag.write(end.is_some().into());
+        if let Some((found, _)) = end {
+            tell::<F>(status, &found);
+        }
+    }
+    0
+}
+
+/// What all operations of an array have come to, ours being at an end.
+unsafe fn finish_all<F: Foreign>(
+    all: &mut [F::Below],
+    own: &[usize],
+    code: c_int,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    let in_status = class_below::<F>(IN_STATUS);
+    let mut result = code;
+    let mut ends = Vec::with_capacity(own.len());
+    // SAFETY: the caller's arrays.
+    unsafe {
+        for &i in own {
+            let end = ended::<F>(all[i]).unwrap_or_else(|| (empty::<F>(), 0));
+            if end.1 != 0 && result == 0 {
+                // The others have ended well, and their statuses have to say so.
+                result = in_status;
+                for other in 0..all.len() {
+                    let place = at::<F>(statuses, other);
+                    if place.addr() != F::BELOW_STATUS_IGNORE && !own.contains(&other) {
+                        tell::<F>(place, &with_code::<F>((place.read(), 0)));
+                    }
+                }
+            }
+            ends.push(end);
+        }
+        for (&i, end) in own.iter().zip(ends) {
+            let shown = if result == 0 {
+                end.0
+            } else {
+                with_code::<F>(end)
+            };
+            tell::<F>(at::<F>(statuses, i), &shown);
+            take::<F>(&raw mut all[i]);
+        }
+    }
+    result
+}
+
+unsafe extern "C" fn MPI_Waitall<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let all = list::<F>(requests, count);
+        let Some((own, mut theirs)) = split::<F>(all) else {
+            return original!(MPI_Waitall)(count, requests, statuses);
+        };
+        while own.iter().any(|i| ended::<F>(all[*i]).is_none()) {
+            std::thread::yield_now();
+        }
+        let code = original!(MPI_Waitall)(count, theirs.as_mut_ptr(), statuses);
+        join::<F>(all, &own, &theirs);
+        finish_all::<F>(all, &own, code, statuses)
+    }
+}
+
+unsafe extern "C" fn MPI_Testall<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+    flag: *mut c_int,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let all = list::<F>(requests, count);
+        let Some((own, mut theirs)) = split::<F>(all) else {
+            return original!(MPI_Testall)(count, requests, flag, statuses);
+        };
+        flag.write(0);
+        if own.iter().any(|i| ended::<F>(all[*i]).is_none()) {
+            return 0;
+        }
+        let code = original!(MPI_Testall)(count, theirs.as_mut_ptr(), flag, statuses);
+        join::<F>(all, &own, &theirs);
+        if flag.read() == 0 {
+            return code;
+        }
+        finish_all::<F>(all, &own, code, statuses)
+    }
+}
+
+/// Looks once for an operation that has ended: its place, whether any is active, and its code.
+unsafe fn any<F: Foreign>(
+    all: &mut [F::Below],
+    own: &[usize],
+    theirs: &mut [F::Below],
+    status: *mut F::BelowStatus,
+) -> Result<(Option<usize>, bool), c_int> {
+    let mut active = false;
+    // SAFETY: the caller's arrays.
+    unsafe {
+        for &i in own {
+            match advance::<F>(all[i]) {
+                State::Inactive => {}
+                State::Pending => active = true,
+                State::Ended((found, code)) => {
+                    tell::<F>(status, &found);
+                    take::<F>(&raw mut all[i]);
+                    return match code {
+                        0 => Ok((Some(i), true)),
+                        code => Err(code),
+                    };
+                }
+            }
+        }
+        let (mut index, mut flag) = (UNDEFINED, 0);
+        let count = c_int::try_from(theirs.len()).unwrap_or(c_int::MAX);
+        let code = original!(MPI_Testany)(
+            count,
+            theirs.as_mut_ptr(),
+            &raw mut index,
+            &raw mut flag,
+            status,
+        );
+        join::<F>(all, own, theirs);
+        if code != 0 {
+            return Err(code);
+        }
+        match (flag != 0, usize::try_from(index)) {
+            (true, Ok(index)) => Ok((Some(index), true)),
+            (true, Err(_)) => Ok((None, active)),
+            (false, _) => Ok((None, true)),
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Testany<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let all = list::<F>(requests, count);
+        let Some((own, mut theirs)) = split::<F>(all) else {
+            return original!(MPI_Testany)(count, requests, index, flag, status);
+        };
+        index.write(UNDEFINED);
+        match any::<F>(all, &own, &mut theirs, status) {
+            Ok((Some(found), _)) => {
+                index.write(found as c_int);
+                flag.write(1);
+                0
+            }
+            Ok((None, active)) => {
+                if !active {
+                    tell::<F>(status, &empty::<F>());
+                }
+                flag.write((!active).into());
+                0
+            }
+            Err(code) => {
+                flag.write(1);
+                code
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Waitany<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+    index: *mut c_int,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if split::<F>(list::<F>(requests, count)).is_none() {
+            return original!(MPI_Waitany)(count, requests, index, status);
+        }
+        let mut flag = 0;
+        loop {
+            let code = MPI_Testany::<F>(count, requests, index, &raw mut flag, status);
+            if code != 0 || flag != 0 {
+                return code;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Testsome<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let all = list::<F>(requests, count);
+        let Some((own, mut theirs)) = split::<F>(all) else {
+            return original!(MPI_Testsome)(count, requests, completed, indices, statuses);
+        };
+        let code =
+            original!(MPI_Testsome)(count, theirs.as_mut_ptr(), completed, indices, statuses);
+        join::<F>(all, &own, &theirs);
+        let mut found = usize::try_from(completed.read()).unwrap_or(0);
+        let mut active = completed.read() != UNDEFINED;
+        let (mut result, before) = (code, found);
+        for i in own {
+            match advance::<F>(all[i]) {
+                State::Inactive => {}
+                State::Pending => active = true,
+                State::Ended(end) => {
+                    active = true;
+                    if end.1 != 0 {
+                        result = class_below::<F>(IN_STATUS);
+                        for other in (0..before).filter(|_| code == 0) {
+                            let place = at::<F>(statuses, other);
+                            if place.addr() != F::BELOW_STATUS_IGNORE {
+                                tell::<F>(place, &with_code::<F>((place.read(), 0)));
+                            }
+                        }
+                    }
+                    tell::<F>(at::<F>(statuses, found), &with_code::<F>(end));
+                    indices.add(found).write(i as c_int);
+                    found += 1;
+                    take::<F>(&raw mut all[i]);
+                }
+            }
+        }
+        completed.write(if active { found as c_int } else { UNDEFINED });
+        result
+    }
+}
+
+unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if split::<F>(list::<F>(requests, count)).is_none() {
+            return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
+        }
+        loop {
+            let code = MPI_Testsome::<F>(count, requests, completed, indices, statuses);
+            if code != 0 || completed.read() != 0 {
+                return code;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match is_own::<F>(*request) {
+            true => start::<F>(*request),
+            false => original!(MPI_Start)(request),
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let all = list::<F>(requests, count);
+        if split::<F>(all).is_none() {
+            return original!(MPI_Startall)(count, requests);
+        }
+        for request in all {
+            match MPI_Start::<F>(request) {
+                0 => {}
+                code => return code,
+            }
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match is_own::<F>(*request) {
+            true => free::<F>(request),
+            false => original!(MPI_Request_free)(request),
+        }
+    }
+}
+
+unsafe extern "C" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        match is_own::<F>(*request) {
+            true => cancel::<F>(*request),
+            false => original!(MPI_Cancel)(request),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Questions that an older library refuses and to which the standard has an answer since: the names of null handles, parts of the
+//! machine that the library does not know, memory of windows that is not shared.
+
+use super::{Original, put};
+use crate::below::{self, slot};
+use crate::family::{INVALID, Kind, UNDEFINED, Word};
+use crate::foreign_below::Foreign;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+/// `MPI_COMM_TYPE_SHARED`, those of hardware and of resources, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED` of the standard.
+const SHARED: c_int = 221;
+const HARDWARE: [c_int; 2] = [222, 223];
+const RESOURCE: c_int = 224;
+const CREATE_FLAVOR: c_int = 604;
+const FLAVOR_SHARED: c_int = 314;
+
+macro_rules! original {
+    ($name:ident) => {
+        Original(slot::$name).get(below::$name::<F>())
+    };
+}
+
+// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+
+macro_rules! names {
+    ($($name:ident $kind:ident $text:literal)*) => { $(
+        unsafe extern "C" fn $name<F: Foreign>(
+            object: F::Below,
+            name: *mut c_char,
+            length: *mut c_int,
+        ) -> c_int {
+            let text: &CStr = $text;
+            // SAFETY: as above; every library's buffer is longer than these names.
+            unsafe {
+                if object != F::null(Kind::$kind) {
+                    return original!($name)(object, name, length);
+                }
+                let bytes = text.to_bytes_with_nul();
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), bytes.len());
+                length.write(bytes.len() as c_int - 1);
+            }
+            0
+        }
+    )* };
+}
+
+names! {
+    MPI_Comm_get_name Comm c"MPI_COMM_NULL"
+    MPI_Type_get_name Datatype c"MPI_DATATYPE_NULL"
+    MPI_Win_get_name Win c"MPI_WIN_NULL"
+}
+
+/// The memory of a node is a part that every library knows, by another name; of a kind that it does not know there are no parts,
+/// and each process gets the null communicator. Either way the call is made, since other members may ask for something else.
+unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
+    comm: F::Below,
+    kind: c_int,
+    key: c_int,
+    info: F::Below,
+    made: *mut F::Below,
+) -> c_int {
+    let is_one_of = |kinds: &[c_int]| {
+        let mut kinds = kinds.iter();
+        kinds.any(|known| F::word_in(Word::Split, *known) == kind)
+    };
+    // SAFETY: as above.
+    unsafe {
+        let kind = if kind == INVALID
+            || is_one_of(&[RESOURCE])
+            || (!KNOWS_HARDWARE && is_one_of(&HARDWARE))
+        {
+            match is_shared_memory::<F>(info) {
+                true => F::word_in(Word::Split, SHARED),
+                false => UNDEFINED,
+            }
+        } else {
+            kind
+        };
+        original!(MPI_Comm_split_type)(comm, kind, key, info, made)
+    }
+}
+
+/// Whether an info names the memory of a node.
+unsafe fn is_shared_memory<F: Foreign>(info: F::Below) -> bool {
+    if info == F::null(Kind::Info) {
+        return false;
+    }
+    let (mut text, mut flag) = ([0u8; 64], 0);
+    // SAFETY: an info of the program; the buffer has room for the text and its end.
+    unsafe {
+        let key = c"mpi_hw_resource_type".as_ptr();
+        let code =
+            (below::MPI_Info_get::<F>())(info, key, 63, text.as_mut_ptr().cast(), &raw mut flag);
+        code == 0 && flag != 0 && text.starts_with(b"mpi_shared_memory\0")
+    }
+}
+
+unsafe extern "C" fn split_with_hardware<F: Foreign>(
+    comm: F::Below,
+    kind: c_int,
+    key: c_int,
+    info: F::Below,
+    made: *mut F::Below,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { split::<F, true>(comm, kind, key, info, made) }
+}
+
+unsafe extern "C" fn split_without<F: Foreign>(
+    comm: F::Below,
+    kind: c_int,
+    key: c_int,
+    info: F::Below,
+    made: *mut F::Below,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { split::<F, false>(comm, kind, key, info, made) }
+}
+
+macro_rules! shared_query {
+    ($name:ident $unit:ty) => {
+        unsafe extern "C" fn $name<F: Foreign>(
+            win: F::Below,
+            rank: c_int,
+            size: *mut isize,
+            unit: *mut $unit,
+            base: *mut c_void,
+        ) -> c_int {
+            let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
+            let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
+            // SAFETY: as above; the attribute is an integer.
+            unsafe {
+                let place = (&raw mut flavor).cast();
+                let code = (below::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
+                let shared = F::word_in(Word::Flavor, FLAVOR_SHARED);
+                if code != 0 || flag == 0 || flavor.read() == shared {
+                    return original!($name)(win, rank, size, unit, base);
+                }
+                size.write(0);
+                unit.write(0);
+                base.cast::<*mut c_void>().write_unaligned(null_mut());
+            }
+            0
+        }
+    };
+}
+
+shared_query! { MPI_Win_shared_query c_int }
+shared_query! { MPI_Win_shared_query_c isize }
+
+/// For a library of a version before 4.1, before the program calls anything.
+pub fn prepare<F: Foreign>(knows_hardware: bool) {
+    macro_rules! all {
+        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
+    }
+    all! {
+        MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name
+        MPI_Win_shared_query MPI_Win_shared_query_c
+    }
+    let split = match knows_hardware {
+        true => split_with_hardware::<F> as *mut c_void,
+        false => split_without::<F> as *mut c_void,
+    };
+    put(slot::MPI_Comm_split_type, split);
+}
