@@ -17,7 +17,7 @@ pub use {mpi_io as io, mpi_osc as osc};
 
 /// The engine.
 pub mod engine {
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(feature = "testing")]
     pub use mpi_coll::testing;
     pub use mpi_engine::engine::*;
 }

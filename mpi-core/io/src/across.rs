@@ -12,13 +12,13 @@
 #![allow(unsafe_code)]
 
 use super::access::read_all;
+use super::bits::Summary;
 use super::disk::Disk;
 use super::error::IoError;
-use super::marks::{Names, Summary, naming};
+use super::marks::{Names, naming};
 use super::plan::Plan;
 use super::post::Post;
 use super::stage::Stage;
-use super::staged::Stages;
 use super::two_phase::exchange;
 use crate::Error;
 use crate::comm::Comm;
@@ -62,9 +62,9 @@ impl Across {
     }
 
     /// Sends each aggregator what this node has for it in a round, and writes what has come. The inner error is this rank's own.
-    pub fn write_out(
+    pub fn write_out<'a>(
         &self,
-        (plan, stages): (&Plan, &Stages),
+        (plan, stages): (&Plan, &dyn Fn(usize, i64) -> Stage<'a>),
         disk: &Disk,
         round: i64,
     ) -> Result<Result<(), IoError>, Error> {
@@ -73,7 +73,7 @@ impl Across {
         };
         let me = i64::from(leaders.rank());
         let aggregators = i64::from(plan.aggregators());
-        let buffer = |aggregator: i64| stages.stage(aggregator as usize, round);
+        let buffer = |aggregator: i64| stages(aggregator as usize, round);
         let message = |aggregator| match aggregator == me {
             true => Vec::new(),
             false => merged(&buffer(aggregator)),
@@ -92,9 +92,9 @@ impl Across {
     }
 
     /// Has the aggregators read what is marked in a round, and puts it where it is marked. The inner error is this rank's own.
-    pub fn fetch(
+    pub fn fetch<'a>(
         &self,
-        (plan, stages): (&Plan, &Stages),
+        (plan, stages): (&Plan, &dyn Fn(usize, i64) -> Stage<'a>),
         disk: &Disk,
         round: i64,
     ) -> Result<Result<(), IoError>, Error> {
@@ -103,7 +103,7 @@ impl Across {
         };
         let me = leaders.rank() as usize;
         let aggregators = 0..plan.aggregators() as usize;
-        let buffer = |aggregator: usize| stages.stage(aggregator, round);
+        let buffer = |aggregator: usize| stages(aggregator, round);
         let base = |aggregator: usize| plan.part(round, aggregator as i64);
         let wanted: Vec<Summary> = aggregators
             .clone()

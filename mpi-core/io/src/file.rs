@@ -10,7 +10,7 @@ use super::error::{IoClass, IoError};
 use super::hints::Tuning;
 use super::seating::Seating;
 use super::shared::SharedPointer;
-use super::transfer::{Split, Staging};
+use super::split::{Split, Staging};
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;

@@ -9,11 +9,11 @@
 //! | [`file`] | an open file: what all members agree on |
 //! | [`size`] | its size |
 //! | [`position`] | its view and pointers |
-//! | [`transfer`] | reading and writing |
+//! | [`transfer`] | reading and writing; `split` is what a file keeps between calls |
 //! | [`report`] | what is counted for `mpirun --io-report` and written to the tape |
 //! | [`two_phase`] | collective accesses whose pieces interleave, by messages |
 //! | `staged` | the same through memory that a node shares; `stage` is one buffer of it, `walk` the way of the pieces |
-//! | `across` | and between nodes, after each has merged its own; `marks` says which bytes of a part |
+//! | `across` | and between nodes, after each has merged its own; `bits` says which bytes of a part, `marks` how a message names them |
 //! | `plan` | what the members decide together; `seating` is where they sit |
 //! | `background` | long nonblocking reads, by io_uring |
 //! | `post` | messages that are under way together |
@@ -36,6 +36,7 @@ pub mod access;
 mod across;
 pub mod amode;
 mod background;
+mod bits;
 pub mod conversion;
 pub mod disk;
 pub mod error;
@@ -49,6 +50,7 @@ pub mod report;
 mod seating;
 pub mod shared;
 pub mod size;
+mod split;
 mod stage;
 mod staged;
 pub mod transfer;

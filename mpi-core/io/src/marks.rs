@@ -1,87 +1,18 @@
-//! Which bytes of a part: the stretches of a bitmap, and how a message names them.
+//! How a message names bytes of a part.
 //!
 //! A message begins with a word. It is [`MAP`], and the bitmap of the part follows; or a number of stretches follow, each with where it begins
 //! in the part and how long it is, in four bytes each. Whichever is shorter is taken, so that naming bytes never costs more than an eighth of them all.
 //! What a message says beyond the part, or beyond its own end, is not there.
 #![allow(unsafe_code)]
 
+use super::bits::{BITS, Summary, stretches};
 use super::stage::Stage;
 use std::ops::Range;
-
-/// Bits in a word of marks.
-pub(super) const BITS: usize = 64;
 
 /// In place of a number of stretches: a bitmap follows.
 const MAP: u64 = u64::MAX;
 
 const WORD: usize = 8;
-
-/// Calls `each` with the stretches of ones, each as long as can be, until it fails.
-pub(super) fn stretches<E>(
-    words: impl IntoIterator<Item = u64>,
-    mut each: impl FnMut(Range<usize>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut open: Option<usize> = None;
-    let mut base = 0;
-    for mut bits in words {
-        let begin = base;
-        base += BITS;
-        match (bits, open) {
-            (0, None) => continue,
-            (u64::MAX, Some(_)) => continue,
-            (u64::MAX, None) => {
-                open = Some(begin);
-                continue;
-            }
-            _ => {}
-        }
-        let mut at = 0;
-        while at < BITS {
-            let same = match open.is_some() {
-                true => bits.trailing_ones(),
-                false => bits.trailing_zeros(),
-            };
-            let same = (same as usize).min(BITS - at);
-            at += same;
-            if at < BITS {
-                match open.take() {
-                    Some(first) => each(first..begin + at)?,
-                    None => open = Some(begin + at),
-                }
-                bits >>= same;
-            }
-        }
-    }
-    match open {
-        Some(first) => each(first..base),
-        None => Ok(()),
-    }
-}
-
-/// What there is to know of the stretches of a part without a list of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Summary {
-    pub count: usize,
-    pub bytes: usize,
-    /// From the first one's begin to the last one's end.
-    pub span: Range<usize>,
-}
-
-impl Summary {
-    pub(super) fn add(&mut self, range: &Range<usize>) {
-        if self.count == 0 {
-            self.span.start = range.start;
-        }
-        self.count += 1;
-        self.bytes += range.len();
-        self.span.end = range.end;
-    }
-
-    /// The only stretch, if there is one.
-    pub fn only(&self) -> Option<Range<usize>> {
-        (self.count == 1).then(|| self.span.clone())
-    }
-}
 
 /// A message that names what is marked; empty if nothing is.
 pub(super) fn naming(stage: &Stage<'_>, summary: &Summary) -> Vec<u8> {

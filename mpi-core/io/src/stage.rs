@@ -5,9 +5,9 @@
 #![allow(unsafe_code)]
 
 use super::access::write_all;
+use super::bits::{BITS, Summary, stretches};
 use super::disk::Disk;
 use super::error::IoError;
-use super::marks::{BITS, Summary, stretches};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -207,7 +207,9 @@ pub(super) fn write(
         );
         stages.meet(comm)?;
         let written = match &stages.across {
-            Some(across) => across.write_out((plan, stages), disk, round)?,
+            Some(across) => {
+                across.write_out((plan, &|at, round| stages.stage(at, round)), disk, round)?
+            }
             None if me < plan.aggregators() => {
                 let stage = stages.stage(me as usize, round);
                 stage.write_out(disk, plan.part(round, me.into()))
@@ -228,7 +230,7 @@ fn fetch(
     has_failed: bool,
 ) -> Result<Result<(), IoError>, Error> {
     if let Some(across) = &stages.across {
-        return across.fetch((plan, stages), disk, round);
+        return across.fetch((plan, &|at, round| stages.stage(at, round)), disk, round);
     }
     let me = comm.rank();
     if me >= plan.aggregators() || has_failed {

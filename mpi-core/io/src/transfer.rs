@@ -9,6 +9,7 @@ use super::file::{File, told};
 use super::hints::Switch;
 use super::plan::Plan;
 use super::report::Counter;
+use super::split::{Split, Staging};
 use super::staged::{self, Stages};
 use super::two_phase;
 use super::view::View;
@@ -27,22 +28,6 @@ pub enum Place {
     At(i64),
     Individual,
     Shared,
-}
-
-/// A split collective that has begun: what it is, and how many bytes it has moved.
-pub(super) struct Split {
-    pub(super) call: &'static str,
-    bytes: i64,
-}
-
-/// The shared memory of collective accesses.
-#[derive(Default)]
-pub(super) enum Staging {
-    #[default]
-    Untried,
-    Ready(Rc<Stages>),
-    /// Memory cannot be shared, or the members are on several nodes that have one each.
-    Impossible,
 }
 
 /// How a nonblocking access began.

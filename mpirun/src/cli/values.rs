@@ -24,7 +24,7 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
     let stdin = match options.stdin.as_deref() {
         None => StdinTo::Rank(0),
         Some("all") => StdinTo::All,
-        Some("none") => StdinTo::Nobody,
+        Some("none") => StdinTo::NoRank,
         Some(text) => StdinTo::Rank(text.parse().map_err(|_| CliError::Value {
             option: "--stdin",
             value: text.into(),

@@ -117,7 +117,7 @@ pub enum StdinTo {
     /// Each gets all of it.
     All,
     /// It is not read.
-    Nobody,
+    NoRank,
 }
 
 impl Default for StdinTo {
@@ -132,7 +132,7 @@ impl StdinTo {
         match self {
             StdinTo::Rank(reader) => reader == rank,
             StdinTo::All => true,
-            StdinTo::Nobody => false,
+            StdinTo::NoRank => false,
         }
     }
 }

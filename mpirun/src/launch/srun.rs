@@ -173,7 +173,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         match plan.io.stdin {
             StdinTo::Rank(rank) => format!("--input={rank}"),
             StdinTo::All => "--input=all".into(),
-            StdinTo::Nobody => "--input=none".into(),
+            StdinTo::NoRank => "--input=none".into(),
         }
         .into(),
     ];

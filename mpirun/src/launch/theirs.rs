@@ -142,7 +142,7 @@ fn section(
         if plan.tolerates_deaths {
             line.extend(["--with-ft".into(), "ulfm".into()]);
         }
-        if let StdinTo::Nobody = plan.io.stdin {
+        if let StdinTo::NoRank = plan.io.stdin {
             line.extend(["--stdin".into(), "none".into()]);
         }
     }

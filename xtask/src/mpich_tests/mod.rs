@@ -1,6 +1,6 @@
 //! `cargo xtask mpich-tests`: the tests that MPICH's authors wrote for MPICH, from Debian's source package, on our library.
 //!
-//! They were written over thirty years against the standard's text, by others than us, and ask for much that nobody thinks of when he writes a library.
+//! They were written over thirty years against the standard's text, by others than us, and ask for much that the authors of a library do not think of.
 //! Promise: every program of the chosen folders is run as its list says (`list`), and has to say "No Errors" and end well,
 //! but those of `known.txt`, each with its reason, which must not (`known`). With `--on` the same programs run on another library,
 //! whose own lists are `on_openmpi.txt` and `on_mpich.txt`.

@@ -50,7 +50,7 @@ impl Supervisor<'_> {
         self.pump_stdin();
     }
 
-    /// Reads as long as everybody keeps up, and asks to be woken when there is more.
+    /// Reads as long as all readers keep up, and asks to be woken when there is more.
     pub(super) fn pump_stdin(&mut self) {
         self.feed.drain();
         while self.pump.open {

@@ -120,7 +120,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Everybody has ended: kill strays, give out what the pipes still hold, and wait for our reader.
+    /// All ranks have ended: kill strays, give out what the pipes still hold, and wait for our reader.
     pub(super) fn last_words(&mut self) {
         let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
         descendants::end_all_but(&links);

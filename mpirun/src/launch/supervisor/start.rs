@@ -299,7 +299,7 @@ impl Supervisor<'_> {
     fn readers(&self, job: Job, size: usize) -> Vec<u32> {
         let stdin = match job.0 {
             0 => self.plan.io.stdin,
-            _ => StdinTo::Nobody,
+            _ => StdinTo::NoRank,
         };
         (0..size as u32)
             .filter(|&rank| stdin.goes_to(rank))
@@ -371,7 +371,7 @@ fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, 
         .map(|file| (path, file))
 }
 
-/// Who starts the ranks of this host.
+/// What starts the ranks of this host.
 fn starter_of<'a>(
     plan: &'a Plan,
     wires: &Wires,

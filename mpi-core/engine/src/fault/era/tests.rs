@@ -223,7 +223,7 @@ impl Network {
 /// The most steps that any place makes when none dies.
 fn steps(size: usize, seed: u64) -> u32 {
     let mut network = Network::new(size, &[], seed);
-    network.check("nobody dies");
+    network.check("no process dies");
     network.made.iter().copied().max().unwrap_or(0)
 }
 
@@ -293,7 +293,7 @@ fn all_that_live_decide_the_same_whoever_dies_when() {
 fn without_a_death_each_place_but_the_root_says_one_thing_and_hears_one() {
     let size = 32;
     let mut network = Network::new(size, &[], 7);
-    network.check("nobody dies");
+    network.check("no process dies");
     let messages: u32 = network.made.iter().sum::<u32>() - size as u32;
     // UP and DOWN over each edge of the tree, each a step of its sender and of its receiver.
     assert_eq!(messages, 4 * (size as u32 - 1));

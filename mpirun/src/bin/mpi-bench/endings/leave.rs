@@ -48,7 +48,7 @@ pub struct Leave {
     /// The MPI library
     #[arg(long)]
     lib: PathBuf,
-    /// Where ranks and the one who watches leave notes for each other
+    /// Where ranks and the process that watches them leave notes for each other
     #[arg(long)]
     folder: PathBuf,
 }

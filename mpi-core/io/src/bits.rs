@@ -1,0 +1,73 @@
+//! Which bytes of a part: the stretches of a bitmap.
+
+use std::ops::Range;
+
+/// Bits in a word of marks.
+pub(super) const BITS: usize = 64;
+
+/// Calls `each` with the stretches of ones, each as long as can be, until it fails.
+pub(super) fn stretches<E>(
+    words: impl IntoIterator<Item = u64>,
+    mut each: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut open: Option<usize> = None;
+    let mut base = 0;
+    for mut bits in words {
+        let begin = base;
+        base += BITS;
+        match (bits, open) {
+            (0, None) => continue,
+            (u64::MAX, Some(_)) => continue,
+            (u64::MAX, None) => {
+                open = Some(begin);
+                continue;
+            }
+            _ => {}
+        }
+        let mut at = 0;
+        while at < BITS {
+            let same = match open.is_some() {
+                true => bits.trailing_ones(),
+                false => bits.trailing_zeros(),
+            };
+            let same = (same as usize).min(BITS - at);
+            at += same;
+            if at < BITS {
+                match open.take() {
+                    Some(first) => each(first..begin + at)?,
+                    None => open = Some(begin + at),
+                }
+                bits >>= same;
+            }
+        }
+    }
+    match open {
+        Some(first) => each(first..base),
+        None => Ok(()),
+    }
+}
+
+/// What there is to know of the stretches of a part without a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub count: usize,
+    pub bytes: usize,
+    /// From the first one's begin to the last one's end.
+    pub span: Range<usize>,
+}
+
+impl Summary {
+    pub fn add(&mut self, range: &Range<usize>) {
+        if self.count == 0 {
+            self.span.start = range.start;
+        }
+        self.count += 1;
+        self.bytes += range.len();
+        self.span.end = range.end;
+    }
+
+    /// The only stretch, if there is one.
+    pub fn only(&self) -> Option<Range<usize>> {
+        (self.count == 1).then(|| self.span.clone())
+    }
+}
