@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use xtask::install::Contents;
-use xtask::{install, process, test, venv, workspace};
+use xtask::{install, process, test_installation, venv, workspace};
 
 /// Set by `cargo xtask test`, which has installed everything: then a missing thing is a failure, not a reason to skip.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
@@ -22,7 +22,10 @@ pub fn installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| match std::env::var_os(OTHER_PREFIX) {
         Some(prefix) => prefix.into(),
-        None => make(test::installation(), &test::CONTENTS),
+        None => make(
+            test_installation::installation(),
+            &test_installation::CONTENTS,
+        ),
     })
 }
 
@@ -34,7 +37,7 @@ pub fn bare_installation() -> &'static Path {
             bare: true,
             plugins: false,
             others: true,
-            ..test::CONTENTS
+            ..test_installation::CONTENTS
         };
         make(
             workspace::target().join("test-installation-bare"),
