@@ -83,6 +83,19 @@ fn the_hardware_barrier_names_the_dead_node_and_is_left() {
     }
 }
 
+/// The board drops the dead member of the world's channel, so that the living can give the channel back.
+#[test]
+fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.json");
+    let job = survivors("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
+    let job = job.with(["--mca", "coll_hwbarr_version", "2"]);
+    let path = report.to_string_lossy();
+    job.with(["--mca", "coll_hwbarr_sim_report", &path]).holds();
+    let report = std::fs::read_to_string(&report).expect("a report");
+    assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
+}
+
 /// Three ranks on each of two hosts: inside each by shared memory, between them by messages of the leaders; whichever of them dies.
 #[test]
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {

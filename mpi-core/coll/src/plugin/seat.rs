@@ -137,12 +137,15 @@ impl Seat {
 
     /// The members that this process knows to be dead; a plugin asks while it waits, so the usual answer costs one look at a flag.
     pub fn failed_ranks(&self) -> Vec<u32> {
-        if self.usable().is_ok() {
+        if let Some(comm) = self.comm.upgrade()
+            && comm.usable().is_ok()
+        {
             return Vec::new();
         }
-        let failed = self.comm.upgrade().map(|comm| comm.get_failed());
-        let failed = failed.iter().flat_map(Group::iter);
-        failed.filter_map(|proc| self.group.rank_of(proc)).collect()
+        // A module that goes with its communicator asks as well, so the communicator is not what knows.
+        let failed = self.engine.failed_among(&self.group);
+        let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
+        ranks.collect()
     }
 
     /// That the communicator still serves, or the error of what waits for its members.

@@ -7,6 +7,7 @@ use super::comm::Trouble;
 use super::wire::{AGREE, DEATH, REVOKE};
 use crate::comm::{Comm, WeakComm};
 use crate::engine::{Engine, WeakEngine};
+use crate::group::Group;
 use mpi_base::node::RetiredBlocks;
 use mpi_transport::bml::Route;
 use mpi_transport::btl::{Am, AmHandler, Family, Header, Payload, ProcId, SendError, Sink};
@@ -354,6 +355,14 @@ impl Engine {
     /// Whether the job goes on when a process dies.
     pub fn is_fault_tolerant(&self) -> bool {
         self.faults().is_some_and(|faults| faults.is_tolerant())
+    }
+
+    /// The members of a group that this process knows to be dead, in the order in which it learnt of them.
+    pub fn failed_among(&self, group: &Group) -> Group {
+        let faults = self.faults();
+        let dead = faults.map(|faults| faults.dead_among(|proc| group.rank_of(proc).is_some()));
+        let procs = dead.into_iter().flatten().map(|(proc, _)| proc);
+        Group::from_procs(procs.collect())
     }
 
     /// The launcher says that a process has died, or has left MPI; it says so to all processes.
