@@ -2,34 +2,54 @@
 //!
 //! The rows and targets are those that the project measures itself by.
 //! What is compared are ratios of medians; absolute figures differ from machine to machine.
+//! With `--report` a page with tables and pictures is written instead, in [`report`].
+
+mod compared;
+pub mod report;
+pub mod subjects;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use serde::Deserialize;
 
-use crate::cargo::Profile;
-use crate::install::{self, Contents, InstallError};
+use self::compared::Compared;
+use self::report::ReportError;
+use self::subjects::{PEERS, Subjects};
+use crate::install::InstallError;
 use crate::process::{self, ProcessError};
 use crate::ui::{Steps, bold};
-use crate::venv::{self, VenvError};
+use crate::venv::VenvError;
 use crate::workspace;
 
 /// What is measured and how often.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Also measure MPICH and Open MPI, each at the best of its settings
-    #[arg(long)]
+    #[arg(long, group = "compared")]
     peers: bool,
-    /// How often the libraries take turns
-    #[arg(long, default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    /// Write a page with tables and pictures of the current state, also of MPICH and Open MPI, to this folder
+    #[arg(long, value_name = "DIR", group = "compared", num_args = 0..=1, default_missing_value = REPORT)]
+    report: Option<PathBuf>,
+    /// A report with fewer rows, in a minute or two
+    #[arg(long, requires = "report")]
+    quick: bool,
+    /// How often the libraries take turns [default: 5; 1 with --quick]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
     /// Only rows whose benchmark has this name
-    #[arg(long, value_name = "BENCHMARK")]
+    #[arg(long, value_name = "BENCHMARK", conflicts_with = "report")]
     only: Option<String>,
+    #[command(flatten)]
+    subjects: Subjects,
 }
+
+/// Where a report goes, in the folder of these sources.
+const REPORT: &str = "docs/measured";
+
+/// How often the libraries take turns, if the user does not say.
+const ROUNDS: u32 = 5;
 
 /// Why there are no figures.
 #[derive(Debug)]
@@ -40,6 +60,8 @@ pub enum BenchError {
     Venv(VenvError),
     /// `mpi-bench` could not be started or did not end well.
     Run(ProcessError),
+    /// There is no report.
+    Report(ReportError),
     /// The rows are all filtered out by `--only`.
     Nothing {
         /// What the user gave to `--only`.
@@ -53,6 +75,7 @@ impl fmt::Display for BenchError {
             Self::Install(error) => error.fmt(f),
             Self::Venv(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
+            Self::Report(error) => error.fmt(f),
             Self::Nothing { only } => {
                 let names: Vec<&str> = ROWS.iter().map(|row| row.benchmark).collect();
                 write!(
@@ -141,26 +164,22 @@ const ROWS: &[Rows] = &[
     tuned("init", 60, &[(0, 250.0)]),
 ];
 
-/// What `mpi-bench --vs --json` prints.
-#[derive(Debug, Deserialize)]
-struct Compared {
-    benchmark: String,
-    size: u64,
-    unit: String,
-    ours: f64,
-    peers: Vec<Peer>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Peer {
-    library: String,
-    setting: String,
-    median: f64,
-    ours_is_better_by: f64,
-}
-
 /// Measures and prints a line as soon as it is known.
 pub fn run(options: &Options) -> Result<(), BenchError> {
+    let Options {
+        subjects,
+        quick,
+        rounds,
+        ..
+    } = options;
+    if let Some(folder) = &options.report {
+        let folder = match folder == Path::new(REPORT) {
+            true => workspace::root().join(REPORT),
+            false => folder.clone(),
+        };
+        return report::run(&folder, subjects, *quick, *rounds).map_err(BenchError::Report);
+    }
+    let rounds = rounds.unwrap_or(ROUNDS);
     let chosen: Vec<&Rows> = ROWS
         .iter()
         .filter(|rows| {
@@ -175,48 +194,31 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
             only: options.only.clone().unwrap_or_default(),
         });
     }
-    let prefix = workspace::target().join("bench");
     let mut steps = Steps::new(if options.peers { 3 } else { 2 });
-    let contents = Contents {
-        profile: Profile::Release,
-        bare: false,
-        plugins: true,
-        others: true,
-    };
-    steps
-        .step("building with all optimisation", || {
-            install::install(&prefix, &contents)
-        })
+    let prefix = steps
+        .step("building with all optimisation", || subjects.ours())
         .map_err(BenchError::Install)?;
     let peers = if options.peers {
         steps
-            .step("fetching MPICH and Open MPI", fetch_peers)
+            .step("fetching MPICH and Open MPI", || fetch_peers(subjects))
             .map_err(BenchError::Venv)?
     } else {
         Vec::new()
     };
-    steps.step(format!("measuring, {} rounds", options.rounds), || {
+    steps.step(format!("measuring, {rounds} rounds"), || {
         println!("{}", bold(&heading()));
         chosen
             .iter()
-            .try_for_each(|rows| measure(&prefix, &peers, options.rounds, rows))
+            .try_for_each(|rows| measure(&prefix, &peers, rounds, rows))
     })
 }
 
-fn fetch_peers() -> Result<Vec<PathBuf>, VenvError> {
-    [venv::MPICH, venv::OPEN_MPI]
-        .iter()
-        .map(|venv| venv.ensure(&[]).map(|()| venv.lib()))
-        .collect()
+fn fetch_peers(subjects: &Subjects) -> Result<Vec<PathBuf>, VenvError> {
+    PEERS.iter().map(|peer| subjects.peer(peer)).collect()
 }
 
 /// One run of `mpi-bench`; its complaints about settings that do not work go to the terminal.
-fn measure(
-    prefix: &std::path::Path,
-    peers: &[PathBuf],
-    rounds: u32,
-    rows: &Rows,
-) -> Result<(), BenchError> {
+fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result<(), BenchError> {
     let mut command = Command::new(prefix.join("bin/mpi-bench"));
     command.arg(rows.benchmark).args([
         "--json",
@@ -262,10 +264,8 @@ fn measure(
         };
         return Err(BenchError::Run(failed));
     }
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        if let Ok(compared) = serde_json::from_str::<Compared>(line) {
-            println!("{}", spell(rows, &compared));
-        }
+    for compared in compared::rows(&String::from_utf8_lossy(&output.stdout)) {
+        println!("{}", spell(rows, &compared));
     }
     Ok(())
 }
@@ -342,10 +342,11 @@ fn bytes(size: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::compared::PeerFigure;
     use super::*;
 
     fn compared(benchmark: &str, size: u64) -> Compared {
-        let peer = Peer {
+        let peer = PeerFigure {
             library: "MPICH".into(),
             setting: "ucx shm".into(),
             median: 0.5,
