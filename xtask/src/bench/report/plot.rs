@@ -25,7 +25,7 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// Ours first, then the peers in the order of the columns; told apart without colours by their marks.
+/// Ours first, then the peers in the order of the columns; marks tell them apart without colours.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x1b, 0x5e, 0xa8),
     RGBColor(0xc8, 0x55, 0x1b),
@@ -130,6 +130,7 @@ impl Plot {
             values.dedup();
         }
         let ([left, right], [low, high]) = (ends(&across), ends(&up));
+        let across = apart(&across);
         let ticks = ticks(low, high);
         let mut chart = ChartBuilder::on(&area)
             .caption(&self.title, ("sans-serif", 20))
@@ -165,28 +166,22 @@ impl Plot {
         for (number, line) in self.lines.iter().enumerate() {
             let colour = COLOURS[number % COLOURS.len()];
             let points = line.points.clone();
-            chart
-                .draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?
-                .label(&line.library)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
-                });
+            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
             // Ours has filled circles, the others open ones and crosses.
-            let style: ShapeStyle = colour.stroke_width(2);
+            let (filled, open) = (colour.filled(), colour.stroke_width(2));
+            let points = points.into_iter();
             match number {
-                0 => {
-                    let dot = |point| Circle::new(point, 4, colour.filled());
-                    chart.draw_series(points.into_iter().map(dot))?;
-                }
-                1 => {
-                    let ring = |point| Circle::new(point, 4, style);
-                    chart.draw_series(points.into_iter().map(ring))?;
-                }
-                _ => {
-                    let cross = |point| Cross::new(point, 4, style);
-                    chart.draw_series(points.into_iter().map(cross))?;
-                }
+                0 => chart
+                    .draw_series(points.map(|point| Circle::new(point, 4, filled)))?
+                    .legend(move |(x, y)| Circle::new((x + 10, y), 4, filled)),
+                1 => chart
+                    .draw_series(points.map(|point| Circle::new(point, 4, open)))?
+                    .legend(move |(x, y)| Circle::new((x + 10, y), 4, open)),
+                _ => chart
+                    .draw_series(points.map(|point| Cross::new(point, 4, open)))?
+                    .legend(move |(x, y)| Cross::new((x + 10, y), 4, open)),
             }
+            .label(&line.library);
         }
         chart
             .configure_series_labels()
@@ -204,6 +199,20 @@ impl Plot {
 fn ends(sorted: &[f64]) -> [f64; 2] {
     let first = sorted.first().copied().unwrap_or(1.0);
     [first, sorted.last().copied().unwrap_or(first)]
+}
+
+/// Those of sorted values whose words on a logarithmic axis do not touch.
+fn apart(sorted: &[f64]) -> Vec<f64> {
+    const MOST: f64 = 14.0;
+    let [first, last] = ends(sorted);
+    let factor = (last / first).powf(1.0 / MOST);
+    let mut kept: Vec<f64> = Vec::new();
+    for &value in sorted {
+        if kept.last().is_none_or(|before| value / before >= factor) {
+            kept.push(value);
+        }
+    }
+    kept
 }
 
 /// Round numbers from below `low` to above `high`: powers of ten, and 2 and 5 times those where there are few.
@@ -228,4 +237,24 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     });
     all.filter(|tick| (low / 1.4..=high * 1.4).contains(tick))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_about_the_figures() {
+        assert_eq!(ticks(0.08, 3.0), [0.1, 0.2, 0.5, 1.0, 2.0]);
+        assert_eq!(ticks(0.3, 500.0), [1.0, 10.0, 100.0]);
+    }
+
+    #[test]
+    fn words_below_the_axis_do_not_touch() {
+        let octaves: Vec<f64> = (3..=22).map(|power| f64::from(1 << power)).collect();
+        let kept = apart(&octaves);
+        assert_eq!(kept.len(), 10, "{kept:?}");
+        assert_eq!(apart(&[2.0, 4.0, 16.0, 60.0]).len(), 4);
+        assert_eq!(apart(&[]).len(), 0);
+    }
 }
