@@ -83,6 +83,7 @@ pub fn run(
         .step("our installation", || subjects.ours())
         .map_err(ReportError::Install)?;
     let bench = Bench::new(prefix)?;
+    bench.check().map_err(ReportError::Run)?;
     let machine = Machine::this();
     let (mut present, mut absent) = (Vec::new(), Vec::new());
     steps.step("Open MPI and MPICH", || {
@@ -144,6 +145,9 @@ fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     Ok(())
 }
 
+/// The shortest job whose libraries show that they work.
+const PROBE: &[&str] = &["init", "-n", "2", "--rounds", "1", "--settings", "default"];
+
 /// Our `mpi-bench`, and a folder for the files that it makes.
 struct Bench {
     prefix: PathBuf,
@@ -168,7 +172,21 @@ impl Bench {
             .wait(limit)
     }
 
-    /// The peer's folder, once a job of it has run; otherwise why not. Our own side has to run.
+    /// A small job of ours, without which there is nothing to report.
+    fn check(&self) -> Result<(), ProcessError> {
+        let arguments = PROBE.iter().chain(&["--alone"]).map(|&word| word.into());
+        let outcome = self.run(&arguments.collect::<Vec<_>>(), 2 * LIMIT)?;
+        if outcome.status.success() {
+            return Ok(());
+        }
+        Err(ProcessError::Failed {
+            program: self.prefix.join("bin/mpi-bench").display().to_string(),
+            status: outcome.status,
+            stderr: outcome.stderr,
+        })
+    }
+
+    /// The peer's folder, once a job of it has run; otherwise why not.
     fn find(
         &self,
         peer: &Peer,
@@ -182,8 +200,7 @@ impl Bench {
                 ))));
             }
         };
-        let words = ["init", "-n", "2", "--rounds", "1", "--settings", "default"];
-        let mut arguments: Vec<String> = words.map(String::from).into();
+        let mut arguments: Vec<String> = PROBE.iter().map(|&word| word.into()).collect();
         arguments.extend(["--vs".to_owned(), folder.display().to_string()]);
         let outcome = self.run(&arguments, 4 * LIMIT).map_err(ReportError::Run)?;
         let rows = compared::rows(&outcome.stdout);
