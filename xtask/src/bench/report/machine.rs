@@ -35,6 +35,11 @@ impl Machine {
             load: load.split(' ').next().unwrap_or("unknown").into(),
         }
     }
+
+    /// Whether something else wanted the cores.
+    pub fn was_busy(&self) -> bool {
+        self.load.parse::<f64>().is_ok_and(|load| load > 0.5)
+    }
 }
 
 /// The first of this name in `/proc/cpuinfo`; not every architecture has every one.

@@ -78,6 +78,9 @@ impl Report {
         if effort.is_quick {
             text += "This is the quick form, whose rows are few and short: a first look.\n";
         }
+        if machine.was_busy() {
+            text += "The machine had other work when the first run began, so single rows may be far off.\n";
+        }
         for sentence in &self.absent {
             let _ = writeln!(text, "{sentence}");
         }

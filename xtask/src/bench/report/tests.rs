@@ -71,6 +71,15 @@ fn the_page_has_a_head_a_summary_and_a_section_for_each_group() {
 }
 
 #[test]
+fn figures_of_a_busy_machine_are_said_to_be_so() {
+    let mut report = report();
+    let warning = "The machine had other work";
+    assert!(!report.markdown().contains(warning));
+    report.machine.load = "2.09".into();
+    assert!(report.markdown().contains(warning));
+}
+
+#[test]
 fn a_peer_that_is_missing_is_a_line_and_has_no_columns() {
     let mut report = report();
     report.peers = vec!["Open MPI"];
