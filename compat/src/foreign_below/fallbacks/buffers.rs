@@ -5,7 +5,6 @@ use crate::below::{self, slot};
 use crate::foreign_below::own::buffers::{self, Owner};
 use crate::foreign_below::own::{Children, fail, fail_at_self, make, put};
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError};
 
 /// `MPI_ERR_BUFFER` of the standard.
 const BUFFER: c_int = 1;
@@ -158,37 +157,4 @@ pub fn narrow_buffered_sends<F: Foreign>() {
             put(id, *function);
         }
     }
-}
-
-/// Communicators that were made of groups, as programs with sessions do.
-static OF_GROUPS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
-fn of_groups() -> std::sync::MutexGuard<'static, Vec<usize>> {
-    OF_GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub fn made_of_groups<F: Foreign>(comm: F::Below) {
-    let number = F::request_number(comm);
-    let mut known = of_groups();
-    if !known.contains(&number) {
-        known.push(number);
-    }
-}
-
-pub fn left_groups<F: Foreign>(comm: F::Below) {
-    of_groups().retain(|known| *known != F::request_number(comm));
-}
-
-/// Whether a communicator is one of a session: it was made of a group, or there is no world.
-///
-/// # Safety
-/// Between init and finalize.
-pub unsafe fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
-    let (mut begun, mut ended) = (0, 0);
-    // SAFETY: questions that may be asked at any time.
-    unsafe {
-        (below::MPI_Initialized::<F>())(&raw mut begun);
-        (below::MPI_Finalized::<F>())(&raw mut ended);
-    }
-    begun == 0 || ended != 0 || of_groups().contains(&F::request_number(comm))
 }

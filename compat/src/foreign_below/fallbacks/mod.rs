@@ -35,7 +35,6 @@ use crate::below::{self, slot};
 use crate::blocks;
 use crate::family::{IN_PLACE, Kind};
 use buffers::*;
-pub use buffers::{is_of_session, left_groups, made_of_groups, narrow_buffered_sends};
 use datatypes::*;
 use events::*;
 pub use fit::Fit;
@@ -56,6 +55,7 @@ include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
 /// Functions that a library has and that have to know of what is made here in the place of those that it lacks (slots).
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
+    own::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {
         own::world::prepare::<F>();
     }

@@ -4,7 +4,7 @@
 //! A session is a duplicate of `MPI_COMM_SELF`, which has the session's error handler; process sets are the world and the process.
 
 use super::Foreign;
-use super::buffers::made_of_groups;
+use super::own::of_groups::made_of_groups;
 use crate::below;
 use crate::family::Kind;
 use crate::foreign_below::error_handlers::with_subject;

@@ -4,14 +4,14 @@
 //! send fails where the standard says that the buffer is full. A communicator with a buffer uses it; else, in a process that is
 //! in no world, that of a session; else that of the process, which is the library's own unless it is automatic.
 
-use super::{Children, End, Operation, Original, fail, put};
+use super::{Children, End, Operation, Original, fail, leaving, of_groups, put};
 use crate::below::{self, slot};
 use crate::family::{BUFFER_AUTOMATIC, Kind, Word};
-use crate::foreign_below::{Foreign, fallbacks};
+use crate::foreign_below::Foreign;
 use std::any::Any;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::without_provenance_mut;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// `MPI_ERR_BUFFER`, `MPI_PROC_NULL` and `MPI_PACKED` of the standard.
 const BUFFER: c_int = 1;
@@ -89,9 +89,17 @@ unsafe fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
         .map(|(owner, _)| *owner);
     match session {
         // SAFETY: between init and finalize, as the caller is.
-        Some(session) if unsafe { fallbacks::is_of_session::<F>(comm) } => find::<F>(session),
+        Some(session) if unsafe { of_groups::is_of_session::<F>(comm) } => find::<F>(session),
         _ => find::<F>(Owner::Process),
     }
+}
+
+/// What turns buffered sends with large counts into those with small ones.
+static NARROW: OnceLock<fn()> = OnceLock::new();
+
+/// Has `narrow` called when the first buffer is attached.
+pub fn narrow_with(narrow: fn()) {
+    let _ = NARROW.set(narrow);
 }
 
 /// Gives an owner a buffer; the class of an error of the standard.
@@ -101,8 +109,11 @@ pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Resu
         put(slot::MPI_Bsend, MPI_Bsend::<F> as *mut c_void);
         put(slot::MPI_Ibsend, MPI_Ibsend::<F> as *mut c_void);
         put(slot::MPI_Bsend_init, MPI_Bsend_init::<F> as *mut c_void);
-        fallbacks::narrow_buffered_sends::<F>();
-        watch_communicators::<F>();
+        if let Some(narrow) = NARROW.get() {
+            narrow();
+        }
+        leaving::watch::<F>(left::<F>);
+        leaving::watch::<F>(of_groups::left);
     });
     let mut all = lock(&ALL);
     if size < 0 {
@@ -314,40 +325,10 @@ unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
     0
 }
 
-/// A communicator that goes takes with it what this library remembers of it.
-pub fn watch_communicators<F: Foreign>() {
-    put(slot::MPI_Comm_free, MPI_Comm_free::<F> as *mut c_void);
-    put(
-        slot::MPI_Comm_disconnect,
-        MPI_Comm_disconnect::<F> as *mut c_void,
-    );
-}
-
-unsafe fn going<F: Foreign>(comm: *mut F::Below) {
-    if !comm.is_null() {
-        // SAFETY: as above.
-        let handle = unsafe { comm.read() };
-        super::parts::left::<F>(handle);
-        fallbacks::left_groups::<F>(handle);
-        // SAFETY: as above.
-        unsafe { detach::<F>(Owner::Comm(F::request_number(handle))) };
-    }
-}
-
-unsafe extern "C" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        going::<F>(comm);
-        Original(slot::MPI_Comm_free).get(below::MPI_Comm_free::<F>())(comm)
-    }
-}
-
-unsafe extern "C" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        going::<F>(comm);
-        Original(slot::MPI_Comm_disconnect).get(below::MPI_Comm_disconnect::<F>())(comm)
-    }
+/// A communicator takes its buffer with it.
+fn left<F: Foreign>(number: usize) {
+    // SAFETY: called as a communicator is freed, between init and finalize.
+    unsafe { detach::<F>(Owner::Comm(number)) };
 }
 
 macro_rules! process_buffer {
@@ -399,7 +380,7 @@ unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
             group, string, info, handler, comm,
         );
         if code == 0 {
-            fallbacks::made_of_groups::<F>(*comm);
+            of_groups::made_of_groups::<F>(*comm);
         }
         code
     }
@@ -420,5 +401,5 @@ pub fn prepare<F: Foreign>() {
         slot::MPI_Comm_create_from_group,
         MPI_Comm_create_from_group::<F> as *mut c_void,
     );
-    watch_communicators::<F>();
+    leaving::watch::<F>(of_groups::left);
 }

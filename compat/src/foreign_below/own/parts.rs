@@ -239,8 +239,7 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
 }
 
 /// A communicator is the program's no longer, and its handle may be another's next.
-pub fn left<F: Foreign>(comm: F::Below) {
-    let number = F::request_number(comm);
+fn left(number: usize) {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.retain(|((of, ..), _)| *of != number);
 }
@@ -271,5 +270,5 @@ pub fn prepare<F: Foreign>() {
         slot::MPI_Comm_get_attr,
         MPI_Comm_get_attr::<F> as *mut c_void,
     );
-    super::buffers::watch_communicators::<F>();
+    super::leaving::watch::<F>(left);
 }
