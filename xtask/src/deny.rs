@@ -18,6 +18,12 @@ const CHECKS: &[&str] = &["licenses", "bans", "sources"];
 /// Builds cargo-deny if it is not there, and runs the checks; what they object to goes to the terminal.
 pub fn check() -> Result<(), ProcessError> {
     let tool = tool()?;
+    // It reads every package of the lock file, those for other machines too, which no build here fetches.
+    let mut fetch = cargo();
+    fetch
+        .current_dir(workspace::root())
+        .args(["fetch", "--locked", "--quiet"]);
+    process::run(&mut fetch)?;
     let mut command = Command::new(tool);
     command
         .current_dir(workspace::root())
