@@ -32,7 +32,7 @@ fn slot(says: usize) -> usize {
     (HEAD + says).next_multiple_of(LINE / WORD)
 }
 
-/// Words of the slots of so many members of which each says so many words; they begin as zeros.
+/// How many words the slots of `members` members take, where a slot holds `says` words of its member; the memory begins as zeros.
 pub fn words(members: u32, says: usize) -> usize {
     (members as usize * slot(says) + LINE / WORD) * SETS as usize
 }

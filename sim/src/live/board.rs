@@ -40,7 +40,7 @@ pub struct Snapshot {
 pub(super) enum OfTree {
     /// It is a board by itself.
     No,
-    /// The first board of a tree of so many nodes on so many lowest boards.
+    /// The first board of a tree with the given number of nodes and of boards at the lowest level.
     First { nodes: usize, lowest: usize },
     /// Another board of a tree.
     Later,

@@ -38,7 +38,7 @@ pub enum CommError {
     Unreachable { why: String },
     /// The leader of a group was told a wrong way to the other group.
     LeaderError { leader: ProcId, astray: LeaderError },
-    /// The other leader announced so many words, more than any operation of this library says.
+    /// The other leader announced a message of this many words; no operation of this library sends one as long.
     Strange { words: u64 },
     /// A message of the library is shorter than its receiver expects; `source` is a rank of the communicator.
     Short { source: i32, bytes: u64, due: u64 },

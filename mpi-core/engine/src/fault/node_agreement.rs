@@ -32,7 +32,8 @@ const UNUSABLE: u64 = u64::MAX;
 /// Words of a slot before the bits of members: the flag, and whether there are bits; the number.
 const FIXED: usize = 2;
 
-/// Up to so many members read all slots; more of them leave each other the conclusion, though all of them then write to one line.
+/// Up to 8 members each read all slots. In a larger communicator the first member that concludes writes the conclusion to a line of its own,
+/// and the others read that line.
 const FEW: u32 = 8;
 
 const HAS_BITS: u64 = 1 << 32;

@@ -23,7 +23,7 @@ impl<B: Buffer> Cut<B> {
         Cut::of_each(block, piece, 1)
     }
 
-    /// The same of each of so many blocks, of which this is the first.
+    /// The same part of each of the given number of blocks; this is the first block.
     pub fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
         let bytes = first.bytes() as usize;
         let (start, end) = (piece.start.min(bytes), piece.end.min(bytes));

@@ -144,7 +144,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let sight = history.last();
     let in_row = row(sight);
     let is_tree = sight.share < sight.nodes.len();
-    // Of many boards as many as there is room for, so that the late ones below stay in sight.
+    // The screen shows as many boards as it has room for, so that the list of late nodes below stays in sight.
     let room = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(sight.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree { rows.min(room.max(1)) } else { rows };
