@@ -3,6 +3,8 @@
  * whatever they say, a file holds the same bytes.
  */
 #include "check.h"
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char path[300];
@@ -87,14 +89,43 @@ static void with(const char *key, const char *value)
     OK(MPI_File_close(&file));
 }
 
+/* A file that is created has the mode that is echoed, less the process's mask; each rank has a hint, and rank 0's is used. */
+static void mode(const char *wanted, const char *given)
+{
+    struct stat is;
+    MPI_Info info = MPI_INFO_NULL;
+    if (given) {
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "file_perm", rank == 0 ? given : "666"));
+    }
+    MPI_File file = opened(info);
+    USED(file, "file_perm", wanted);
+    mode_t mask = umask(0);
+    umask(mask);
+    unsigned all = (unsigned)strtoul(wanted, 0, 8) & ~mask;
+    CHECK(stat(path, &is) == 0 && (is.st_mode & 07777) == all, "the mode is %o, not %o", is.st_mode & 07777, all);
+    if (given) {
+        OK(MPI_Info_set(info, "file_perm", "777"));
+        OK(MPI_File_set_info(file, info));
+        USED(file, "file_perm", wanted);
+        OK(MPI_Info_free(&info));
+    }
+    OK(MPI_File_close(&file));
+}
+
+/* Arguments: the mode that the file of hints sets, if it does. */
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    const char *usual = argc > 1 ? argv[1] : "666";
     int id = getpid();
     OK(MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD));
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/portcullis-file-hints-%d", folder ? folder : "/tmp", id);
 
+    mode(usual, 0);
+    mode("640", "640");
+    mode(usual, "mine");
     MPI_File file = opened(MPI_INFO_NULL);
     USED(file, "cb_buffer_size", "4194304");
     USED(file, "romio_cb_write", "automatic");

@@ -266,6 +266,16 @@ fn an_error_of_a_file_that_nobody_looks_at_is_told_at_the_end() {
 }
 
 #[test]
+fn a_file_of_hints_sets_the_mode_of_files_that_are_created() {
+    let folder = folder();
+    let hints = folder.path().join("hints");
+    std::fs::write(&hints, "file_perm 604\n").expect("written");
+    let hints = hints.display().to_string();
+    let job = Job::of("file_hints").arg("604").ranks(RANKS);
+    job.with(["--mca", "io_base_hints", &hints]).holds();
+}
+
+#[test]
 fn what_does_nothing_in_a_file_of_hints_is_told_once() {
     let folder = folder();
     let hints = folder.path().join("hints");

@@ -80,14 +80,8 @@ fn resolved(mut tuning: Tuning, seating: &Seating) -> Tuning {
 }
 
 impl File {
-    /// `MPI_File_open`; every member calls. A file is created with `permissions`, less what the process's mask takes away.
-    pub fn open(
-        comm: &Comm,
-        path: &str,
-        amode: Amode,
-        permissions: u32,
-        tuning: Tuning,
-    ) -> Result<File, Error> {
+    /// `MPI_File_open`; every member calls.
+    pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.dup())?;
         agree(&own, path, amode.check())?;
         let engine = own.engine();
@@ -108,13 +102,13 @@ impl File {
         }
         // One creates the file; the others find it.
         let first = match own.rank() {
-            0 => opens(&own, path, amode.flags(true), permissions).map(Some),
+            0 => opens(&own, path, amode.flags(true), tuning.permissions).map(Some),
             _ => Ok(None),
         };
         let first = agree(&own, path, first)?;
         let opened = match first {
             Some(fd) => Ok(fd),
-            None => opens(&own, path, amode.flags(false), permissions),
+            None => opens(&own, path, amode.flags(false), tuning.permissions),
         };
         let fd = agree(&own, path, opened)?;
         let disk = Rc::new(Disk::new(fd, own.engine(), path, tuning));
@@ -190,8 +184,10 @@ impl File {
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
         let all = engine.block_on(self.comm.share(&tuning.words()))?;
-        self.disk
-            .set_tuning(resolved(Tuning::from_words(&all), &self.seating));
+        let mut tuning = resolved(Tuning::from_words(&all), &self.seating);
+        // The file is there already.
+        tuning.permissions = self.disk.tuning().permissions;
+        self.disk.set_tuning(tuning);
         Ok(())
     }
 

@@ -84,6 +84,8 @@ pub struct Tuning {
     pub ind_rd_buffer_size: i64,
     pub ind_wr_buffer_size: i64,
     pub style: Style,
+    /// Mode of a file that is created, less what the process's mask takes away.
+    pub permissions: u32,
 }
 
 impl Default for Tuning {
@@ -98,16 +100,18 @@ impl Default for Tuning {
             ind_rd_buffer_size: 256 << 10,
             ind_wr_buffer_size: 512 << 10,
             style: Style::Unknown,
+            permissions: 0o666,
         }
     }
 }
 
 /// The names that act, if their values can be read.
-pub const ACTING: [&str; 10] = [
+pub const ACTING: [&str; 11] = [
     "access_style",
     "cb_buffer_size",
     "cb_nodes",
     "collective_buffering",
+    "file_perm",
     "ind_rd_buffer_size",
     "ind_wr_buffer_size",
     "romio_cb_read",
@@ -117,10 +121,19 @@ pub const ACTING: [&str; 10] = [
 ];
 
 /// Words of a [`Tuning`] on its way to other members.
-const WORDS: usize = 9;
+const WORDS: usize = 10;
 
 /// Buffers have this many bytes at least, and at most.
 const BUFFERS: std::ops::RangeInclusive<i64> = 4096..=1 << 30;
+
+/// All bits of a mode: those of set-user-ID, set-group-ID and sticky files, and what three kinds of users may do.
+const MODES: u32 = 0o7777;
+
+/// A mode in octal digits.
+fn mode(text: &str) -> Option<u32> {
+    let mode = u32::from_str_radix(text.trim(), 8).ok();
+    mode.filter(|mode| *mode <= MODES)
+}
 
 fn bytes(text: &str) -> Option<i64> {
     text.trim().parse().ok().filter(|n| *n > 0)
@@ -146,6 +159,7 @@ impl Tuning {
             "cb_buffer_size" => put(&mut self.cb_buffer_size, buffer()),
             "ind_rd_buffer_size" => put(&mut self.ind_rd_buffer_size, buffer()),
             "ind_wr_buffer_size" => put(&mut self.ind_wr_buffer_size, buffer()),
+            "file_perm" => put(&mut self.permissions, mode(value)),
             "access_style" => {
                 let mut known = false;
                 for style in value.split(',').map(str::trim) {
@@ -178,6 +192,7 @@ impl Tuning {
             ("cb_buffer_size", self.cb_buffer_size.to_string()),
             ("ind_rd_buffer_size", self.ind_rd_buffer_size.to_string()),
             ("ind_wr_buffer_size", self.ind_wr_buffer_size.to_string()),
+            ("file_perm", format!("{:o}", self.permissions)),
         ];
         match self.style {
             Style::Unknown => {}
@@ -198,6 +213,7 @@ impl Tuning {
             self.ind_rd_buffer_size as u64,
             self.ind_wr_buffer_size as u64,
             self.style as u64,
+            self.permissions.into(),
         ]
     }
 
@@ -223,6 +239,7 @@ impl Tuning {
                 2 => Style::Random,
                 _ => Style::Unknown,
             },
+            permissions: (word(9) & u64::from(MODES)) as u32,
         }
     }
 }
@@ -286,10 +303,13 @@ mod tests {
         assert!(tuning.set("cb_buffer_size", "8388608"));
         assert!(tuning.set("romio_cb_write", "ENABLE"));
         assert!(tuning.set("cb_nodes", "3"));
+        assert!(tuning.set("file_perm", "0640"));
         for (key, value) in [
             ("striping_unit", "65536"),
             ("no_such_hint", "1"),
             ("cb_nodes", "-1"),
+            ("file_perm", "rw"),
+            ("file_perm", "10000"),
             ("cb_buffer_size", "much"),
             ("romio_ds_read", "perhaps"),
         ] {
@@ -304,6 +324,7 @@ mod tests {
         assert_eq!(said("cb_buffer_size"), Some("8388608"));
         assert_eq!(said("romio_cb_write"), Some("enable"));
         assert_eq!(said("cb_nodes"), Some("2"));
+        assert_eq!(said("file_perm"), Some("640"));
         assert_eq!(said("striping_unit"), None);
     }
 
@@ -312,6 +333,7 @@ mod tests {
         let mut tuning = Tuning::default();
         tuning.set("access_style", "read_once,random");
         tuning.set("collective_buffering", "false");
+        tuning.set("file_perm", "600");
         assert_eq!(Tuning::from_words(&tuning.words()), tuning);
         let odd = Tuning::from_words(&[u64::MAX; WORDS]);
         assert_eq!(odd.cb_buffer_size, *BUFFERS.end());

@@ -25,7 +25,7 @@ const ROMIOS: &str = "ROMIO_HINTS";
 const NEAR: f64 = 0.8;
 
 /// Reserved names and names of ROMIO that act on nothing here.
-const ELSEWHERE: [&str; 33] = [
+const ELSEWHERE: [&str; 32] = [
     "cb_block_size",
     "cb_config_list",
     "cb_ds_threshold",
@@ -36,7 +36,6 @@ const ELSEWHERE: [&str; 33] = [
     "chunked_size",
     "direct_read",
     "direct_write",
-    "file_perm",
     "filename",
     "io_node_list",
     "nb_proc",

@@ -17,9 +17,6 @@ use std::ffi::{c_char, c_int};
 /// Longer names are none (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
 
-/// The permissions of a file that is created, before the process's mask takes some away.
-const PERMISSIONS: u32 = 0o666;
-
 /// The hints that are used, on top of those that are: of the file of hints, then of the info object.
 fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     for (key, value) in given.iter() {
@@ -98,25 +95,13 @@ pub unsafe fn MPI_File_open(
     let given = info::hints(info)?;
     // SAFETY: a string of the caller.
     let path = unsafe { path(filename)? };
-    let permissions = given
-        .get("file_perm")
-        .and_then(|text| u32::from_str_radix(text, 8).ok());
     let file = File::open(
         &comm.comm,
         &path,
         amode_of(amode)?,
-        permissions.unwrap_or(PERMISSIONS),
         tuned(hint_file::tuning(&comm.comm)?, &given),
     )?;
     let object = register(file)?;
-    if let Some(permissions) = permissions {
-        let text = format!("{permissions:o}");
-        object
-            .attached
-            .hints
-            .borrow_mut()
-            .set("file_perm".into(), text);
-    }
     // SAFETY: an output argument of the caller.
     unsafe { out(fh, object.handle(), "fh") }
 }
@@ -192,9 +177,6 @@ pub unsafe fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Outco
         hints.set(key.into(), value);
     }
     hints.set("filename".into(), object.file.path().into());
-    if hints.get("file_perm").is_none() {
-        hints.set("file_perm".into(), format!("{PERMISSIONS:o}"));
-    }
     // SAFETY: an output argument of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }
