@@ -215,7 +215,9 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
 
 /// Begins to trace, to record or to replay, if the parameters say so.
 fn look_on(engine: &Engine) -> Result<(), Failure> {
-    let wanted = Witness::wanted(engine).map_err(at("the run cannot be looked on"))?;
+    let place = (engine.me(), engine.size());
+    let wanted = Witness::wanted(engine.params(), engine.node(), place)
+        .map_err(at("the run cannot be looked on"))?;
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced to the end of the process.
     let trace = witness

@@ -66,6 +66,13 @@ impl std::error::Error for BufferError {}
 
 impl crate::Failure for BufferError {}
 
+impl Engine {
+    /// The buffer of this process's buffered sends, which `MPI_Buffer_attach` attaches.
+    pub fn buffer(&self) -> &Buffer {
+        self.extension_of_type()
+    }
+}
+
 /// The buffer attached to a process, communicator or session.
 #[derive(Default)]
 pub struct Buffer {

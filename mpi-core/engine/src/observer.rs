@@ -4,13 +4,13 @@
 //! when one meets its receive, before a receive is posted, and where a collective operation begins.
 //! With a witness the express lane of receives is closed, so that these places see all messages.
 
-use crate::engine::Engine;
 use crate::pml::Key;
 use crate::pml::{Context, Envelope, Plane};
 use crate::record::{RECORD, REPLAY, RecordError, Script};
 use crate::request::ReqId;
 use crate::trace::{TRACE, Trace};
-use mpi_base::param::ParamError;
+use mpi_base::node::Node;
+use mpi_base::param::{ParamError, Params};
 use mpi_p2p::observer::Observer;
 use std::fmt;
 use std::path::Path;
@@ -54,13 +54,15 @@ impl fmt::Display for WitnessError {
 impl std::error::Error for WitnessError {}
 
 impl Witness {
-    /// The witness that the parameters ask for.
-    pub fn wanted(engine: &Engine) -> Result<Option<Witness>, WitnessError> {
-        let params = engine.params();
+    /// The witness that the parameters ask for, of a rank of a job; a trace is written to the memory of its node.
+    pub fn wanted(
+        params: &Params,
+        node: &Node,
+        (rank, size): (u32, u32),
+    ) -> Result<Option<Witness>, WitnessError> {
         let events = params.get(&TRACE).map_err(WitnessError::Param)?;
         let record = params.get(&RECORD).map_err(WitnessError::Param)?;
         let replay = params.get(&REPLAY).map_err(WitnessError::Param)?;
-        let (rank, size) = (engine.me(), engine.size());
         let script = match (record.as_str(), replay.as_str()) {
             ("", "") => None,
             (folder, "") => Some(Script::record(Path::new(folder), rank, size)),
@@ -71,7 +73,7 @@ impl Witness {
         let trace = match events {
             0 => None,
             _ => Some(Rc::new(
-                Trace::new(engine, events).ok_or(WitnessError::NoTape { rank, events })?,
+                Trace::new(node, events).ok_or(WitnessError::NoTape { rank, events })?,
             )),
         };
         let needed = trace.is_some() || script.is_some();

@@ -26,13 +26,12 @@ use crate::Error;
 use crate::comm::{Comm, CommError, LeaderError};
 use crate::engine::Engine;
 use mpi_transport::btl::open_to_other_jobs;
-use std::rc::Rc;
 use std::time::Duration;
 
 impl Engine {
     /// Makes this process one that other jobs can reach, and that reaches them; it is so from the first time on.
     pub fn reach_other_jobs(&self) -> Result<(), CommError> {
-        if self.ports().get().is_some() {
+        if self.ports().is_some() {
             return Ok(());
         }
         let failed = |why: String| CommError::Unreachable { why };
@@ -40,18 +39,22 @@ impl Engine {
             .map_err(|error| failed(error.to_string()))?;
         let bml = self.pml().bml();
         transports.into_iter().for_each(|btl| bml.join(btl));
-        let ports = Rc::new(Ports::new(self.downgrade()));
+        let ports = self.extension(|| Ports::new(self.downgrade()));
         Ports::serve(&ports, bml);
-        let _ = self.ports().set(ports);
         Ok(())
     }
 
-    fn opened_ports(&self) -> Result<&Rc<Ports>, CommError> {
+    /// The ports of this process, once it can be reached from other jobs.
+    fn ports(&self) -> Option<&Ports> {
+        self.known_extension()
+    }
+
+    fn opened_ports(&self) -> Result<&Ports, CommError> {
         self.reach_other_jobs()?;
         let why = || CommError::Unreachable {
             why: "this process has no ports".into(),
         };
-        self.ports().get().ok_or_else(why)
+        self.ports().ok_or_else(why)
     }
 
     /// `MPI_Open_port`.
@@ -67,7 +70,7 @@ impl Engine {
     /// `MPI_Close_port`; false if this process has not opened it. Callers that have not been accepted are refused.
     pub fn close_port(&self, port: &PortName) -> bool {
         let mine = self.universe().name(self.me()) == Some(port.owner());
-        let ports = self.ports().get();
+        let ports = self.ports();
         ports.is_some_and(|ports| mine && ports.close(port.number()))
     }
 }

@@ -8,6 +8,7 @@
 //! of several threads that wait, one looks for all ([`Threads`]).
 
 mod balance;
+mod extensions;
 mod progress;
 mod progress_hook;
 mod spin_hold;
@@ -18,10 +19,8 @@ pub use progress::PollAlways;
 
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
-use crate::buffered::Buffer;
 use crate::coll::Framework;
 use crate::comm::Comm;
-use crate::dynamic::Ports;
 use crate::fault::Faults;
 use crate::group::Group;
 use crate::pml::Context;
@@ -30,6 +29,7 @@ use crate::record::Script;
 use crate::request::Req;
 use crate::{Error, Witness};
 use balance::Balance;
+use extensions::Extensions;
 use mpi_base::cpu::Cores;
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::hardware::Confinement;
@@ -40,7 +40,6 @@ use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
 use mpi_base::yield_now::yield_now;
 use mpi_transport::universe::{Universe, job_number};
-use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -103,7 +102,6 @@ struct Inner {
     me: ProcId,
     size: u32,
     universe: Arc<Universe>,
-    ports: OnceCell<Rc<Ports>>,
     faults: OnceCell<Rc<Faults>>,
     params: Params,
     node: Node,
@@ -112,7 +110,7 @@ struct Inner {
     pml: Pml,
     witness: OnceCell<Rc<Witness>>,
     coll: Box<dyn Framework>,
-    extensions: RefCell<Vec<Rc<dyn Any>>>,
+    extensions: Extensions,
     policy: WaitPolicy,
     /// Whether that is the one of ranks that share cores.
     crowded: bool,
@@ -122,8 +120,6 @@ struct Inner {
     ear: OnceCell<Option<DescriptorDoorbell>>,
     /// What this process tells about itself; written here, read by `mpirun`.
     state: Held<StatePage>,
-    /// What `MPI_Buffer_attach` attached to the process.
-    buffer: Buffer,
     /// Collective requests that progress polls.
     running: RefCell<Vec<Req>>,
     /// The completion count when they were last polled.
@@ -187,7 +183,6 @@ impl Engine {
             me,
             size,
             universe: Arc::new(Universe::new(job_number(&job), me, size)),
-            ports: OnceCell::new(),
             faults: OnceCell::new(),
             params,
             node,
@@ -196,13 +191,12 @@ impl Engine {
             pml: Pml::new(Bml::new(me, size, btls), size, pml),
             witness: OnceCell::new(),
             coll,
-            extensions: RefCell::default(),
+            extensions: Extensions::default(),
             policy,
             crowded,
             even,
             ear: OnceCell::new(),
             state,
-            buffer: Buffer::default(),
             running: RefCell::default(),
             polled: Cell::new(0),
             attendants: RefCell::default(),
@@ -358,10 +352,6 @@ impl Engine {
         &self.0.faults
     }
 
-    pub(crate) fn ports(&self) -> &OnceCell<Rc<Ports>> {
-        &self.0.ports
-    }
-
     /// Where this process may run.
     pub fn cores(&self) -> Cores {
         self.0.cores
@@ -426,11 +416,6 @@ impl Engine {
         &self.0.pml
     }
 
-    /// The buffer of this process's buffered sends.
-    pub fn buffer(&self) -> &Buffer {
-        &self.0.buffer
-    }
-
     /// The collective components of this process.
     #[inline]
     pub fn coll(&self) -> &dyn Framework {
@@ -441,13 +426,17 @@ impl Engine {
     ///
     /// It goes with the engine, so it does not own one.
     pub fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
-        let find = |one: &Rc<dyn Any>| one.clone().downcast().ok();
-        let found = self.0.extensions.borrow().iter().find_map(find);
-        found.unwrap_or_else(|| {
-            let made = Rc::new(make());
-            self.0.extensions.borrow_mut().push(made.clone());
-            made
-        })
+        self.0.extensions.get(make)
+    }
+
+    /// The one value of a type that begins with its default.
+    pub fn extension_of_type<T: Default + 'static>(&self) -> &T {
+        self.0.extensions.of_type()
+    }
+
+    /// The value of a type that a layer above keeps here, if it has been made.
+    pub fn known_extension<T: 'static>(&self) -> Option<&T> {
+        self.0.extensions.known()
     }
 
     /// What to call between two polls of a wait, so that other threads get in.

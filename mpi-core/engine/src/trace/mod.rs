@@ -11,10 +11,9 @@
 //! Without tracing there is no `Trace`, and each of these places is one branch on a plain load.
 
 use crate::coll::CallSignature;
-use crate::engine::Engine;
 use crate::pml::Key;
 use crate::pml::{Context, Envelope, Plane};
-use mpi_base::node::{Event, EventKind, EventRing};
+use mpi_base::node::{Event, EventKind, EventRing, Node};
 use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -80,9 +79,9 @@ impl Counters {
 
 impl Trace {
     /// A trace on a new tape; `None` where the node's memory has no room for one.
-    pub fn new(engine: &Engine, events: u32) -> Option<Trace> {
+    pub fn new(node: &Node, events: u32) -> Option<Trace> {
         Some(Trace {
-            tape: engine.node().tape(events)?,
+            tape: node.tape(events)?,
             sent: RefCell::default(),
             received: RefCell::default(),
             fresh: Cell::new(0),

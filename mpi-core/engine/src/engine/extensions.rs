@@ -1,0 +1,79 @@
+//! What layers above keep with an engine that does not know them: one value of each type.
+//!
+//! Promise: a value stays where it is until the engine goes, so references to it live as long as the engine's.
+//!
+//! They are a list that only grows. There are as many as layers, fewer than ten, and no path of a message asks for one.
+
+use std::any::Any;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// The values of one engine.
+#[derive(Default)]
+pub struct Extensions {
+    first: Link,
+}
+
+type Link = OnceCell<Box<Entry>>;
+
+struct Entry {
+    value: Rc<dyn Any>,
+    next: Link,
+}
+
+impl Extensions {
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        std::iter::successors(self.first.get(), |entry| entry.next.get()).map(|entry| &**entry)
+    }
+
+    /// The value of a type, if it has been made.
+    pub fn known<T: 'static>(&self) -> Option<&T> {
+        self.entries().find_map(|entry| entry.value.downcast_ref())
+    }
+
+    /// The value of a type; made when it is first asked for.
+    pub fn get<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
+        let known = |entry: &Entry| entry.value.clone().downcast().ok();
+        self.entries().find_map(known).unwrap_or_else(|| {
+            // What makes it may ask for others, which are in front of it then.
+            let made = Rc::new(make());
+            self.push(made.clone());
+            made
+        })
+    }
+
+    /// The value of a type that begins with its default.
+    pub fn of_type<T: Default + 'static>(&self) -> &T {
+        loop {
+            if let Some(known) = self.known() {
+                return known;
+            }
+            self.push(Rc::new(T::default()));
+        }
+    }
+
+    fn push(&self, value: Rc<dyn Any>) {
+        let next = Link::new();
+        let entry = Box::new(Entry { value, next });
+        let last = self.entries().last();
+        // The last one has no next.
+        let _ = last.map_or(&self.first, |entry| &entry.next).set(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Extensions;
+    use std::rc::Rc;
+
+    #[test]
+    fn there_is_one_value_of_each_type() {
+        let all = Extensions::default();
+        assert_eq!(all.known::<u8>(), None);
+        let first = all.get(|| 1_u8);
+        let number = all.get(|| u32::from(*all.get(|| 2_u16)) + 1);
+        assert!(Rc::ptr_eq(&first, &all.get(|| 9_u8)));
+        assert_eq!((*number, all.known::<u16>()), (3, Some(&2)));
+        assert_eq!((all.known::<u8>(), all.of_type::<i64>()), (Some(&1), &0));
+    }
+}
