@@ -361,10 +361,10 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         confinement: Confinement::at_start(),
         btls: transports.btls,
         pml,
-        coll: Box::new(Coll::of(components::coll(&plugins))),
         params,
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
+    engine.serve_collectives_by(Box::new(Coll::of(components::coll(&plugins))));
     if tells && identity.rank == 0 {
         unknown_params::tell(engine.params(), &plugins);
     }

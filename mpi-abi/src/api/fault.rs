@@ -12,7 +12,7 @@ use crate::object::Attached;
 use crate::object::request::running;
 use crate::registry::comm::register_with;
 use crate::state;
-use mpi_core::fault::Agreed;
+use mpi_core::comm::Agreed;
 use std::ffi::c_int;
 
 pub unsafe fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {

@@ -30,7 +30,8 @@ mod tuned;
 
 pub use check::{CHECK, Mismatch};
 pub use invocation::{Invocation, Pending};
-pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Running, Unserved};
+pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Running};
+pub use mpi_engine::comm::Unserved;
 pub use select::{Coll, Table};
 
 use comm::Comm;

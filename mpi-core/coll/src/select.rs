@@ -32,7 +32,7 @@ use crate::comm::{Comm, Conversation};
 use crate::datatype::RecvBuf;
 use crate::pml::Plane;
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
-use mpi_engine::coll::{Collectives, Framework, Joint, Proposal};
+use mpi_engine::comm::{Collectives, Framework, Joint, Proposal};
 use std::any::Any;
 use std::cell::OnceCell;
 use std::rc::Rc;

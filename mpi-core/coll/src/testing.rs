@@ -153,7 +153,7 @@ impl Job {
         if opened.fence {
             meeting.fence.wait();
         }
-        Engine::new(Parts {
+        let engine = Engine::new(Parts {
             me,
             size: self.ranks,
             job: meeting.job.clone(),
@@ -164,9 +164,10 @@ impl Job {
             confinement: mpi_base::hardware::Confinement::FREE,
             btls: opened.btls,
             pml: self.pml,
-            coll: Box::new(Coll::of((self.coll)())),
         })
-        .expect("an engine")
+        .expect("an engine");
+        engine.serve_collectives_by(Box::new(Coll::of((self.coll)())));
+        engine
     }
 }
 

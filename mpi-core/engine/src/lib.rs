@@ -1,6 +1,6 @@
 //! The engine: progress, waiting and communicators, over the messages of `mpi-p2p`.
 //!
-//! It knows collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`coll::Framework`], [`coll::Collectives`]);
+//! It knows collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`comm::Framework`], [`comm::Collectives`]);
 //! no component and no algorithm can be named here, since the package does not depend on theirs.
 //!
 //! [`dynamic`] connects jobs: ports, accept and connect.

@@ -1,8 +1,8 @@
 //! Blocking calls in brief: buffers that are runs of bytes, of predefined types and operators, on an intracommunicator.
 //!
 //! Most calls of most programs are like that, and those of few bytes are over before much could be made of them.
-//! So they are offered as values for registers to the component that is asked first ([`super::Collectives::carry_out_fast_call`]);
-//! what it takes is told when the communicator is made ([`super::Collectives::takes_fast_call`]).
+//! So they are offered as values for registers to the component that is asked first ([`crate::comm::Collectives::carry_out_fast_call`]);
+//! what it takes is told when the communicator is made ([`crate::comm::Collectives::takes_fast_call`]).
 //! The answer is the same at all members, as it depends only on what the standard makes equal there:
 //! a member whose buffers are not runs makes the same call as a [`super::Call`], and they meet.
 

@@ -3,9 +3,8 @@
 //! What rank 0 has to tell is one message, the invitation ([`Proposal::invite`]);
 //! where the others do not know the communicator's number yet, that goes in front of it, or that there is none ([`context_id`]).
 
-use super::{Chosen, Comm, Context, ControlGroup, Purpose, context_id};
+use super::{Chosen, Collectives, Comm, Context, ControlGroup, Proposal, Purpose, context_id};
 use crate::Error;
-use crate::coll::{Collectives, Proposal};
 use crate::fault::is_about_deaths;
 
 const NUMBER: usize = size_of::<u64>();
@@ -20,7 +19,7 @@ impl ControlGroup<'_> {
             let group = self.group().clone();
             let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
             comm.0.purpose.set(purpose);
-            let stand = engine.coll().propose(&comm)?;
+            let stand = engine.coll()?.propose(&comm)?;
             Ok((comm, stand))
         };
         let (made, words);
@@ -57,10 +56,10 @@ impl Comm {
     /// Agrees with all members on the components that serve this communicator, whose number they know.
     pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
         if self.is_inter() {
-            self.adopt(self.engine().coll().between_groups());
+            self.adopt(self.engine().coll()?.between_groups());
             return Ok(());
         }
-        let stand = self.engine().coll().propose(self)?;
+        let stand = self.engine().coll()?.propose(self)?;
         let chosen = self.invite_and_agree(stand).await;
         self.adopt(self.or_alone(chosen)?);
         Ok(())
@@ -93,7 +92,7 @@ impl Comm {
                     && !self.is_broken_from_outside()
                     && is_about_deaths(&error) =>
             {
-                Ok(self.engine().coll().propose(self)?.choose_alone())
+                Ok(self.engine().coll()?.propose(self)?.choose_alone())
             }
             chosen => chosen,
         }

@@ -11,11 +11,32 @@ use crate::engine::Engine;
 use crate::group::Group;
 use crate::pml::Context;
 use mpi_base::fdpass::Key;
+use std::cell::Cell;
 
 /// What a leader tells that has no number left; no number is so high.
 const NONE_LEFT: u64 = u64::MAX;
 
+/// Serial numbers of the communicators that exist from the start.
+pub(super) const WORLD: u32 = 0;
+pub(super) const MYSELF: u32 = 1;
+pub(super) const MEETING: u32 = 2;
+const FIRST: u32 = 3;
+
+/// The serial number of the next communicator that a process leads.
+struct Next(Cell<u32>);
+
+impl Default for Next {
+    fn default() -> Next {
+        Next(Cell::new(FIRST))
+    }
+}
+
 impl Engine {
+    fn serial(&self) -> &Cell<u32> {
+        let Next(serial) = self.extension_of_type();
+        serial
+    }
+
     /// The first of several numbers in a row for communicators that this process leads, as it is told to their members.
     /// `mixed` if some of them are of other jobs.
     pub(crate) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {

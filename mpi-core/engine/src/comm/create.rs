@@ -136,7 +136,7 @@ impl Comm {
             all.set(self.rank() as usize * mine.len() + i, *w);
         }
         let (talk, first) = (self.hidden(), all.recv(0..mine.len()));
-        self.engine().coll().allgather(&talk, &first).await?;
+        self.engine().coll()?.allgather(&talk, &first).await?;
         Ok(all)
     }
 

@@ -28,6 +28,8 @@ pub enum CommError {
         whole: &'static str,
         size: u32,
     },
+    /// The engine of this process was given no collective components.
+    NoComponents,
     /// The process that was to number a communicator has no number left.
     NoNumber { leader: ProcId },
     /// A communicator was to be made out of a group alone that has members of other jobs.
@@ -76,6 +78,10 @@ impl fmt::Display for CommError {
                     "no communicator was made: rank {rank} of the group given, which is rank {proc} of the job, is not among the {size} members of {whole}"
                 )
             }
+            CommError::NoComponents => write!(
+                f,
+                "this process's engine was given no collective components, so no communicator can be made"
+            ),
             CommError::NoNumber { leader } => {
                 write!(
                     f,

@@ -5,10 +5,10 @@
 //! A conversation there is named by a hash of the program's string and of what is being made;
 //! the standard leaves it to the program that strings of calls which overlap in time differ.
 
-use super::{Comm, CommError, Context, ControlGroup, LeaderError, Purpose};
+use super::{Comm, CommError, ControlGroup, LeaderError, Purpose};
 use crate::Error;
 use crate::btl::ProcId;
-use crate::engine::{Engine, MEETING_SERIAL};
+use crate::engine::Engine;
 use crate::group::Group;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -20,15 +20,6 @@ fn conversation(purpose: &str, text: &str) -> i32 {
 }
 
 impl Engine {
-    /// The meeting place.
-    fn meeting(&self) -> Comm {
-        self.meeting_slot(|| {
-            let context = Context::new(0, MEETING_SERIAL);
-            let everybody = Group::range(0, self.size());
-            Comm::assemble(self, context, everybody, self.me(), "the job".into())
-        })
-    }
-
     /// `MPI_Comm_create_from_group`; `None` for a process that is not in the group.
     pub async fn comm_from_group(&self, group: &Group, text: &str) -> Result<Option<Comm>, Error> {
         let Some(rank) = group.rank_of(self.me()) else {

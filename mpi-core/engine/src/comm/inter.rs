@@ -92,7 +92,7 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
                 lens.set(0, LEADER_ERROR);
                 local
                     .engine()
-                    .coll()
+                    .coll()?
                     .bcast(&here, &lens.recv(0..4), leader)
                     .await?;
                 let told = leader_error::share(local, leader, Some(&astray)).await?;
@@ -102,7 +102,7 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
         Some(Err(_)) => lens.set(0, LEADER_ERROR),
         None => {}
     }
-    let coll = local.engine().coll();
+    let coll = local.engine().coll()?;
     coll.bcast(&here, &lens.recv(0..4), leader).await?;
     if lens.get(0) == LEADER_ERROR {
         let why = link.as_ref().and_then(|link| link.as_ref().err());

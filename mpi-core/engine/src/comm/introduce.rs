@@ -7,8 +7,6 @@
 use super::u64_buf::U64Buf;
 use super::{Comm, CommError, Conversation};
 use crate::Error;
-use crate::btl::ProcId;
-use crate::engine::Engine;
 use mpi_transport::universe::{Card, Name};
 
 const WORD: usize = size_of::<u64>();
@@ -18,28 +16,6 @@ const LONGEST: usize = 4096;
 
 /// More words of cards are nonsense: a million processes of 64 words each.
 const MOST_WORDS: u64 = 64 << 20;
-
-impl Engine {
-    /// The name of a process at every process; one that is not known any more has a name that no process has.
-    pub fn name_of(&self, proc: ProcId) -> u64 {
-        self.universe()
-            .name(proc)
-            .map_or(u64::MAX, |Name(name)| name)
-    }
-
-    /// This process's number for the process of a name.
-    pub(super) fn proc_named(&self, name: u64) -> Result<ProcId, CommError> {
-        let known = self.universe().proc(Name(name));
-        known.ok_or(CommError::Unknown { name })
-    }
-
-    /// The last communicator that named them may have gone.
-    pub(crate) fn part_from(&self, foreign: &[ProcId]) {
-        for proc in self.universe().release(foreign.iter().copied()) {
-            self.pml().part_from(proc);
-        }
-    }
-}
 
 /// Bytes as words, their number in front.
 fn to_words(bytes: &[u8]) -> Vec<u64> {
@@ -110,7 +86,7 @@ async fn swap_words(
         let (send, recv) = (lens.send(0..1), lens.recv(1..2));
         across.sendrecv(send, *peer, recv, *peer).await?;
     }
-    let coll = local.engine().coll();
+    let coll = local.engine().coll()?;
     coll.bcast(&here, &lens.recv(0..2), leader).await?;
     let words = lens.get(1);
     if words > MOST_WORDS {

@@ -81,6 +81,6 @@ pub(super) async fn share(
         None => U64Buf::new(MOST),
     };
     let (talk, all) = (local.hidden(), words.recv(0..MOST));
-    local.engine().coll().bcast(&talk, &all, leader).await?;
+    local.engine().coll()?.bcast(&talk, &all, leader).await?;
     Ok(heard(&words))
 }

@@ -6,21 +6,30 @@
 //! Its number is chosen by one member (the first of the new group) from that process's own counter and told to the others,
 //! by the message that also invites them to agree on components; so numbers do not run out, and cost nothing.
 
+mod agree;
+mod collectives;
 mod construct;
 mod context_id;
 mod control_group;
 mod conversation;
 mod create;
+mod end_alike;
 mod error;
+mod failures;
 mod from_group;
 mod inter;
 mod introduce;
 mod leader_error;
 mod p2p;
+mod process;
 mod replay;
+mod shrink;
 mod split_type;
+mod trouble;
 mod u64_buf;
 
+pub use agree::Agreed;
+pub use collectives::{Collectives, Framework, Joint, Proposal, Unserved};
 pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
 pub use create::SplitKey;
@@ -29,9 +38,8 @@ pub use p2p::Probed;
 pub use u64_buf::U64Buf;
 
 use crate::btl::ProcId;
-use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
+use crate::coll::{Call, CallId, CallSignature, FastCall};
 use crate::engine::Engine;
-use crate::fault::Trouble;
 use crate::group::{Comparison, Group};
 use crate::pml::Matching;
 use crate::pml::{Context, Plane};
@@ -39,6 +47,7 @@ use crate::request::Req;
 use crate::{Error, Witness};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
+use trouble::Trouble;
 
 /// A counted reference to a communicator.
 #[derive(Clone)]
@@ -152,15 +161,13 @@ impl Comm {
             foreign,
             trouble: Trouble::default(),
         }));
-        if let Some(faults) = engine.faults() {
-            faults.welcome(&comm);
-        }
+        comm.hears_of_failures();
         comm
     }
 
     /// What is wrong with it.
     #[inline(always)]
-    pub(crate) fn trouble(&self) -> &Trouble {
+    fn trouble(&self) -> &Trouble {
         &self.0.trouble
     }
 
@@ -176,7 +183,7 @@ impl Comm {
 
     /// Whether this is `MPI_COMM_WORLD`, which components may ask before the engine has it.
     pub fn is_world(&self) -> bool {
-        self.0.context == Context::new(0, crate::engine::WORLD_SERIAL)
+        self.0.context == Context::new(0, context_id::WORLD)
     }
 
     /// The engine that made it, which lives as long.
@@ -333,7 +340,7 @@ impl Comm {
     /// Returns after every member has called it; for the library's own ends, no component has a part in it.
     /// On an intercommunicator it is not defined.
     pub async fn fence(&self) -> Result<(), Error> {
-        self.engine().coll().barrier(&self.hidden()).await
+        self.engine().coll()?.barrier(&self.hidden()).await
     }
 
     /// What comes before a communicator is left for good: returns after every member, on both sides, has called it.
@@ -421,7 +428,7 @@ impl Drop for Inner {
         if let Some(faults) = self.engine.faults() {
             faults.forget(self.context.number());
         }
-        if self.context == Context::new(0, crate::engine::MEETING_SERIAL) {
+        if self.context == Context::new(0, context_id::MEETING) {
             // Others may have come to the meeting place already for what this process will join after its rest.
             return;
         }

@@ -186,7 +186,7 @@ impl Comm {
         self.sound()?;
         match source {
             ANY_SOURCE if !self.trouble().is_none() => {
-                let error = self.unacknowledged().or_else(|| self.nobody_sends());
+                let error = self.unacknowledged().or_else(|| self.no_sender());
                 error.map_or(Ok(()), |e| Err(e.into()))
             }
             _ => Ok(()),

@@ -25,38 +25,9 @@ pub use ports::Ports;
 use crate::Error;
 use crate::comm::{Comm, CommError, LeaderError};
 use crate::engine::Engine;
-use mpi_transport::btl::open_to_other_jobs;
 use std::time::Duration;
 
 impl Engine {
-    /// Makes this process one that other jobs can reach, and that reaches them; it is so from the first time on.
-    pub fn reach_other_jobs(&self) -> Result<(), CommError> {
-        if self.ports().is_some() {
-            return Ok(());
-        }
-        let failed = |why: String| CommError::Unreachable { why };
-        let transports = open_to_other_jobs(self.params(), self.universe())
-            .map_err(|error| failed(error.to_string()))?;
-        let bml = self.pml().bml();
-        transports.into_iter().for_each(|btl| bml.join(btl));
-        let ports = self.extension(|| Ports::new(self.downgrade()));
-        Ports::serve(&ports, bml);
-        Ok(())
-    }
-
-    /// The ports of this process, once it can be reached from other jobs.
-    fn ports(&self) -> Option<&Ports> {
-        self.known_extension()
-    }
-
-    fn opened_ports(&self) -> Result<&Ports, CommError> {
-        self.reach_other_jobs()?;
-        let why = || CommError::Unreachable {
-            why: "this process has no ports".into(),
-        };
-        self.ports().ok_or_else(why)
-    }
-
     /// `MPI_Open_port`.
     pub fn open_port(&self) -> Result<PortName, Error> {
         let ports = self.opened_ports()?;

@@ -8,7 +8,9 @@ use crate::engine::{Engine, WeakEngine};
 use mpi_base::fdpass::Key;
 use mpi_p2p::pml::Context;
 use mpi_transport::bml::{Bml, Route};
-use mpi_transport::btl::{Am, AmHandler, Family, Header, Payload, ProcId, SendError, Sink};
+use mpi_transport::btl::{
+    Am, AmHandler, Family, Header, Payload, ProcId, SendError, Sink, open_to_other_jobs,
+};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -73,8 +75,38 @@ fn draw() -> Result<u64, CommError> {
     Ok(Context::FIRST_RANDOM + u64::from_le_bytes(word) % Context::FIRST_RANDOM)
 }
 
+impl Engine {
+    /// Makes this process one that other jobs can reach, and that reaches them; it is so from the first time on.
+    pub fn reach_other_jobs(&self) -> Result<(), CommError> {
+        if self.ports().is_some() {
+            return Ok(());
+        }
+        let failed = |why: String| CommError::Unreachable { why };
+        let transports = open_to_other_jobs(self.params(), self.universe())
+            .map_err(|error| failed(error.to_string()))?;
+        let bml = self.pml().bml();
+        transports.into_iter().for_each(|btl| bml.join(btl));
+        let ports = self.extension(|| Ports::new(self.downgrade()));
+        Ports::serve(&ports, bml);
+        Ok(())
+    }
+
+    /// The ports of this process, once it can be reached from other jobs.
+    pub(super) fn ports(&self) -> Option<&Ports> {
+        self.known_extension()
+    }
+
+    pub(super) fn opened_ports(&self) -> Result<&Ports, CommError> {
+        self.reach_other_jobs()?;
+        let why = || CommError::Unreachable {
+            why: "this process has no ports".into(),
+        };
+        self.ports().ok_or_else(why)
+    }
+}
+
 impl Ports {
-    pub(super) fn new(engine: WeakEngine) -> Ports {
+    fn new(engine: WeakEngine) -> Ports {
         Ports {
             engine,
             open: RefCell::default(),
@@ -85,7 +117,7 @@ impl Ports {
     }
 
     /// From now on the messages of this family are heard.
-    pub(super) fn serve(ports: &Rc<Ports>, bml: &Bml) {
+    fn serve(ports: &Rc<Ports>, bml: &Bml) {
         bml.handlers().register(Family::Ports, ports.clone());
     }
 

@@ -9,6 +9,7 @@
 
 mod balance;
 mod extensions;
+mod names;
 mod progress;
 mod progress_hook;
 mod spin_hold;
@@ -17,17 +18,13 @@ pub use progress_hook::{Occasion, ProgressHook};
 
 pub use progress::PollAlways;
 
+use crate::Witness;
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
-use crate::coll::Framework;
-use crate::comm::Comm;
-use crate::fault::Faults;
 use crate::group::Group;
-use crate::pml::Context;
 use crate::pml::{Config, Pml};
 use crate::record::Script;
 use crate::request::Req;
-use crate::{Error, Witness};
 use balance::Balance;
 use extensions::Extensions;
 use mpi_base::cpu::Cores;
@@ -60,6 +57,7 @@ pub static EXPLAIN: Param<bool> = Param::new(
 pub struct Engine(Rc<Inner>);
 
 /// A reference that does not keep its engine.
+#[derive(Clone)]
 pub struct WeakEngine(Weak<Inner>);
 
 impl WeakEngine {
@@ -85,7 +83,6 @@ pub struct Parts {
     pub confinement: Confinement,
     pub btls: Vec<Transport>,
     pub pml: Config,
-    pub coll: Box<dyn Framework>,
 }
 
 /// How several threads of a process wait in one engine: one of them looks, for all, and the others follow it.
@@ -102,14 +99,12 @@ struct Inner {
     me: ProcId,
     size: u32,
     universe: Arc<Universe>,
-    faults: OnceCell<Rc<Faults>>,
     params: Params,
     node: Node,
     neighbours: Vec<ProcId>,
     cores: Cores,
     pml: Pml,
     witness: OnceCell<Rc<Witness>>,
-    coll: Box<dyn Framework>,
     extensions: Extensions,
     policy: WaitPolicy,
     /// Whether that is the one of ranks that share cores.
@@ -137,18 +132,7 @@ struct Inner {
     /// Whether this process has slept since its threads were last told of news.
     slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
-    serial: Cell<u32>,
-    world: RefCell<Option<Comm>>,
-    myself: RefCell<Option<Comm>>,
-    /// Where processes meet that have no communicator in common yet.
-    meeting: RefCell<Option<Comm>>,
 }
-
-/// Serial numbers of the communicators that exist from the start.
-pub(crate) const WORLD_SERIAL: u32 = 0;
-const SELF_SERIAL: u32 = 1;
-pub(crate) const MEETING_SERIAL: u32 = 2;
-const FIRST_SERIAL: u32 = 3;
 
 impl Engine {
     /// An engine that has not talked to any process yet.
@@ -164,7 +148,6 @@ impl Engine {
             confinement,
             btls,
             pml,
-            coll,
         } = parts;
         let policy = WaitPolicy::new(cores.usable, cores.shared_by(neighbours.len()));
         let crowded = policy == WaitPolicy::CROWDED;
@@ -183,14 +166,12 @@ impl Engine {
             me,
             size,
             universe: Arc::new(Universe::new(job_number(&job), me, size)),
-            faults: OnceCell::new(),
             params,
             node,
             neighbours,
             cores,
             pml: Pml::new(Bml::new(me, size, btls), size, pml),
             witness: OnceCell::new(),
-            coll,
             extensions: Extensions::default(),
             policy,
             crowded,
@@ -208,67 +189,13 @@ impl Engine {
             threads: Cell::new(None),
             slept: Cell::new(false),
             watch: Cell::new(None),
-            serial: Cell::new(FIRST_SERIAL),
-            world: RefCell::default(),
-            myself: RefCell::default(),
-            meeting: RefCell::default(),
         })))
-    }
-
-    /// Makes `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
-    pub fn start(&self) -> Result<(), Error> {
-        self.hear_of_failures();
-        let alone = Group::range(self.0.me, 1);
-        let alone = Comm::assemble(
-            self,
-            Context::new(self.0.me, SELF_SERIAL),
-            alone,
-            0,
-            "MPI_COMM_SELF".into(),
-        );
-        self.block_on(alone.choose_coll())?;
-        *self.0.myself.borrow_mut() = Some(alone);
-        self.0.state.run();
-        Ok(())
-    }
-
-    /// Makes `MPI_COMM_WORLD`; every process of the job calls it.
-    pub fn join_world(&self) -> Result<(), Error> {
-        let world = Group::range(0, self.0.size);
-        let world = Comm::assemble(
-            self,
-            Context::new(0, WORLD_SERIAL),
-            world,
-            self.0.me,
-            "MPI_COMM_WORLD".into(),
-        );
-        self.block_on(world.choose_coll())?;
-        *self.0.world.borrow_mut() = Some(world);
-        Ok(())
-    }
-
-    /// Frees `MPI_COMM_WORLD`.
-    pub fn leave_world(&self) {
-        let world = self.0.world.take();
-        drop(world);
-    }
-
-    /// Frees the communicators that exist from the start; the last call of a process's MPI, or of a turn of it.
-    pub fn stop(&self) {
-        self.send_copies();
-        // The engine owns them and they own the engine; taking them out breaks the circle.
-        self.leave_world();
-        let (myself, meeting) = (self.0.myself.take(), self.0.meeting.take());
-        drop((myself, meeting));
-        // The caller may not come back for long, or at all.
-        self.0.pml.bml().settle();
-        self.0.state.finalized();
     }
 
     /// Waits, for a bounded time, until copies of short messages are with their receivers.
     ///
     /// Behind the fence that ends the world every receive has been posted, so what is left then is wanted by no receive.
-    fn send_copies(&self) {
+    pub(crate) fn send_copies(&self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let deadline = Instant::now() + PATIENCE;
         while self.0.pml.end_copies() > 0 && Instant::now() < deadline {
@@ -288,22 +215,6 @@ impl Engine {
     /// For those that the engine owns.
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Rc::downgrade(&self.0))
-    }
-
-    /// The communicator on which processes meet, made when it is first needed.
-    pub(crate) fn meeting_slot(&self, make: impl FnOnce() -> Comm) -> Comm {
-        let found = self.0.meeting.borrow().clone();
-        found.unwrap_or_else(|| self.0.meeting.borrow_mut().insert(make()).clone())
-    }
-
-    /// `MPI_COMM_WORLD`, once [`Engine::join_world`] has made it.
-    pub fn world(&self) -> Option<Comm> {
-        self.0.world.borrow().clone()
-    }
-
-    /// `MPI_COMM_SELF`, once [`Engine::start`] has made it.
-    pub fn myself(&self) -> Option<Comm> {
-        self.0.myself.borrow().clone()
     }
 
     /// This process's rank in the job.
@@ -346,10 +257,6 @@ impl Engine {
     /// The processes that this one knows, those of other jobs too.
     pub fn universe(&self) -> &Arc<Universe> {
         &self.0.universe
-    }
-
-    pub(crate) fn faults_slot(&self) -> &OnceCell<Rc<Faults>> {
-        &self.0.faults
     }
 
     /// Where this process may run.
@@ -416,12 +323,6 @@ impl Engine {
         &self.0.pml
     }
 
-    /// The collective components of this process.
-    #[inline]
-    pub fn coll(&self) -> &dyn Framework {
-        &*self.0.coll
-    }
-
     /// The one value of its type that a layer above keeps here; made when it is first asked for.
     ///
     /// It goes with the engine, so it does not own one.
@@ -452,9 +353,5 @@ impl Engine {
     /// What to call in every nap of a long wait: `mpi-abi` looks whether the launcher is still there.
     pub fn set_watch(&self, watch: Option<fn()>) {
         self.0.watch.set(watch);
-    }
-
-    pub(crate) fn serial(&self) -> &Cell<u32> {
-        &self.0.serial
     }
 }

@@ -4,12 +4,14 @@
 //! A decision is kept for those that have not heard it: of a communicator the last two, since no member begins the next but one
 //! before all have the first; of communicators that have gone, those of the last [`MOST_RETIRED`].
 
+use super::deaths::Deaths;
 use super::era::{Era, Out, Value};
-use super::failures::Faults;
+use super::outbox::Outbox;
 use super::wire::{AGREE, Key, key_of, read, write};
 use mpi_transport::btl::{Header, ProcId};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
 
 /// Of so many communicators that have gone decisions are kept.
 const MOST_RETIRED: usize = 256;
@@ -20,8 +22,9 @@ const MOST_EARLY: usize = 1 << 16;
 /// A message as it came.
 type Message = (ProcId, Header, Vec<u8>);
 
-#[derive(Default)]
-pub struct Agreements {
+pub(crate) struct Agreements {
+    deaths: Rc<Deaths>,
+    outbox: Rc<Outbox>,
     running: RefCell<HashMap<Key, Agreement>>,
     early: RefCell<BTreeMap<Key, Vec<Message>>>,
     retired: RefCell<VecDeque<u64>>,
@@ -37,43 +40,54 @@ struct Agreement {
 }
 
 /// The processes of an agreement: which has which place, and which member of the communicator that is.
-pub(super) struct Circle {
-    pub(super) places: Vec<ProcId>,
-    pub(super) members: Vec<u32>,
+pub(crate) struct Circle {
+    pub(crate) places: Vec<ProcId>,
+    pub(crate) members: Vec<u32>,
     /// The place of this process.
-    pub(super) me: u32,
+    pub(crate) me: u32,
 }
 
 impl Agreement {
-    fn dead(&self, faults: &Faults) -> Vec<bool> {
-        dead_places(&self.places, faults)
+    fn dead(&self, deaths: &Deaths) -> Vec<bool> {
+        dead_places(&self.places, deaths)
     }
 }
 
-fn dead_places(places: &[ProcId], faults: &Faults) -> Vec<bool> {
-    places.iter().map(|proc| faults.is_dead(*proc)).collect()
-}
-
-/// Sends what an agreement has to say.
-fn send(faults: &Faults, key: Key, places: &[ProcId], out: Out) {
-    for (place, say) in out {
-        let (header, payload) = write(key, &say);
-        faults.say(places[place as usize], AGREE, header, payload);
-    }
+fn dead_places(places: &[ProcId], deaths: &Deaths) -> Vec<bool> {
+    places.iter().map(|proc| deaths.is_dead(*proc)).collect()
 }
 
 impl Agreements {
+    pub(super) fn new(deaths: Rc<Deaths>, outbox: Rc<Outbox>) -> Agreements {
+        Agreements {
+            deaths,
+            outbox,
+            running: RefCell::default(),
+            early: RefCell::default(),
+            retired: RefCell::default(),
+        }
+    }
+
+    /// Sends what an agreement has to say.
+    fn send(&self, key: Key, places: &[ProcId], out: Out) {
+        for (place, say) in out {
+            let (header, payload) = write(key, &say);
+            let to = places[place as usize];
+            self.outbox.say(to, AGREE, header, payload);
+        }
+    }
+
     /// This process contributes.
-    pub(super) fn begin(&self, faults: &Faults, key: Key, circle: Circle, value: Value) {
+    pub(crate) fn begin(&self, key: Key, circle: Circle, value: Value) {
         let Circle {
             places,
             members,
             me,
         } = circle;
         let speaks_of = value.dead.len();
-        let (dead, mut out) = (dead_places(&places, faults), Vec::new());
+        let (dead, mut out) = (dead_places(&places, &self.deaths), Vec::new());
         let era = Era::begin(me, members, value, &dead, &mut out);
-        send(faults, key, &places, out);
+        self.send(key, &places, out);
         let agreement = Agreement {
             places,
             members: speaks_of,
@@ -85,17 +99,17 @@ impl Agreements {
             .retain(|other, _| other.comm != key.comm || other.number + 1 >= key.number);
         let early = self.early.borrow_mut().remove(&key);
         for (from, header, payload) in early.into_iter().flatten() {
-            self.on_message(faults, from, header, &payload);
+            self.on_message(from, header, &payload);
         }
     }
 
     /// What was decided, if it is.
-    pub(super) fn decision(&self, key: Key) -> Option<Value> {
+    pub(crate) fn decision(&self, key: Key) -> Option<Value> {
         let running = self.running.borrow();
         running.get(&key)?.era.decision().cloned()
     }
 
-    pub(super) fn on_message(&self, faults: &Faults, from: ProcId, header: Header, payload: &[u8]) {
+    pub(super) fn on_message(&self, from: ProcId, header: Header, payload: &[u8]) {
         let key = key_of(header);
         let mut running = self.running.borrow_mut();
         let Some(agreement) = running.get_mut(&key) else {
@@ -108,9 +122,9 @@ impl Agreements {
         let (Some(place), Some(say)) = (place, say) else {
             return;
         };
-        let (dead, mut out) = (agreement.dead(faults), Vec::new());
+        let (dead, mut out) = (agreement.dead(&self.deaths), Vec::new());
         agreement.era.on_say(place as u32, say, &dead, &mut out);
-        send(faults, key, &agreement.places, out);
+        self.send(key, &agreement.places, out);
     }
 
     fn keep(&self, key: Key, message: Message) {
@@ -129,11 +143,11 @@ impl Agreements {
     }
 
     /// More processes are dead.
-    pub(super) fn on_death(&self, faults: &Faults) {
+    pub(super) fn on_death(&self) {
         for (key, agreement) in self.running.borrow_mut().iter_mut() {
-            let (dead, mut out) = (agreement.dead(faults), Vec::new());
+            let (dead, mut out) = (agreement.dead(&self.deaths), Vec::new());
             agreement.era.on_death(&dead, &mut out);
-            send(faults, *key, &agreement.places, out);
+            self.send(*key, &agreement.places, out);
         }
     }
 

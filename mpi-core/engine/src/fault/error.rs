@@ -23,7 +23,7 @@ pub struct FaultError {
 
 impl FaultError {
     /// Members of a communicator have failed; `members` are sentences about some of them.
-    pub(super) fn failed(comm: &str, members: &[String], more: usize) -> FaultError {
+    pub(crate) fn failed(comm: &str, members: &[String], more: usize) -> FaultError {
         let more = match more {
             0 => String::new(),
             more => format!("; and {more} more have failed"),
@@ -34,7 +34,7 @@ impl FaultError {
         }
     }
 
-    pub(super) fn revoked(comm: &str) -> FaultError {
+    pub(crate) fn revoked(comm: &str) -> FaultError {
         FaultError {
             kind: FaultKind::Revoked,
             sentence: format!(
@@ -44,7 +44,7 @@ impl FaultError {
     }
 
     /// The same for a receive that stays under way.
-    pub(super) fn pending(&self) -> FaultError {
+    pub(crate) fn pending(&self) -> FaultError {
         FaultError {
             kind: FaultKind::Pending,
             sentence: format!(
@@ -84,3 +84,15 @@ impl fmt::Display for FaultError {
 impl std::error::Error for FaultError {}
 
 impl Failure for FaultError {}
+
+/// Whether an error says that a process has died.
+pub(crate) fn is_about_deaths(error: &crate::Error) -> bool {
+    error.find::<FaultError>().is_some()
+        || matches!(
+            error.find(),
+            Some(
+                mpi_p2p::pml::PmlError::PeerGone { .. }
+                    | mpi_p2p::pml::PmlError::NobodySends { .. }
+            )
+        )
+}

@@ -1,20 +1,17 @@
-//! What one process knows of failures, and the messages by which it learns and tells.
-//!
-//! A handler only notes; what it has to say waits in a box for its turn, since nothing is sent from inside a delivery.
+//! What one process knows of failures, and how it learns and tells of them.
 
 use super::agreement::Agreements;
-use super::comm::Trouble;
+use super::deaths::Deaths;
+use super::outbox::Outbox;
 use super::wire::{AGREE, DEATH, REVOKE};
-use crate::comm::{Comm, WeakComm};
 use crate::engine::{Engine, WeakEngine};
 use crate::group::Group;
 use mpi_base::node::RetiredBlocks;
-use mpi_transport::bml::Route;
-use mpi_transport::btl::{Am, AmHandler, Family, Header, Payload, ProcId, SendError, Sink};
+use mpi_transport::btl::{Am, AmHandler, Family, Header, ProcId, Sink};
 use mpi_transport::universe::{Name, job_number};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::rc::Rc;
+use std::collections::{HashMap, VecDeque};
+use std::rc::{Rc, Weak};
 
 /// Revocations of communicators that this process has not made yet are remembered, so many at most.
 const MOST_EARLY: usize = 4096;
@@ -22,46 +19,47 @@ const MOST_EARLY: usize = 4096;
 /// How often this process looks for messages of a process before it is held for dead.
 const LAST_LOOKS: usize = 1000;
 
-/// A message that waits for its turn.
-type Letter = (ProcId, Am, Header, Vec<u8>);
+/// A communicator, as failures affect it.
+pub(crate) trait Affected {
+    /// Whether a process is a member, on either side.
+    fn has_member(&self, proc: ProcId) -> bool;
+
+    /// A member has failed, or has left.
+    fn loses_member(self: Rc<Self>);
+
+    /// Another member has revoked it.
+    fn is_revoked_by_peer(self: Rc<Self>);
+}
 
 /// What a process knows of failures.
 pub struct Faults {
     engine: WeakEngine,
     /// Whether the job goes on when a process dies.
     tolerant: bool,
-    deaths: RefCell<Deaths>,
+    deaths: Rc<Deaths>,
+    outbox: Rc<Outbox>,
     /// The living communicators of this process, by number.
-    comms: RefCell<HashMap<u64, WeakComm>>,
+    comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
     /// Numbers of communicators that were revoked before this process made them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,
     /// The memory of agreements on communicators that are gone.
     retired: Rc<RetiredBlocks>,
-    outbox: RefCell<VecDeque<Letter>>,
-}
-
-/// The processes with which nothing can be done any more, in the order in which this process learnt of them.
-#[derive(Default)]
-struct Deaths {
-    order: Vec<(ProcId, Rc<str>)>,
-    /// Those that have left MPI in order. What they began with this process they have ended, so they are no failures
-    /// until an operation needs something of them.
-    left: Vec<(ProcId, Rc<str>)>,
-    all: HashSet<ProcId>,
 }
 
 impl Faults {
-    pub(crate) fn new(engine: WeakEngine, tolerant: bool) -> Faults {
+    fn new(engine: WeakEngine, tolerant: bool) -> Faults {
+        let deaths = Rc::new(Deaths::default());
+        let outbox = Rc::new(Outbox::new(engine.clone(), deaths.clone()));
         Faults {
             engine,
             tolerant,
-            deaths: RefCell::default(),
+            agreements: Agreements::new(deaths.clone(), outbox.clone()),
+            deaths,
+            outbox,
             comms: RefCell::default(),
             early: RefCell::default(),
-            agreements: Agreements::default(),
             retired: Rc::default(),
-            outbox: RefCell::default(),
         }
     }
 
@@ -70,7 +68,7 @@ impl Faults {
         self.tolerant
     }
 
-    pub(super) fn agreements(&self) -> &Agreements {
+    pub(crate) fn agreements(&self) -> &Agreements {
         &self.agreements
     }
 
@@ -78,42 +76,17 @@ impl Faults {
         &self.retired
     }
 
-    /// Whether a process has died, or has left MPI.
-    pub(super) fn is_dead(&self, proc: ProcId) -> bool {
-        self.deaths.borrow().all.contains(&proc)
+    /// The processes that have died or left, as far as this one knows.
+    pub(crate) fn deaths(&self) -> &Rc<Deaths> {
+        &self.deaths
     }
 
-    fn has_failed(&self, proc: ProcId) -> bool {
-        let deaths = self.deaths.borrow();
-        deaths.order.iter().any(|(dead, _)| *dead == proc)
-    }
-
-    /// The dead among these, in the order in which this process learnt of them, and what is known of each.
-    pub(super) fn dead_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<(ProcId, Rc<str>)> {
-        let deaths = self.deaths.borrow();
-        let members = deaths.order.iter().filter(|(proc, _)| is_member(*proc));
-        members.cloned().collect()
-    }
-
-    /// Those among these that have left MPI in order.
-    pub(super) fn left_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<(ProcId, Rc<str>)> {
-        let deaths = self.deaths.borrow();
-        let members = deaths.left.iter().filter(|(proc, _)| is_member(*proc));
-        members.cloned().collect()
-    }
-
-    /// A communicator begins.
-    pub(crate) fn welcome(&self, comm: &Comm) {
-        let number = comm.context().number();
-        self.comms.borrow_mut().insert(number, comm.downgrade());
+    /// A communicator begins; whether it was revoked before this process made it.
+    pub(crate) fn welcome(&self, number: u64, comm: Weak<dyn Affected>) -> bool {
+        self.comms.borrow_mut().insert(number, comm);
         let mut early = self.early.borrow_mut();
-        if let Some(at) = early.iter().position(|known| *known == number) {
-            early.remove(at);
-            comm.trouble().add(Trouble::REVOKED);
-        }
-        if !self.deaths.borrow().all.is_empty() && comm.has_dead_member(self) {
-            comm.trouble().add(Trouble::FAILED);
-        }
+        let at = early.iter().position(|known| *known == number);
+        at.is_some_and(|at| early.remove(at).is_some())
     }
 
     /// A communicator has gone.
@@ -122,32 +95,9 @@ impl Faults {
         self.agreements.retire(number);
     }
 
-    pub(super) fn comm(&self, number: u64) -> Option<Comm> {
-        self.comms.borrow().get(&number).and_then(WeakComm::upgrade)
-    }
-
-    fn all_comms(&self) -> Vec<Comm> {
-        let comms = self.comms.borrow();
-        comms.values().filter_map(WeakComm::upgrade).collect()
-    }
-
-    /// Says something at the next turn.
-    pub(super) fn say(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
-        let Some(engine) = self.engine.upgrade() else {
-            return;
-        };
-        if to == engine.me() || self.is_dead(to) {
-            return;
-        }
-        self.outbox
-            .borrow_mut()
-            .push_back((to, am, header, payload));
-        engine.pml().bml().handlers().ask_for_turns();
-    }
-
     /// Whether everything that was said is with the transports.
-    pub(super) fn has_said_all(&self) -> bool {
-        self.outbox.borrow().is_empty()
+    pub(crate) fn has_said_all(&self) -> bool {
+        self.outbox.is_empty()
     }
 
     /// A process is dead; `known` if the others learn of it without this process.
@@ -155,16 +105,12 @@ impl Faults {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
         };
-        if proc == engine.me() || self.has_failed(proc) {
+        if proc == engine.me() || self.deaths.has_failed(proc) {
             return;
         }
-        let mut deaths = self.deaths.borrow_mut();
-        deaths.all.insert(proc);
-        deaths.left.retain(|(left, _)| *left != proc);
-        deaths.order.push((proc, why.into()));
-        drop(deaths);
+        self.deaths.add_death(proc, why);
         self.tell_communicators(proc);
-        self.agreements.on_death(self);
+        self.agreements.on_death();
         if !known {
             self.pass_on(&engine, proc);
         }
@@ -176,21 +122,21 @@ impl Faults {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
         };
-        let mut deaths = self.deaths.borrow_mut();
-        if proc == engine.me() || !deaths.all.insert(proc) {
+        if proc == engine.me() || !self.deaths.add_leave(proc, why) {
             return;
         }
-        deaths.left.push((proc, why.into()));
-        drop(deaths);
         self.tell_communicators(proc);
-        self.agreements.on_death(self);
+        self.agreements.on_death();
         engine.pml().requests().nudge();
     }
 
     fn tell_communicators(&self, gone: ProcId) {
-        for comm in self.all_comms() {
+        let comms = self.comms.borrow();
+        let all: Vec<Rc<dyn Affected>> = comms.values().filter_map(Weak::upgrade).collect();
+        drop(comms);
+        for comm in all {
             if comm.has_member(gone) {
-                comm.has_lost_member();
+                comm.loses_member();
             }
         }
     }
@@ -199,26 +145,25 @@ impl Faults {
     fn pass_on(&self, engine: &Engine, dead: ProcId) {
         let name = engine.name_of(dead);
         for place in circulant(engine.me(), engine.size()) {
-            self.say(place, DEATH, [name, 0], Vec::new());
+            self.outbox.say(place, DEATH, [name, 0], Vec::new());
         }
     }
 
-    /// Tells some members of a communicator that it is revoked.
-    pub(super) fn pass_revocation_on(&self, comm: &Comm) {
-        let members = comm.everybody();
-        let me = comm.engine().me();
+    /// Tells some of the members of a communicator, of which this process is one, that it is revoked.
+    pub(crate) fn pass_revocation_on(&self, number: u64, members: &[ProcId], me: ProcId) {
         let Some(place) = members.iter().position(|proc| *proc == me) else {
             return;
         };
         for place in circulant(place as u32, members.len() as u32) {
             let to = members[place as usize];
-            self.say(to, REVOKE, [comm.context().number(), 0], Vec::new());
+            self.outbox.say(to, REVOKE, [number, 0], Vec::new());
         }
     }
 
     fn on_revoke(&self, number: u64) {
-        match self.comm(number) {
-            Some(comm) => comm.revoke(),
+        let known = self.comms.borrow().get(&number).and_then(Weak::upgrade);
+        match known {
+            Some(comm) => comm.is_revoked_by_peer(),
             None => {
                 let mut early = self.early.borrow_mut();
                 if !early.contains(&number) {
@@ -249,7 +194,7 @@ fn circulant(me: u32, size: u32) -> Vec<u32> {
 impl Sink for Faults {
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         match am {
-            AGREE => self.agreements.on_message(self, from, header, payload),
+            AGREE => self.agreements.on_message(from, header, payload),
             REVOKE => self.on_revoke(header[0]),
             DEATH => {
                 // Where deaths are not survived no peer's word makes another peer lost.
@@ -271,7 +216,7 @@ impl Sink for Faults {
 
     fn lost(&self, peer: ProcId, why: &str) {
         // That the connection to a process that has left ends is no death.
-        if !self.is_dead(peer) {
+        if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
     }
@@ -279,55 +224,11 @@ impl Sink for Faults {
 
 impl AmHandler for Faults {
     fn turn(&self) -> bool {
-        let Some(engine) = self.engine.upgrade() else {
-            return false;
-        };
-        let mut moved = false;
-        let bml = engine.pml().bml();
-        // Letters to a peer that has no room wait, those to others go by.
-        let mut waiting: VecDeque<Letter> = VecDeque::new();
-        let mut full: Vec<ProcId> = Vec::new();
-        loop {
-            let next = self.outbox.borrow_mut().pop_front();
-            let Some((to, am, header, payload)) = next else {
-                break;
-            };
-            if full.contains(&to) {
-                waiting.push_back((to, am, header, payload));
-                continue;
-            }
-            let sent = match bml.route(to) {
-                Route::Via(btl, endpoint) if !self.is_dead(to) => {
-                    btl.send(endpoint, am, header, Payload::Bytes(&payload))
-                }
-                Route::Via(..) => Err(SendError::PeerGone),
-                Route::None { .. } => Err(SendError::PeerGone),
-            };
-            match sent {
-                Err(SendError::WouldBlock) => {
-                    full.push(to);
-                    waiting.push_back((to, am, header, payload));
-                    continue;
-                }
-                // The transport tells of the loss by itself.
-                Err(_) => {}
-                Ok(()) => bml.attend(),
-            }
-            bml.handlers().end_turns();
-            moved = true;
-        }
-        let mut outbox = self.outbox.borrow_mut();
-        waiting.append(&mut outbox);
-        *outbox = waiting;
-        if moved {
-            // An agreement returns when what it has to say is said.
-            engine.pml().requests().nudge();
-        }
-        moved
+        self.outbox.turn()
     }
 
     fn pending(&self) -> bool {
-        !self.outbox.borrow().is_empty()
+        !self.outbox.is_empty()
     }
 }
 
@@ -335,21 +236,21 @@ impl Engine {
     /// From now on failures are heard of; `MPI_COMM_SELF` is made after it.
     pub(crate) fn hear_of_failures(&self) {
         let tolerant = self.params().get(&super::ENABLE).unwrap_or(false);
-        self.faults_slot().get_or_init(|| {
-            let faults = Rc::new(Faults::new(self.downgrade(), tolerant));
-            let handlers = self.pml().bml().handlers();
-            handlers.register(Family::Fault, faults.clone());
-            if tolerant {
-                // Every receive asks whether its peer is lost, and can be interrupted.
-                self.pml().survive_losses();
-            }
-            faults
-        });
+        if self.faults().is_some() {
+            return;
+        }
+        let faults = self.extension(|| Faults::new(self.downgrade(), tolerant));
+        let handlers = self.pml().bml().handlers();
+        handlers.register(Family::Fault, faults);
+        if tolerant {
+            // Every receive asks whether its peer is lost, and can be interrupted.
+            self.pml().survive_losses();
+        }
     }
 
     /// What this process knows of failures, once it has started.
-    pub fn faults(&self) -> Option<&Rc<Faults>> {
-        self.faults_slot().get()
+    pub fn faults(&self) -> Option<&Faults> {
+        self.known_extension()
     }
 
     /// Whether the job goes on when a process dies.
@@ -360,7 +261,11 @@ impl Engine {
     /// The members of a group that this process knows to be dead, in the order in which it learnt of them.
     pub fn failed_among(&self, group: &Group) -> Group {
         let faults = self.faults();
-        let dead = faults.map(|faults| faults.dead_among(|proc| group.rank_of(proc).is_some()));
+        let dead = faults.map(|faults| {
+            faults
+                .deaths
+                .dead_among(|proc| group.rank_of(proc).is_some())
+        });
         let procs = dead.into_iter().flatten().map(|(proc, _)| proc);
         Group::from_procs(procs.collect())
     }
@@ -372,7 +277,7 @@ impl Engine {
             return;
         };
         let Some(faults) = self.faults() else { return };
-        if proc == self.me() || faults.is_dead(proc) {
+        if proc == self.me() || faults.deaths.is_dead(proc) {
             return;
         }
         // What it has sent before is still delivered. A round of progress does not look everywhere, but `pending` does.
@@ -391,9 +296,9 @@ impl Engine {
     }
 
     /// An agreement has found a process dead, or gone without its part.
-    pub(super) fn found_dead(&self, proc: ProcId) {
+    pub(crate) fn found_dead(&self, proc: ProcId) {
         let Some(faults) = self.faults() else { return };
-        if proc != self.me() && !faults.has_failed(proc) {
+        if proc != self.me() && !faults.deaths.has_failed(proc) {
             let why = format!("{} has died", self.label_of(proc));
             faults.take_death(proc, &why, true);
             self.lose(proc, &why);

@@ -3,7 +3,7 @@
 //! After the proposal for the next MPI (mpi-forum/mpi-issues 20, 21, 581, 582, 583) with the semantics of Open MPI 5.
 //!
 //! With [`ENABLE`] a process that dies does not end the job.
-//! Its death is learnt from the launcher ([`Engine::process_gone`]), from a connection that has ended, or from another process;
+//! Its death is learnt from the launcher ([`Engine::process_gone`](crate::Engine::process_gone)), from a connection that has ended, or from another process;
 //! each process keeps one list of deaths that only grows, in the order in which it learnt of them ([`Faults`]).
 //! A death ends what needs the dead process:
 //! * point-to-point operations with it fail, those among the living go on;
@@ -12,29 +12,33 @@
 //!
 //! Without it a death ends the job as ever; the functions are there all the same.
 //!
-//! What the program can do:
-//! * [`Comm::revoke`]: all operations of the communicator fail at all members; told by each member to some others in a circulant graph
+//! What the program can do is in [`comm`](crate::comm); what is here knows a communicator only as something that failures affect:
+//! * [`Comm::revoke`](crate::comm::Comm::revoke): all operations of the communicator fail at all members; told by each member to some others in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Comm::agree`]: all living members agree on a number and on which members are dead, in messages ([`era`]) or in the memory of their node ([`node_agreement`]);
-//! * [`Comm::shrink`]: the living members have a new communicator, on which they have agreed in the same way.
+//! * [`Comm::agree`](crate::comm::Comm::agree): all living members agree on a number and on which members are dead, in messages ([`era`]) or in the memory of their node ([`node_agreement`]);
+//! * [`Comm::shrink`](crate::comm::Comm::shrink): the living members have a new communicator, on which they have agreed in the same way.
 
-mod agree;
 mod agreement;
-mod comm;
+mod comm_agreements;
+mod deaths;
 mod era;
 mod error;
 mod failures;
 mod node_agreement;
-mod shrink;
-mod uniform;
+mod outbox;
 mod wire;
 
-pub use agree::Agreed;
 pub use error::{FaultError, FaultKind};
 pub use failures::Faults;
 
-pub(crate) use comm::Trouble;
-pub(crate) use shrink::is_about_deaths;
+pub(crate) use agreement::Circle;
+pub(crate) use comm_agreements::CommAgreements;
+pub(crate) use deaths::Death;
+pub(crate) use era::Value;
+pub(crate) use error::is_about_deaths;
+pub(crate) use failures::Affected;
+pub(crate) use node_agreement::NodeAgreement;
+pub(crate) use wire::Key as AgreementKey;
 
 use mpi_base::param::{Level, Param};
 

@@ -9,8 +9,8 @@
 //!
 //! Most communicators agree once or twice, when they are made or given up; they need no memory ([`FIRST`]).
 
+use super::deaths::Deaths;
 use super::era::Value;
-use super::failures::Faults;
 use crate::Engine;
 use crate::group::Group;
 use crate::node_members::NodeMembers;
@@ -21,7 +21,7 @@ use mpi_base::node::{RetiredBlocks, ShmBlock, ShmOffset};
 use mpi_base::testimonies::{Testimonies, words};
 use mpi_transport::btl::ProcId;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 /// The number of the first agreement that offers memory.
 const FIRST: u64 = 2;
@@ -58,7 +58,7 @@ enum Search {
 
 /// The memory of one communicator's agreements.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     search: RefCell<Search>,
     ready: OnceCell<NodeAgreement>,
 }
@@ -66,12 +66,12 @@ pub(super) struct Memory {
 impl Memory {
     /// Where all members agree from now on.
     #[inline]
-    pub(super) fn ready(&self) -> Option<&NodeAgreement> {
+    pub(crate) fn ready(&self) -> Option<&NodeAgreement> {
         self.ready.get()
     }
 
     /// The word of this member in an agreement in messages; it `leads` if it is the first of those that take part.
-    pub(super) fn word(&self, engine: &Engine, all: &[ProcId], number: u64, leads: bool) -> u64 {
+    pub(crate) fn word(&self, engine: &Engine, all: &[ProcId], number: u64, leads: bool) -> u64 {
         let mut search = self.search.borrow_mut();
         match &*search {
             Search::Nothing if number >= FIRST && leads => {
@@ -90,7 +90,7 @@ impl Memory {
     }
 
     /// What was decided; all members hear the same.
-    pub(super) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
+    pub(crate) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
         let mut search = self.search.borrow_mut();
         *search = match std::mem::take(&mut *search) {
             before @ (Search::Nothing | Search::NotHere) if word == 0 => before,
@@ -110,14 +110,14 @@ impl Memory {
 }
 
 /// One communicator's slots, as one member uses them.
-pub(super) struct NodeAgreement {
+pub(crate) struct NodeAgreement {
     slots: Rc<Slots>,
     members: NodeMembers,
     /// Which process each member is.
     procs: Rc<[ProcId]>,
     /// At the member whose memory it is.
     block: Cell<Option<ShmBlock>>,
-    faults: Weak<Faults>,
+    deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
 }
 
@@ -126,11 +126,8 @@ impl Drop for NodeAgreement {
         self.slots.leave();
         if let Some(block) = self.block.take() {
             let (slots, procs) = (self.slots.clone(), self.procs.clone());
-            let faults = self.faults.clone();
-            let is_dead = move |member: u32| {
-                let faults = faults.upgrade();
-                faults.is_some_and(|faults| faults.is_dead(procs[member as usize]))
-            };
+            let deaths = self.deaths.clone();
+            let is_dead = move |member: u32| deaths.is_dead(procs[member as usize]);
             // A member that others still ask may look; one that is dead does not.
             let all_left = move || (0..slots.members()).all(|m| slots.has_left(m) || is_dead(m));
             self.retired.push(block, all_left);
@@ -172,14 +169,14 @@ impl NodeAgreement {
             members,
             procs: all.into(),
             block: Cell::new(block),
-            faults: Rc::downgrade(faults),
+            deaths: faults.deaths().clone(),
             retired: faults.retired().clone(),
         })
     }
 
     /// This process contributes.
     #[inline]
-    pub(super) fn begin(&self, number: u64, value: &Value) {
+    pub(crate) fn begin(&self, number: u64, value: &Value) {
         if value.dead.is_empty() {
             self.slots
                 .write(number, &[u64::from(value.flag), value.number]);
@@ -201,16 +198,16 @@ impl NodeAgreement {
     ///
     /// If nothing is wrong with the communicator, no member of it is known to be dead.
     #[inline]
-    pub(super) fn settled(&self, faults: &Faults, number: u64, from: u32, wrong: bool) -> u32 {
+    pub(crate) fn settled(&self, number: u64, from: u32, wrong: bool) -> u32 {
         if self.slots.members() > FEW && self.slots.concluded(number).is_some() {
             return self.slots.members();
         }
-        let is_dead = |member: u32| wrong && faults.is_dead(self.procs[member as usize]);
+        let is_dead = |member: u32| wrong && self.deaths.is_dead(self.procs[member as usize]);
         self.slots.settled(number, from, is_dead)
     }
 
     #[inline]
-    pub(super) fn is_over(&self, settled: u32) -> bool {
+    pub(crate) fn is_over(&self, settled: u32) -> bool {
         settled == self.slots.members()
     }
 
@@ -218,7 +215,7 @@ impl NodeAgreement {
     ///
     /// Nothing that members say counts which earlier agreements have found dead.
     #[inline]
-    pub(super) fn outcome(&self, number: u64, left_out: &[ProcId]) -> Value {
+    pub(crate) fn outcome(&self, number: u64, left_out: &[ProcId]) -> Value {
         let mut value = Value {
             flag: u32::MAX,
             ..Value::default()

@@ -4,11 +4,11 @@ use super::era::{Say, Value};
 use mpi_transport::btl::{Am, Family, Header};
 
 /// A message of an agreement. Header: communicator, agreement and kind; payload by kind.
-pub(super) const AGREE: Am = Family::Fault.am(0);
+pub(crate) const AGREE: Am = Family::Fault.am(0);
 /// A communicator is revoked. Header: communicator, 0.
-pub(super) const REVOKE: Am = Family::Fault.am(1);
+pub(crate) const REVOKE: Am = Family::Fault.am(1);
 /// A process is dead. Header: its name, 0.
-pub(super) const DEATH: Am = Family::Fault.am(2);
+pub(crate) const DEATH: Am = Family::Fault.am(2);
 
 const UP: u64 = 0;
 const UP_ANSWER: u64 = 1;
@@ -19,12 +19,12 @@ const KIND_BITS: u32 = 8;
 
 /// Which agreement: the communicator's number, and how many it has had before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) comm: u64,
-    pub(super) number: u64,
+pub(crate) struct Key {
+    pub(crate) comm: u64,
+    pub(crate) number: u64,
 }
 
-pub(super) fn write(key: Key, say: &Say) -> (Header, Vec<u8>) {
+pub(crate) fn write(key: Key, say: &Say) -> (Header, Vec<u8>) {
     let mut payload = Vec::new();
     let kind = match say {
         Say::Ask => ASK,
@@ -45,7 +45,7 @@ pub(super) fn write(key: Key, say: &Say) -> (Header, Vec<u8>) {
     ([key.comm, key.number << KIND_BITS | kind], payload)
 }
 
-pub(super) fn key_of([comm, word]: Header) -> Key {
+pub(crate) fn key_of([comm, word]: Header) -> Key {
     Key {
         comm,
         number: word >> KIND_BITS,
@@ -53,7 +53,7 @@ pub(super) fn key_of([comm, word]: Header) -> Key {
 }
 
 /// What a message of an agreement about so many members says; `None` if that is nothing.
-pub(super) fn read([_, word]: Header, payload: &[u8], members: usize) -> Option<Say> {
+pub(crate) fn read([_, word]: Header, payload: &[u8], members: usize) -> Option<Say> {
     let kind = word & ((1 << KIND_BITS) - 1);
     match kind {
         ASK => Some(Say::Ask),

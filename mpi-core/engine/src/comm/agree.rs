@@ -1,21 +1,14 @@
-//! `MPIX_Comm_agree`, whichever way it goes: in messages ([`super::era`]) or in the node's memory ([`NodeAgreement`]).
+//! `MPIX_Comm_agree`, whichever way it goes: in messages ([`Agreements`](crate::fault::Agreements)) or in the node's memory ([`NodeAgreement`]).
 //!
 //! The agreements of a communicator are numbered when they are called or started, in the same order at all members, and go one after another:
 //! one that is started while others are under way waits for its turn.
 
-use super::agreement::Circle;
-use super::era::Value;
-use super::error::FaultError;
-use super::failures::Faults;
-use super::node_agreement::{Memory, NodeAgreement};
-use super::wire::Key;
+use super::Comm;
 use crate::Error;
-use crate::comm::Comm;
+use crate::fault::{AgreementKey, Circle, Death, FaultError, Faults, NodeAgreement, Value};
 use mpi_transport::btl::ProcId;
-use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -30,17 +23,6 @@ pub struct Agreed {
     pub error: Option<Error>,
 }
 
-/// What a communicator keeps for its agreements.
-#[derive(Default)]
-pub(super) struct CommAgreements {
-    /// How many have begun and how many have ended, equal at all members.
-    begun: Cell<u64>,
-    ended: Cell<u64>,
-    /// Members that earlier ones have found dead, the same at all members.
-    left_out: RefCell<Vec<ProcId>>,
-    memory: Memory,
-}
-
 /// One agreement's place among those of its communicator.
 struct Turn<'a> {
     comm: &'a Comm,
@@ -49,23 +31,19 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn take(comm: &'a Comm) -> Turn<'a> {
-        let begun = &comm.trouble().agreements().begun;
-        let number = begun.get();
-        begun.set(number + 1);
+        let number = comm.trouble().agreements().begin();
         Turn { comm, number }
     }
 
     /// Whether all before it have ended.
     fn has_come(&self) -> bool {
-        self.comm.trouble().agreements().ended.get() == self.number
+        self.comm.trouble().agreements().is_up(self.number)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let agreements = self.comm.trouble().agreements();
-        agreements.ended.set(self.number + 1);
-        if agreements.begun.get() > self.number + 1 {
+        if self.comm.trouble().agreements().end(self.number) {
             self.comm.engine().pml().requests().nudge();
         }
     }
@@ -77,20 +55,20 @@ impl Comm {
     pub fn agree_now(&self, flag: u32) -> Result<Agreed, Error> {
         let agreements = self.trouble().agreements();
         let engine = self.engine();
-        match (agreements.memory.ready(), engine.faults()) {
-            (Some(memory), Some(faults)) if agreements.begun == agreements.ended => {
+        match agreements.memory().ready() {
+            Some(memory) if agreements.is_idle() => {
                 let turn = Turn::take(self);
                 memory.begin(turn.number, &self.contribution(flag, 0));
                 let mut settled = 0;
                 let mut is_over = || {
                     let wrong = !self.trouble().is_none();
-                    settled = memory.settled(faults, turn.number, settled, wrong);
+                    settled = memory.settled(turn.number, settled, wrong);
                     memory.is_over(settled)
                 };
                 if !engine.wait_briefly(&mut is_over) {
                     engine.wait_until(is_over);
                 }
-                let value = memory.outcome(turn.number, &agreements.left_out.borrow());
+                let value = memory.outcome(turn.number, &agreements.left_out());
                 Ok(self.conclude(value)?.0)
             }
             _ => engine.block_on(self.agree(flag)),
@@ -102,7 +80,7 @@ impl Comm {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
-    /// The same, and the members of [`Comm::everybody`] on whose deaths all agree.
+    /// The same, and the members of [`Comm::all_procs`] on whose deaths all agree.
     pub(super) async fn agree_on(
         &self,
         flag: u32,
@@ -123,8 +101,8 @@ impl Comm {
         })
         .await;
         let value = self.contribution(flag, number);
-        let value = match self.trouble().agreements().memory.ready() {
-            Some(memory) => self.decide_in(memory, faults, turn.number, value).await,
+        let value = match self.trouble().agreements().memory().ready() {
+            Some(memory) => self.decide_in(memory, turn.number, value).await,
             None => self.decide_in_messages(faults, turn.number, value).await?,
         };
         self.conclude(value)
@@ -142,10 +120,10 @@ impl Comm {
         }
         let failures = self.failures();
         let first = self.trouble().acknowledged().min(failures.len());
-        let everybody = self.everybody();
-        let among = |failures: &[(ProcId, Rc<str>)]| -> Vec<bool> {
+        let procs = self.all_procs();
+        let among = |failures: &[Death]| -> Vec<bool> {
             let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
-            everybody.iter().map(is_there).collect()
+            procs.iter().map(is_there).collect()
         };
         // A member that has left before all others came to this agreement has no part in it.
         let gone: Vec<_> = (failures.iter().cloned())
@@ -158,22 +136,16 @@ impl Comm {
         }
     }
 
-    async fn decide_in(
-        &self,
-        memory: &NodeAgreement,
-        faults: &Faults,
-        number: u64,
-        value: Value,
-    ) -> Value {
+    async fn decide_in(&self, memory: &NodeAgreement, number: u64, value: Value) -> Value {
         memory.begin(number, &value);
         let _awake = self.engine().poll_always();
-        let left_out = &self.trouble().agreements().left_out;
+        let agreements = self.trouble().agreements();
         let mut settled = 0;
         poll_fn(|_| {
             let wrong = !self.trouble().is_none();
-            settled = memory.settled(faults, number, settled, wrong);
+            settled = memory.settled(number, settled, wrong);
             match memory.is_over(settled) {
-                true => Poll::Ready(memory.outcome(number, &left_out.borrow())),
+                true => Poll::Ready(memory.outcome(number, &agreements.left_out())),
                 false => Poll::Pending,
             }
         })
@@ -188,24 +160,24 @@ impl Comm {
     ) -> Result<Value, Error> {
         let engine = self.engine();
         let agreements = self.trouble().agreements();
-        let key = Key {
+        let key = AgreementKey {
             comm: self.context().number(),
             number,
         };
-        let everybody = self.everybody();
-        let circle = self.circle(&everybody)?;
-        value.memory = (agreements.memory).word(engine, &everybody, number, circle.me == 0);
+        let procs = self.all_procs();
+        let circle = self.circle(&procs)?;
+        value.memory = (agreements.memory()).word(engine, &procs, number, circle.me == 0);
         // In messages there are always bits.
-        value.dead.resize(everybody.len(), false);
-        value.acknowledged.resize(everybody.len(), false);
+        value.dead.resize(procs.len(), false);
+        value.acknowledged.resize(procs.len(), false);
         let running = faults.agreements();
-        running.begin(faults, key, circle, value);
+        running.begin(key, circle, value);
         let decision = poll_fn(|_| match running.decision(key) {
             Some(decision) if faults.has_said_all() => Poll::Ready(decision),
             _ => Poll::Pending,
         });
         let decision = decision.await;
-        (agreements.memory).decided(engine, &everybody, decision.memory);
+        (agreements.memory()).decided(engine, &procs, decision.memory);
         Ok(decision)
     }
 
@@ -214,7 +186,7 @@ impl Comm {
         let dead: Vec<ProcId> = match decision.dead.contains(&true) {
             false => Vec::new(),
             true => {
-                let members = self.everybody().into_iter().zip(&decision.dead);
+                let members = self.all_procs().into_iter().zip(&decision.dead);
                 let dead = members.filter(|(_, dead)| **dead);
                 dead.map(|(proc, _)| proc).collect()
             }
@@ -231,7 +203,7 @@ impl Comm {
             Error::from(error.unwrap_or_else(unknown))
         });
         if !dead.is_empty() {
-            (self.trouble().agreements().left_out).replace(dead.clone());
+            self.trouble().agreements().leave_out(dead.clone());
         }
         let agreed = Agreed {
             flag: decision.flag,
@@ -271,9 +243,9 @@ impl Comm {
     }
 
     /// The members that take part in the next agreement: all but those that earlier ones have found dead.
-    fn circle(&self, everybody: &[ProcId]) -> Result<Circle, Error> {
-        let left_out = self.trouble().agreements().left_out.borrow();
-        let part = (0..).zip(everybody);
+    fn circle(&self, procs: &[ProcId]) -> Result<Circle, Error> {
+        let left_out = self.trouble().agreements().left_out();
+        let part = (0..).zip(procs);
         let part = part.filter(|(_, proc)| !left_out.contains(proc));
         let (members, places): (Vec<u32>, Vec<ProcId>) = part.map(|(m, p)| (m, *p)).unzip();
         let me = self.engine().me();

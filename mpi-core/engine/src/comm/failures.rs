@@ -1,76 +1,49 @@
 //! What a program does about failures on a communicator.
 
-use super::agree::CommAgreements;
-use super::error::FaultError;
-use super::failures::Faults;
+use super::trouble::Trouble;
+use super::{Comm, Inner};
 use crate::Error;
-use crate::comm::{Comm, WeakComm};
+use crate::fault::{Affected, Death, FaultError};
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// So many failures are told of in a sentence.
 const SHOWN: usize = 4;
 
-/// What is wrong with a communicator; most of them never have any of it.
-#[derive(Default)]
-pub(crate) struct Trouble {
-    flags: Cell<u8>,
-    /// How many of its failures the program has acknowledged.
-    acknowledged: Cell<usize>,
-    agreements: CommAgreements,
-    /// What is wrong with the communicator that this one is a part of.
-    outer: RefCell<Option<FaultError>>,
-    /// The communicators that are parts of this one.
-    parts: RefCell<Vec<WeakComm>>,
-}
-
-impl Trouble {
-    pub(crate) const REVOKED: u8 = 1;
-    pub(crate) const FAILED: u8 = 2;
-
-    /// Whether nothing is wrong.
-    #[inline(always)]
-    pub(crate) fn is_none(&self) -> bool {
-        self.flags.get() == 0
+impl Affected for Inner {
+    fn has_member(&self, proc: ProcId) -> bool {
+        self.group.rank_of(proc).is_some() || self.peers.rank_of(proc).is_some()
     }
 
-    fn has(&self, flag: u8) -> bool {
-        self.flags.get() & flag != 0
+    fn loses_member(self: Rc<Self>) {
+        Comm(self).has_lost_member();
     }
 
-    pub(super) fn add(&self, flag: u8) {
-        self.flags.set(self.flags.get() | flag);
-    }
-
-    fn remove(&self, flag: u8) {
-        self.flags.set(self.flags.get() & !flag);
-    }
-
-    pub(super) fn agreements(&self) -> &CommAgreements {
-        &self.agreements
-    }
-
-    /// How many failures the program has acknowledged.
-    pub(super) fn acknowledged(&self) -> usize {
-        self.acknowledged.get()
+    fn is_revoked_by_peer(self: Rc<Self>) {
+        Comm(self).revoke();
     }
 }
 
 impl Comm {
-    /// The members of both sides.
-    pub(super) fn has_member(&self, proc: ProcId) -> bool {
-        self.group().rank_of(proc).is_some() || self.peers().rank_of(proc).is_some()
-    }
-
-    pub(super) fn has_dead_member(&self, faults: &Faults) -> bool {
-        let mut everybody = self.group().iter().chain(self.peers().iter());
-        everybody.any(|proc| faults.is_dead(proc))
+    /// It begins: from now on it hears of failures, and what is known already concerns it.
+    pub(super) fn hears_of_failures(&self) {
+        let Some(faults) = self.engine().faults() else {
+            return;
+        };
+        let this: Weak<dyn Affected> = Rc::<Inner>::downgrade(&self.0);
+        if faults.welcome(self.context().number(), this) {
+            self.trouble().add(Trouble::REVOKED);
+        }
+        let deaths = faults.deaths();
+        let mut members = self.group().iter().chain(self.peers().iter());
+        if !deaths.is_empty() && members.any(|proc| deaths.is_dead(proc)) {
+            self.trouble().add(Trouble::FAILED);
+        }
     }
 
     /// All members of both sides, in the same order at all of them.
-    pub(super) fn everybody(&self) -> Vec<ProcId> {
+    pub(super) fn all_procs(&self) -> Vec<ProcId> {
         let mut all: Vec<ProcId> = self.group().iter().collect();
         if self.is_inter() {
             all.extend(self.peers().iter());
@@ -80,23 +53,23 @@ impl Comm {
     }
 
     /// The members that this process knows to be dead, in the order in which it learnt of them.
-    pub(super) fn failures(&self) -> Vec<(ProcId, Rc<str>)> {
+    pub(super) fn failures(&self) -> Vec<Death> {
         let faults = self.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
-            faults.dead_among(|proc| self.has_member(proc))
+            (faults.deaths()).dead_among(|proc| self.0.has_member(proc))
         })
     }
 
     /// Whether it fails since the communicator does of which it is a part.
     pub(crate) fn is_broken_from_outside(&self) -> bool {
-        self.trouble().outer.borrow().is_some()
+        self.trouble().outer().is_some()
     }
 
     /// The members that this process knows to have left MPI.
-    pub(super) fn departures(&self) -> Vec<(ProcId, Rc<str>)> {
+    pub(super) fn departures(&self) -> Vec<Death> {
         let faults = self.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
-            faults.left_among(|proc| self.has_member(proc))
+            (faults.deaths()).left_among(|proc| self.0.has_member(proc))
         })
     }
 
@@ -114,7 +87,7 @@ impl Comm {
 
     fn error_about(
         &self,
-        failures: &[(ProcId, Rc<str>)],
+        failures: &[Death],
         needed: impl Fn(ProcId) -> bool,
     ) -> Option<FaultError> {
         let sentences: Vec<String> = failures
@@ -140,8 +113,7 @@ impl Comm {
     #[cold]
     pub(crate) fn error_of_all(&self) -> Result<(), Error> {
         self.error_if_revoked()?;
-        let outer = self.trouble().outer.borrow().clone();
-        match outer.or_else(|| self.failed(|_| true)) {
+        match self.trouble().outer().or_else(|| self.failed(|_| true)) {
             Some(error) => Err(error.into()),
             None => Ok(()),
         }
@@ -193,10 +165,7 @@ impl Comm {
         if !self.engine().is_fault_tolerant() {
             return;
         }
-        let mut parts = self.trouble().parts.borrow_mut();
-        parts.retain(|part| part.upgrade().is_some());
-        parts.push(part.downgrade());
-        drop(parts);
+        self.trouble().add_part(part);
         if let Err(error) = self.usable()
             && let Some(error) = error.find::<FaultError>()
         {
@@ -206,13 +175,9 @@ impl Comm {
 
     /// The part is a communicator of its own from now on.
     pub(crate) fn lets_go(&self, part: &Comm) {
-        let is_other = |other: &WeakComm| {
-            let other = other.upgrade();
-            other.is_some_and(|other| other.context() != part.context())
-        };
-        self.trouble().parts.borrow_mut().retain(is_other);
+        self.trouble().remove_part(part);
         let trouble = part.trouble();
-        if trouble.outer.take().is_some() && part.failures().is_empty() {
+        if trouble.set_outer(None).is_some() && part.failures().is_empty() {
             trouble.remove(Trouble::FAILED);
         }
     }
@@ -222,9 +187,7 @@ impl Comm {
         if let Some(within) = self.within() {
             within.breaks_with(error);
         }
-        let parts = self.trouble().parts.borrow();
-        let parts: Vec<Comm> = parts.iter().filter_map(WeakComm::upgrade).collect();
-        for part in parts {
+        for part in self.trouble().parts() {
             part.breaks_with(error);
         }
     }
@@ -233,7 +196,7 @@ impl Comm {
     fn breaks_with(&self, error: &FaultError) {
         let trouble = self.trouble();
         trouble.add(Trouble::FAILED);
-        *trouble.outer.borrow_mut() = Some(error.clone());
+        trouble.set_outer(Some(error.clone()));
         self.break_parts(error);
         // What is under way looks at the communicator itself.
         self.engine().pml().requests().nudge();
@@ -252,7 +215,7 @@ impl Comm {
 
     /// The failures of possible senders that the program has not acknowledged.
     pub(crate) fn unacknowledged(&self) -> Option<FaultError> {
-        let acknowledged = self.trouble().acknowledged.get();
+        let acknowledged = self.trouble().acknowledged();
         let failures = self.failures();
         let new: Vec<ProcId> = failures
             .iter()
@@ -268,18 +231,18 @@ impl Comm {
         let pml = self.engine().pml();
         if let Some(error) = self.unacknowledged() {
             pml.interrupt_any_source(self.context(), &error.pending().into());
-        } else if let Some(error) = self.nobody_sends() {
+        } else if let Some(error) = self.no_sender() {
             pml.end_any_source(self.context(), &error.into());
         }
     }
 
     /// The error of a receive from any source where all others have died or left.
-    pub(crate) fn nobody_sends(&self) -> Option<FaultError> {
+    pub(crate) fn no_sender(&self) -> Option<FaultError> {
         let faults = self.engine().faults()?;
         let me = self.engine().me();
         let mut others = self.peers().iter().filter(|proc| *proc != me).peekable();
         others.peek()?;
-        let all_gone = others.all(|proc| faults.is_dead(proc));
+        let all_gone = others.all(|proc| faults.deaths().is_dead(proc));
         all_gone.then(|| self.gone(|_| true)).flatten()
     }
 
@@ -292,7 +255,8 @@ impl Comm {
         let error = FaultError::revoked(&self.label());
         self.break_parts(&error);
         if let Some(faults) = self.engine().faults() {
-            faults.pass_revocation_on(self);
+            let number = self.context().number();
+            faults.pass_revocation_on(number, &self.all_procs(), self.engine().me());
         }
         let error = Error::from(error);
         let pml = self.engine().pml();
@@ -314,16 +278,15 @@ impl Comm {
     /// `MPIX_Comm_ack_failed`: acknowledges the first failures, so many of them; answers how many are acknowledged now.
     pub fn acknowledge(&self, how_many: usize) -> usize {
         let known = self.failures().len();
-        let acknowledged = &self.trouble().acknowledged;
-        acknowledged.set(acknowledged.get().max(how_many.min(known)));
+        let acknowledged = self.trouble().acknowledge(how_many.min(known));
         self.engine().pml().resume_any_source(self.context());
         self.interrupt_receives();
-        acknowledged.get()
+        acknowledged
     }
 
     /// The failures that have been acknowledged.
     pub fn acknowledged(&self) -> Group {
-        let first = self.trouble().acknowledged.get();
+        let first = self.trouble().acknowledged();
         let failures = self.failures().into_iter().take(first);
         Group::from_procs(failures.map(|(proc, _)| proc).collect())
     }

@@ -5,9 +5,9 @@
 //! 2. the living ones make the communicator, as any other is made;
 //! 3. they agree on whether all of them have it; if not, another one has died meanwhile, and they begin again.
 
-use super::error::FaultError;
+use super::Comm;
 use crate::Error;
-use crate::comm::Comm;
+use crate::fault::is_about_deaths;
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
 
@@ -45,15 +45,4 @@ impl Comm {
         let remote = self.is_inter().then(|| part(self.peers()));
         self.made_again(number, group, remote).await
     }
-}
-
-pub(crate) fn is_about_deaths(error: &Error) -> bool {
-    error.find::<FaultError>().is_some()
-        || matches!(
-            error.find(),
-            Some(
-                mpi_p2p::pml::PmlError::PeerGone { .. }
-                    | mpi_p2p::pml::PmlError::NobodySends { .. }
-            )
-        )
 }

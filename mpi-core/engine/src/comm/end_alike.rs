@@ -10,10 +10,9 @@
 //! A root that dies between the steps leaves its group without a word from the other one; then the group fails, and each member that has the communicator revokes it,
 //! so that no process of the other side waits in it.
 
-use super::agree::Agreed;
-use super::error::FaultError;
+use super::{Agreed, Comm, LeaderError, U64Buf};
 use crate::Error;
-use crate::comm::{Comm, LeaderError, U64Buf};
+use crate::fault::FaultError;
 
 const YES: u32 = 1;
 
@@ -38,7 +37,7 @@ impl Comm {
         let Agreed { flag, error, .. } = self.agree(both.into()).await?;
         let root_lives = self.group().proc(root).is_some_and(|proc| {
             let faults = self.engine().faults();
-            faults.is_none_or(|faults| !faults.is_dead(proc))
+            faults.is_none_or(|faults| !faults.deaths().is_dead(proc))
         });
         match made {
             Ok(comm) if flag == YES && root_lives => Ok(comm),

@@ -1,0 +1,95 @@
+//! The communicators that a process has from its start to its end, and what carries out the collectives of all.
+
+use super::context_id::{MEETING, MYSELF, WORLD};
+use super::{Comm, CommError, Framework};
+use crate::Error;
+use crate::engine::Engine;
+use crate::group::Group;
+use crate::pml::Context;
+use std::cell::{OnceCell, RefCell};
+
+/// What an engine keeps of them. They own the engine, so each is taken out before its end.
+#[derive(Default)]
+struct Predefined {
+    framework: OnceCell<Box<dyn Framework>>,
+    world: RefCell<Option<Comm>>,
+    myself: RefCell<Option<Comm>>,
+    /// Where processes meet that have no communicator in common yet.
+    meeting: RefCell<Option<Comm>>,
+}
+
+impl Engine {
+    fn predefined(&self) -> &Predefined {
+        self.extension_of_type()
+    }
+
+    /// The collective components of this process; before [`Engine::start`], and once.
+    pub fn serve_collectives_by(&self, framework: Box<dyn Framework>) {
+        let _ = self.predefined().framework.set(framework);
+    }
+
+    /// The collective components of this process.
+    pub(super) fn coll(&self) -> Result<&dyn Framework, CommError> {
+        let framework = self.predefined().framework.get();
+        framework.map(|f| &**f).ok_or(CommError::NoComponents)
+    }
+
+    /// Makes `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
+    pub fn start(&self) -> Result<(), Error> {
+        self.hear_of_failures();
+        let (alone, context) = (Group::range(self.me(), 1), Context::new(self.me(), MYSELF));
+        let alone = Comm::assemble(self, context, alone, 0, "MPI_COMM_SELF".into());
+        self.block_on(alone.choose_coll())?;
+        *self.predefined().myself.borrow_mut() = Some(alone);
+        self.state().run();
+        Ok(())
+    }
+
+    /// Makes `MPI_COMM_WORLD`; every process of the job calls it.
+    pub fn join_world(&self) -> Result<(), Error> {
+        let (all, context) = (Group::range(0, self.size()), Context::new(0, WORLD));
+        let world = Comm::assemble(self, context, all, self.me(), "MPI_COMM_WORLD".into());
+        self.block_on(world.choose_coll())?;
+        *self.predefined().world.borrow_mut() = Some(world);
+        Ok(())
+    }
+
+    /// Frees `MPI_COMM_WORLD`.
+    pub fn leave_world(&self) {
+        let world = self.predefined().world.take();
+        drop(world);
+    }
+
+    /// Frees the communicators that exist from the start; the last call of a process's MPI, or of a turn of it.
+    pub fn stop(&self) {
+        self.send_copies();
+        self.leave_world();
+        let predefined = self.predefined();
+        let (myself, meeting) = (predefined.myself.take(), predefined.meeting.take());
+        drop((myself, meeting));
+        // The caller may not come back for long, or at all.
+        self.pml().bml().settle();
+        self.state().finalized();
+    }
+
+    /// `MPI_COMM_WORLD`, once [`Engine::join_world`] has made it.
+    pub fn world(&self) -> Option<Comm> {
+        self.predefined().world.borrow().clone()
+    }
+
+    /// `MPI_COMM_SELF`, once [`Engine::start`] has made it.
+    pub fn myself(&self) -> Option<Comm> {
+        self.predefined().myself.borrow().clone()
+    }
+
+    /// The communicator on which processes meet, made when it is first needed.
+    pub(super) fn meeting(&self) -> Comm {
+        let slot = &self.predefined().meeting;
+        let known = slot.borrow().clone();
+        known.unwrap_or_else(|| {
+            let (job, context) = (Group::range(0, self.size()), Context::new(0, MEETING));
+            let made = Comm::assemble(self, context, job, self.me(), "the job".into());
+            slot.borrow_mut().insert(made).clone()
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! What this process has to say about failures, until it is with the transports.
+//!
+//! A handler only notes; what it has to say waits here for its turn, since nothing is sent from inside a delivery.
+//! To the dead nothing is said.
+
+use super::deaths::Deaths;
+use crate::engine::WeakEngine;
+use mpi_transport::bml::Route;
+use mpi_transport::btl::{Am, Header, Payload, ProcId, SendError};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// A message that waits for its turn.
+type Letter = (ProcId, Am, Header, Vec<u8>);
+
+pub(super) struct Outbox {
+    engine: WeakEngine,
+    deaths: Rc<Deaths>,
+    letters: RefCell<VecDeque<Letter>>,
+}
+
+impl Outbox {
+    pub(super) fn new(engine: WeakEngine, deaths: Rc<Deaths>) -> Outbox {
+        Outbox {
+            engine,
+            deaths,
+            letters: RefCell::default(),
+        }
+    }
+
+    /// Says something at the next turn.
+    pub(super) fn say(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
+        let Some(engine) = self.engine.upgrade() else {
+            return;
+        };
+        if to == engine.me() || self.deaths.is_dead(to) {
+            return;
+        }
+        let mut letters = self.letters.borrow_mut();
+        letters.push_back((to, am, header, payload));
+        engine.pml().bml().handlers().ask_for_turns();
+    }
+
+    /// Whether everything that was said is with the transports.
+    pub(super) fn is_empty(&self) -> bool {
+        self.letters.borrow().is_empty()
+    }
+
+    /// Sends what the transports take; whether anything moved.
+    pub(super) fn turn(&self) -> bool {
+        let Some(engine) = self.engine.upgrade() else {
+            return false;
+        };
+        let mut moved = false;
+        let bml = engine.pml().bml();
+        // Letters to a peer that has no room wait, those to others go by.
+        let mut waiting: VecDeque<Letter> = VecDeque::new();
+        let mut full: Vec<ProcId> = Vec::new();
+        loop {
+            let next = self.letters.borrow_mut().pop_front();
+            let Some((to, am, header, payload)) = next else {
+                break;
+            };
+            if full.contains(&to) {
+                waiting.push_back((to, am, header, payload));
+                continue;
+            }
+            let sent = match bml.route(to) {
+                Route::Via(btl, endpoint) if !self.deaths.is_dead(to) => {
+                    btl.send(endpoint, am, header, Payload::Bytes(&payload))
+                }
+                Route::Via(..) => Err(SendError::PeerGone),
+                Route::None { .. } => Err(SendError::PeerGone),
+            };
+            match sent {
+                Err(SendError::WouldBlock) => {
+                    full.push(to);
+                    waiting.push_back((to, am, header, payload));
+                    continue;
+                }
+                // The transport tells of the loss by itself.
+                Err(_) => {}
+                Ok(()) => bml.attend(),
+            }
+            bml.handlers().end_turns();
+            moved = true;
+        }
+        let mut letters = self.letters.borrow_mut();
+        waiting.append(&mut letters);
+        *letters = waiting;
+        drop(letters);
+        if moved {
+            // An agreement returns when what it has to say is said.
+            engine.pml().requests().nudge();
+        }
+        moved
+    }
+}
