@@ -1,4 +1,8 @@
 //! What the members of a collective access decide together, from facts that all share.
+//!
+//! Protocol: a member whose part is one run, or nothing, or cannot be done, ends it first; it tells so, with the class of its error.
+//! The others tell what of the file they have. If all have told the former, the access is over; else those with parts that are left
+//! go on by themselves or with a plan, and all meet a second time.
 
 use super::error::{IoError, class_number};
 use super::hints::{Switch, Tuning};
