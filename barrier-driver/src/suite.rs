@@ -37,7 +37,7 @@ pub trait Rig: Sync {
 macro_rules! port_suite {
     ($rig:ty) => {
         $crate::port_suite!(@ $rig:
-            nobody_leaves_before_all_have_entered,
+            no_rank_leaves_before_all_have_entered,
             every_barrier_is_one_release,
             a_late_node_holds_everyone,
             open_clears_what_an_aborted_job_left,
@@ -105,7 +105,7 @@ fn stays_closed<R: Rig>(barrier: &mut Node<R>) {
 }
 
 /// Arrivals are counted before each entry; a node that leaves barrier `k` must find `k` arrivals of every node.
-pub fn nobody_leaves_before_all_have_entered<R: Rig>() {
+pub fn no_rank_leaves_before_all_have_entered<R: Rig>() {
     for nodes in [1, 2, 7] {
         let rig = R::build(nodes);
         let entered: Vec<AtomicU64> = (0..nodes).map(|_| AtomicU64::new(0)).collect();

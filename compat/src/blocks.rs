@@ -15,7 +15,7 @@ const ROOT: c_int = -4;
 ///
 /// # Safety
 /// The library below is there, and the communicator is one of its handles that is not null.
-pub unsafe fn everybody<F: Family>(comm: F::Below) -> (c_int, c_int) {
+pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
@@ -32,7 +32,7 @@ pub unsafe fn everybody<F: Family>(comm: F::Below) -> (c_int, c_int) {
 /// Neighbours that a rank sends to, and those it receives from.
 ///
 /// # Safety
-/// As for [`everybody`].
+/// As for [`all_ranks`].
 pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
@@ -71,7 +71,7 @@ pub fn known<F: Family>(comm: F::Below) -> bool {
 /// The ranks of a communicator's own group.
 ///
 /// # Safety
-/// As for [`everybody`].
+/// As for [`all_ranks`].
 pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
     let mut size = 0;
     if known::<F>(comm) {
@@ -84,7 +84,7 @@ pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
 /// Whether this rank is the one whose arrays count; `root` is a rank of the library below.
 ///
 /// # Safety
-/// As for [`everybody`].
+/// As for [`all_ranks`].
 pub unsafe fn is_root<F: Family>(comm: F::Below, root: c_int) -> bool {
     let (mut inter, mut rank) = (0, -1);
     // SAFETY: a communicator of the library below.

@@ -33,7 +33,7 @@ fn the_driver_keeps_its_claims_on_the_rtl() {
     if or_skip("the driver on the RTL", tool_errors(there)).is_none() {
         return;
     }
-    suite::nobody_leaves_before_all_have_entered::<Rtl>();
+    suite::no_rank_leaves_before_all_have_entered::<Rtl>();
     suite::every_barrier_is_one_release::<Rtl>();
     suite::a_late_node_holds_everyone::<Rtl>();
     suite::open_clears_what_an_aborted_job_left::<Rtl>();

@@ -479,7 +479,7 @@ pub fn describe(target: Target) -> String {
 }
 
 /// `rank 3 on node7`, or the process before it has a rank.
-pub fn who_am_i() -> String {
+pub fn this_rank() -> String {
     let host = host_name();
     match &*state().engine.borrow() {
         Some(engine) => format!("rank {} on {host}", engine.me()),

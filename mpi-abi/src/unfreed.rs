@@ -1,6 +1,6 @@
 //! Windows that the program has not freed.
 
-use crate::state::{state, who_am_i};
+use crate::state::{state, this_rank};
 use std::io::Write as _;
 
 /// Says at `MPI_Finalize` which windows the program has not freed, in one line, which rank 0 of each window tells, and each rank that has an epoch open there.
@@ -29,7 +29,7 @@ pub fn tell() {
         left.push(format!("{more} more"));
     }
     if !left.is_empty() {
-        let who = who_am_i();
+        let who = this_rank();
         let line = format!(
             "{who}: MPI_Finalize is called, but MPI_Win_free was not for {}\n",
             left.join("; ")

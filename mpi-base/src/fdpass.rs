@@ -37,7 +37,7 @@ pub enum PassError {
         takers: usize,
     },
     /// No process gave a descriptor under this name in time; the last attempt ended like this.
-    NobodyGave {
+    NotGiven {
         /// The abstract socket's name, without the zero byte that the system has in front.
         name: String,
         /// The sentence of the last attempt: no process listened, or the one that did could not show the key.
@@ -53,7 +53,7 @@ impl std::fmt::Display for PassError {
                 f,
                 "only {served} of {takers} processes of this node came for the shared memory in time"
             ),
-            PassError::NobodyGave { name, last } => write!(
+            PassError::NotGiven { name, last } => write!(
                 f,
                 "the first process of this node did not give its shared memory at \"{name}\" in time: {last}"
             ),
@@ -195,7 +195,7 @@ pub fn take(name: &str, key: &Key, deadline: Instant) -> Result<OwnedFd, PassErr
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(PassError::NobodyGave {
+            return Err(PassError::NotGiven {
                 name: name.to_string(),
                 last: last.to_string(),
             });

@@ -44,7 +44,7 @@ fn the_model_counts_exactly_the_barriers_that_the_program_made() {
 }
 
 #[test]
-fn nobody_leaves_the_hardware_barrier_before_all_have_entered() {
+fn no_rank_leaves_the_hardware_barrier_before_all_have_entered() {
     for ranks in SIZES {
         on_the_simulator(ranks, "100", "300");
     }
@@ -62,12 +62,12 @@ fn by_software(components: &str) {
 }
 
 #[test]
-fn nobody_leaves_the_shared_memory_barrier_before_all_have_entered() {
+fn no_rank_leaves_the_shared_memory_barrier_before_all_have_entered() {
     by_software("hwbarr");
 }
 
 #[test]
-fn nobody_leaves_the_dissemination_barrier_before_all_have_entered() {
+fn no_rank_leaves_the_dissemination_barrier_before_all_have_entered() {
     by_software("hwbarr,shm");
 }
 

@@ -43,7 +43,7 @@ fn copied_into_the_plugin_directory_the_file_serves_the_barrier() {
         }),
         ..Job::of(4)
     };
-    barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", Form::Mixed, 100);
+    barrier::no_rank_leaves_before_all_have_entered(&job, "hwbarr", Form::Mixed, 100);
 }
 
 #[test]

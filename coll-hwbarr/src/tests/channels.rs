@@ -52,7 +52,7 @@ fn ranks_of_a_node_meet_before_their_leader_passes_the_wire() {
         for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
             let set = [&SIM[..], &[("sim_nodes", nodes)]].concat();
             let job = job(ranks, &set);
-            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 30);
+            barrier::no_rank_leaves_before_all_have_entered(&job, "hwbarr", form, 30);
             barrier::a_late_rank_holds_everyone(&job, "hwbarr", form);
         }
     }

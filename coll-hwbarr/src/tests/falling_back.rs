@@ -105,7 +105,7 @@ fn giving_up_at_the_moment_of_the_release_agrees_with_it() {
         let set = [("port", "sim"), ("self_test", "0"), ("timeout", limit)];
         for form in [Form::Blocking, Form::Mixed] {
             let job = job(4, &set);
-            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 100);
+            barrier::no_rank_leaves_before_all_have_entered(&job, "hwbarr", form, 100);
         }
     }
 }

@@ -4,12 +4,12 @@
 macro_rules! claims {
     ($set:expr, $sizes:expr) => {
         #[test]
-        fn nobody_leaves_before_all_have_entered() {
+        fn no_rank_leaves_before_all_have_entered() {
             for ranks in $sizes {
                 for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
                     let rounds = (300 / ranks).clamp(10, 50);
                     let job = job(ranks, $set);
-                    barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, rounds);
+                    barrier::no_rank_leaves_before_all_have_entered(&job, "hwbarr", form, rounds);
                 }
             }
         }

@@ -6,11 +6,11 @@ use std::time::Duration;
 const BOTH: [&str; 2] = ["low", "high"];
 
 #[test]
-fn nobody_leaves_before_all_have_entered_whatever_the_level_of_rest() {
+fn no_rank_leaves_before_all_have_entered_whatever_the_level_of_rest() {
     for reboot in BOTH {
         for ranks in [1, 2, 5] {
             let job = job(ranks, &[("port", "sim"), ("reboot", reboot)]);
-            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", Form::Mixed, 100);
+            barrier::no_rank_leaves_before_all_have_entered(&job, "hwbarr", Form::Mixed, 100);
         }
     }
 }

@@ -58,12 +58,12 @@ fn view(text: &str) -> View {
 }
 
 #[test]
-fn nobody_leaves_before_all_have_entered() {
+fn no_rank_leaves_before_all_have_entered() {
     for ranks in [1, 2, 7] {
         for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
             served(ranks as usize, |text| {
                 let job = job(ranks, &[("port", text)]);
-                barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 20);
+                barrier::no_rank_leaves_before_all_have_entered(&job, "hwbarr", form, 20);
             });
         }
     }

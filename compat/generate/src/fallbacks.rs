@@ -119,22 +119,22 @@ fn persist(f: &Function, turn: &Function) -> String {
 fn length(f: &Function, p: &Param) -> Result<String, String> {
     let has = |name: &str| f.params.iter().any(|q| q.name == name && q.by_value());
     let sends = p.name.starts_with("send") || p.name == "sdispls";
-    let root = "if blocks::is_root::<F>(comm, root) { everybody.1 } else { 0 }";
+    let root = "if blocks::is_root::<F>(comm, root) { all_ranks.1 } else { 0 }";
     Ok(match () {
         () if has("ndims") => "ndims".into(),
         () if f.name.starts_with("MPI_Type") && has("count") => {
             "c_int::try_from(count).unwrap_or(c_int::MAX)".into()
         }
-        () if f.name.contains("eighbor") && sends => "everybody.0".into(),
-        () if f.name.contains("eighbor") => "everybody.1".into(),
+        () if f.name.contains("eighbor") && sends => "all_ranks.0".into(),
+        () if f.name.contains("eighbor") => "all_ranks.1".into(),
         () if f.name.contains("educe_scatter") => "blocks::members::<F>(comm)".into(),
         () if f.name.contains("atherv") && has("root") => root.into(),
         () if f.name.contains("catterv") => root.into(),
         () if sends => {
-            "if sendbuf == F::buffer_in(without_provenance_mut(IN_PLACE)).cast_const() { 0 } else { everybody.0 }"
+            "if sendbuf == F::buffer_in(without_provenance_mut(IN_PLACE)).cast_const() { 0 } else { all_ranks.0 }"
                 .into()
         }
-        () if has("comm") => "everybody.1".into(),
+        () if has("comm") => "all_ranks.1".into(),
         () => return Err(format!("nothing says how long {} is", p.name)),
     })
 }
@@ -213,16 +213,16 @@ fn narrow(f: &Function, small: &Function) -> Result<String, String> {
             );
         }
     }
-    if before.contains("everybody.") && large.iter().any(|p| p.name == "comm") {
+    if before.contains("all_ranks.") && large.iter().any(|p| p.name == "comm") {
         let lengths = if f.name.contains("eighbor") {
             "neighbours"
         } else {
-            "everybody"
+            "all_ranks"
         };
         before.insert_str(
             0,
             &format!(
-                "let everybody = if blocks::known::<F>(comm) {{ blocks::{lengths}::<F>(comm) }} else {{ (0, 0) }}; "
+                "let all_ranks = if blocks::known::<F>(comm) {{ blocks::{lengths}::<F>(comm) }} else {{ (0, 0) }}; "
             ),
         );
     }

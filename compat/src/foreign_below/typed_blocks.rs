@@ -87,12 +87,12 @@ macro_rules! blocks {
     };
 }
 
-blocks!(MPI_Alltoallw<F: Foreign>, c_int, c_int, everybody);
-blocks!(MPI_Alltoallw_c<F: Foreign>, i64, isize, everybody);
-blocks!(MPI_Ialltoallw<F: Foreign>, c_int, c_int, everybody, request request Once);
-blocks!(MPI_Ialltoallw_c<F: Foreign>, i64, isize, everybody, request request Once);
-blocks!(MPI_Alltoallw_init<F: Foreign>, c_int, c_int, everybody, info info, request request Persistent);
-blocks!(MPI_Alltoallw_init_c<F: Foreign>, i64, isize, everybody, info info, request request Persistent);
+blocks!(MPI_Alltoallw<F: Foreign>, c_int, c_int, all_ranks);
+blocks!(MPI_Alltoallw_c<F: Foreign>, i64, isize, all_ranks);
+blocks!(MPI_Ialltoallw<F: Foreign>, c_int, c_int, all_ranks, request request Once);
+blocks!(MPI_Ialltoallw_c<F: Foreign>, i64, isize, all_ranks, request request Once);
+blocks!(MPI_Alltoallw_init<F: Foreign>, c_int, c_int, all_ranks, info info, request request Persistent);
+blocks!(MPI_Alltoallw_init_c<F: Foreign>, i64, isize, all_ranks, info info, request request Persistent);
 blocks!(MPI_Neighbor_alltoallw<F: Foreign>, c_int, isize, neighbours);
 blocks!(MPI_Neighbor_alltoallw_c<F: Foreign>, i64, isize, neighbours);
 blocks!(MPI_Ineighbor_alltoallw<F: Foreign>, c_int, isize, neighbours, request request Once);

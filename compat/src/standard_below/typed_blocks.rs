@@ -74,12 +74,12 @@ macro_rules! blocks {
     };
 }
 
-blocks!(MPI_Alltoallw<F: OnStandard>, c_int, c_int, everybody);
-blocks!(MPI_Alltoallw_c<F: OnStandard>, i64, isize, everybody);
-blocks!(MPI_Ialltoallw<F: OnStandard>, c_int, c_int, everybody, request request);
-blocks!(MPI_Ialltoallw_c<F: OnStandard>, i64, isize, everybody, request request);
-blocks!(MPI_Alltoallw_init<F: OnStandard>, c_int, c_int, everybody, info info, request request);
-blocks!(MPI_Alltoallw_init_c<F: OnStandard>, i64, isize, everybody, info info, request request);
+blocks!(MPI_Alltoallw<F: OnStandard>, c_int, c_int, all_ranks);
+blocks!(MPI_Alltoallw_c<F: OnStandard>, i64, isize, all_ranks);
+blocks!(MPI_Ialltoallw<F: OnStandard>, c_int, c_int, all_ranks, request request);
+blocks!(MPI_Ialltoallw_c<F: OnStandard>, i64, isize, all_ranks, request request);
+blocks!(MPI_Alltoallw_init<F: OnStandard>, c_int, c_int, all_ranks, info info, request request);
+blocks!(MPI_Alltoallw_init_c<F: OnStandard>, i64, isize, all_ranks, info info, request request);
 blocks!(MPI_Neighbor_alltoallw<F: OnStandard>, c_int, isize, neighbours);
 blocks!(MPI_Neighbor_alltoallw_c<F: OnStandard>, i64, isize, neighbours);
 blocks!(MPI_Ineighbor_alltoallw<F: OnStandard>, c_int, isize, neighbours, request request);

@@ -199,7 +199,7 @@ fn fault_class(e: &FaultError) -> c_int {
 fn pml_class(e: &PmlError) -> Option<c_int> {
     match e {
         PmlError::Truncated { .. } => Some(MPI_ERR_TRUNCATE),
-        PmlError::PeerGone { .. } | PmlError::NobodySends { .. } => Some(gone_class()),
+        PmlError::PeerGone { .. } | PmlError::NoSender { .. } => Some(gone_class()),
         PmlError::Unreachable { .. } => None,
     }
 }

@@ -81,7 +81,7 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
 #[cold]
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);
-    let (who, function) = (state::who_am_i(), functions::name(id));
+    let (who, function) = (state::this_rank(), functions::name(id));
     let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
     // In one piece, since others may say something at the same moment; no process reads it when standard error is closed.
     let line = format!(

@@ -76,7 +76,7 @@ pub fn tell(wanted: bool) {
         1 => String::new(),
         count => format!(" (and {} more of files)", count - 1),
     };
-    let who = state::who_am_i();
+    let who = state::this_rank();
     // In one piece; no process reads it when standard error is closed.
     let line = format!(
         "{who}: an error was returned{more} whose class and text the program never asked for: {first}\n"

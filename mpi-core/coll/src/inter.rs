@@ -6,7 +6,7 @@
 //! every member talks to every other.
 //! An invocation has the same number in both groups, and inside a group the same number is used on the group's own communicator.
 //!
-//! `root` is the rank in the remote group for those that talk to the root, [`ROOT`] at the root, and [`NOBODY`] at the others of its group,
+//! `root` is the rank in the remote group for those that talk to the root, [`ROOT`] at the root, and [`PROC_NULL`] at the others of its group,
 //! which have no part in the operation.
 
 use super::algo::{
@@ -20,7 +20,7 @@ use crate::op::Op;
 /// `MPI_ROOT`, as this module is told of it.
 pub const ROOT: u32 = -4_i32 as u32;
 /// `MPI_PROC_NULL` in the root's place.
-pub const NOBODY: u32 = crate::request::PROC_NULL as u32;
+pub const PROC_NULL: u32 = crate::request::PROC_NULL as u32;
 
 const LEADER: u32 = 0;
 
@@ -135,7 +135,7 @@ async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
 async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     match root {
         ROOT => cx.send(&buf.as_send(), LEADER).await,
-        NOBODY => Ok(()),
+        PROC_NULL => Ok(()),
         root => {
             if cx.rank() == LEADER {
                 cx.recv(buf, root).await?;
@@ -157,7 +157,7 @@ async fn to_root(
             let incoming = (0..recv.size()).map(|r| cx.irecv(&recv.of(r), r));
             cx.all(incoming.collect()).await
         }
-        (ROOT | NOBODY, ..) | (_, None, _) => Ok(()),
+        (ROOT | PROC_NULL, ..) | (_, None, _) => Ok(()),
         (root, Some(send), _) => cx.send(&send, root).await,
     }
 }
@@ -174,7 +174,7 @@ async fn from_root(
             let outgoing = (0..send.size()).map(|r| cx.isend(&send.of(r), r));
             cx.all(outgoing.collect()).await
         }
-        (ROOT | NOBODY, ..) | (_, _, None) => Ok(()),
+        (ROOT | PROC_NULL, ..) | (_, _, None) => Ok(()),
         (root, _, Some(recv)) => cx.recv(&recv, root).await,
     }
 }
@@ -204,7 +204,7 @@ async fn reduce(
 ) -> Result<(), Error> {
     match (root, send, recv) {
         (ROOT, _, Some(recv)) => cx.recv(&recv, LEADER).await,
-        (ROOT | NOBODY, ..) | (_, None, _) => Ok(()),
+        (ROOT | PROC_NULL, ..) | (_, None, _) => Ok(()),
         (root, Some(send), _) => match reduce_inside(here, &send, op).await? {
             Some(result) => cx.send(&result, root).await,
             None => Ok(()),

@@ -12,7 +12,7 @@ pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
     found.extend(circles(ranks, &graph));
     found.extend(absent(ranks));
     found.extend(culprits(ranks, &graph));
-    found.extend(nobody_sends(ranks, &graph));
+    found.extend(no_sender(ranks, &graph));
     found.extend(wires(ranks));
     if found.is_empty() {
         found.extend(unended(ranks));
@@ -186,7 +186,7 @@ fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn nobody_sends(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
+fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
     let stuck = graph.stuck();
     let waiting: Vec<u32> = ranks
         .iter()
@@ -194,7 +194,7 @@ fn nobody_sends(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
         .filter(|(at, _)| stuck[*at] && *graph.needs(*at) == Needs::Any)
         .map(|(_, seen)| seen.rank)
         .collect();
-    (!waiting.is_empty()).then_some(Finding::NobodySends { waiting })
+    (!waiting.is_empty()).then_some(Finding::NoSender { waiting })
 }
 
 /// Wires that are behind, while a rank waits for them.

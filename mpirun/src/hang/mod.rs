@@ -84,7 +84,7 @@ pub enum Finding {
         doing: String,
     },
     /// Ranks take any message, and no rank is left that could send one.
-    NobodySends { waiting: Vec<u32> },
+    NoSender { waiting: Vec<u32> },
     /// Wires of the hardware barrier that have not toggled while others have.
     Wires {
         barrier: u64,
@@ -281,7 +281,7 @@ impl fmt::Display for Finding {
                     named(waiting)
                 )
             }
-            Finding::NobodySends { waiting } => {
+            Finding::NoSender { waiting } => {
                 let (verb, take) = match waiting.len() {
                     1 => ("waits", "takes"),
                     _ => ("wait", "take"),

@@ -99,7 +99,7 @@ fn the_gap_holds_back_a_sender_with_many_messages() {
 
 proptest! {
     #[test]
-    fn nobody_leaves_before_all_have_entered(
+    fn no_rank_leaves_before_all_have_entered(
         entries in prop::collection::vec(0..50_000u64, 1..=64),
         late in any::<prop::sample::Index>(),
     ) {

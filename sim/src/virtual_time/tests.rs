@@ -140,7 +140,7 @@ fn golden_waveforms() {
 
 proptest! {
     #[test]
-    fn nobody_leaves_before_all_have_entered(
+    fn no_rank_leaves_before_all_have_entered(
         nodes in 1..=12usize,
         barriers in 1..20usize,
         spread in 0..20_000u64,

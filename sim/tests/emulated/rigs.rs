@@ -54,7 +54,7 @@ pub fn free_base() -> u16 {
 macro_rules! claims_where {
     ($can:path => $rig:ty) => {
         crate::rigs::claims_where!(@ $can, $rig:
-            nobody_leaves_before_all_have_entered,
+            no_rank_leaves_before_all_have_entered,
             every_barrier_is_one_release,
             a_late_node_holds_everyone,
             open_clears_what_an_aborted_job_left,

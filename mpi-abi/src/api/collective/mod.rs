@@ -10,8 +10,8 @@
 //! Arguments that are significant only at the root are not looked at elsewhere.
 
 pub mod alias_check;
+pub mod all_to_all;
 mod blocks;
-pub mod everybody;
 pub mod fast_call;
 pub mod neighbor;
 pub mod reduction;
@@ -128,7 +128,7 @@ impl CommObject {
     fn root(&self, root: c_int) -> Result<u32, Failure> {
         match (self.comm.is_inter(), root) {
             (true, MPI_ROOT) => return Ok(inter::ROOT),
-            (true, MPI_PROC_NULL) => return Ok(inter::NOBODY),
+            (true, MPI_PROC_NULL) => return Ok(inter::PROC_NULL),
             _ => {}
         }
         let ranks = self.comm.peers().size();
@@ -231,6 +231,6 @@ impl CommObject {
 
     /// Whether this process is in the root's group, between groups: it has no data of its own.
     fn is_beside(&self, root: u32) -> bool {
-        self.comm.is_inter() && (root == inter::ROOT || root == inter::NOBODY)
+        self.comm.is_inter() && (root == inter::ROOT || root == inter::PROC_NULL)
     }
 }

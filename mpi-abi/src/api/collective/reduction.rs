@@ -93,7 +93,7 @@ pub unsafe fn plan_Reduce(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    if root == inter::NOBODY {
+    if root == inter::PROC_NULL {
         // A process that has no part in it has no datatype to name.
         let (send, recv, op) = (None, None, state::op(op)?);
         let call = Call::Reduce {

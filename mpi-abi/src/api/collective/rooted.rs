@@ -23,7 +23,7 @@ pub unsafe fn plan_Bcast(
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
     let buf = match root {
-        inter::NOBODY => RecvBuf::empty(),
+        inter::PROC_NULL => RecvBuf::empty(),
         // SAFETY: a buffer of the caller.
         _ => unsafe { recv_buf(buffer, count.wide(), datatype)? },
     };

@@ -1,6 +1,6 @@
 //! The file of hints: what it says, and what of it says nothing.
 //!
-//! Promise: rank 0 of the members reads it, since its values are everybody's, and tells in a sentence for each line what in it does nothing
+//! Promise: rank 0 of the members reads it, since its values are used at all of them, and tells in a sentence for each line what in it does nothing
 //! because it is misspelt; each sentence once in a process, however many files are opened, and of files of one process only in the first.
 //!
 //! The standard has hints ignored in silence that an info object brings. A file was written by a user for this purpose,
@@ -99,7 +99,7 @@ fn tell(sentence: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if !told.contains(&sentence) {
         // In one piece; no process reads it when standard error is closed.
-        let line = format!("{}: {sentence}\n", state::who_am_i());
+        let line = format!("{}: {sentence}\n", state::this_rank());
         let _ = std::io::stderr().write_all(line.as_bytes());
         told.push(sentence);
     }

@@ -55,9 +55,9 @@ impl Edges {
     pub async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(cx, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
-        // Every member tells as many edges as the one with the most; where there is none, its end is `NOBODY`.
-        const NOBODY: u64 = u64::MAX;
-        let mut mine = vec![NOBODY; 2 * most];
+        // Every member tells as many edges as the one with the most; where there is none, its end is `NO_RANK`.
+        const NO_RANK: u64 = u64::MAX;
+        let mut mine = vec![NO_RANK; 2 * most];
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {
             place.copy_from_slice(&[u64::from(*to), *bytes]);
         }

@@ -61,10 +61,10 @@ fn calls_over_several_nodes_give_what_the_definition_says() {
 }
 
 #[test]
-fn nobody_leaves_before_all_have_entered() {
+fn no_rank_leaves_before_all_have_entered() {
     for (ranks, nodes) in [(3, 2), (8, 3)] {
         let job = job(ranks, nodes);
-        barrier::nobody_leaves_before_all_have_entered(&job, "han", Form::Mixed, 40);
+        barrier::no_rank_leaves_before_all_have_entered(&job, "han", Form::Mixed, 40);
     }
 }
 

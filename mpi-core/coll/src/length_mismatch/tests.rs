@@ -254,7 +254,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             // Rank 0 of the world is the root, for the odd ones.
             let root = match (me, me % 2) {
                 (0, _) => crate::inter::ROOT,
-                (_, 0) => crate::inter::NOBODY,
+                (_, 0) => crate::inter::PROC_NULL,
                 _ => 0,
             };
             let buf = room(count);

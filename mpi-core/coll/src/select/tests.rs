@@ -156,7 +156,7 @@ fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
 }
 
 /// Every member has left the component out, and knows this reason.
-fn nobody_uses_it(job: &Job, why: &str) {
+fn no_member_uses_it(job: &Job, why: &str) {
     for (chain, explained) in barrier_chains(job) {
         assert!(!chain.contains(&"faulty".to_string()));
         let line = format!("not faulty: {why}");
@@ -189,7 +189,7 @@ fn what_one_member_refuses_nobody_uses_and_all_know_who_and_why() {
             ..Faults::default()
         },
     );
-    nobody_uses_it(&job, "rank 3: there is no wire");
+    no_member_uses_it(&job, "rank 3: there is no wire");
     assert_eq!(calls.withdrawn.load(Relaxed), 4);
 }
 
@@ -227,7 +227,7 @@ fn what_fails_to_start_at_one_member_is_taken_down_at_all() {
             ..Faults::default()
         }),
     );
-    nobody_uses_it(&job, "rank 2: the wire is stuck");
+    no_member_uses_it(&job, "rank 2: the wire is stuck");
     assert_eq!(calls.enabled.load(Relaxed), 4);
     assert_eq!(calls.disabled.load(Relaxed), 4);
 }
@@ -241,7 +241,7 @@ fn what_one_member_cannot_take_is_withdrawn_at_all_and_all_know_why() {
             ..Faults::default()
         }),
     );
-    nobody_uses_it(&job, "rank 4: the wire is too short");
+    no_member_uses_it(&job, "rank 4: the wire is too short");
     assert_eq!(calls.taken.load(Relaxed), 5);
     assert_eq!(calls.withdrawn.load(Relaxed), 5);
     assert_eq!(calls.enabled.load(Relaxed), 0);

@@ -11,12 +11,12 @@ pub async fn vote(
     comm: &Comm,
     mine: Vec<Result<(), Refusal>>,
 ) -> Result<Vec<Result<(), Refusal>>, Error> {
-    const NOBODY: u32 = u32::MAX;
+    const NO_MEMBER: u32 = u32::MAX;
     if comm.size() == 1 || mine.is_empty() {
         return Ok(mine);
     }
     let ballot = |vote: &Result<(), Refusal>| match vote {
-        Ok(()) => NOBODY,
+        Ok(()) => NO_MEMBER,
         Err(_) => comm.rank(),
     };
     let mut refusers: Vec<u32> = mine.iter().map(ballot).collect();
@@ -26,7 +26,7 @@ pub async fn vote(
 
     let mut verdicts = Vec::with_capacity(mine.len());
     for (refuser, own) in refusers.into_iter().zip(mine) {
-        verdicts.push(if refuser == NOBODY {
+        verdicts.push(if refuser == NO_MEMBER {
             Ok(())
         } else {
             let reason = own.err().map(|r| r.0).unwrap_or_default();

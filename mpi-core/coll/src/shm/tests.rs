@@ -33,11 +33,11 @@ const GATES: [Kind; 2] = [Kind::Counter, Kind::Flags];
 const FORMS: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Mixed];
 
 #[test]
-fn nobody_leaves_before_all_have_entered() {
+fn no_rank_leaves_before_all_have_entered() {
     for kind in GATES {
         for ranks in [2, 3, 5, 8, 17] {
             for form in FORMS {
-                barrier::nobody_leaves_before_all_have_entered(&job(ranks, kind), "shm", form, 60);
+                barrier::no_rank_leaves_before_all_have_entered(&job(ranks, kind), "shm", form, 60);
             }
         }
     }
@@ -80,7 +80,7 @@ fn communicators_come_and_go_and_do_not_meet() {
 }
 #[test]
 fn sixty_ranks_pass_on_few_cores() {
-    barrier::nobody_leaves_before_all_have_entered(&Job::of(60), "shm", Form::Blocking, 30);
+    barrier::no_rank_leaves_before_all_have_entered(&Job::of(60), "shm", Form::Blocking, 30);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn dawdle(rank: u32, round: u32) {
 }
 
 /// A rank that leaves the barrier finds that every rank has entered it, however late it came.
-pub fn nobody_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, rounds: u32) {
+pub fn no_rank_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, rounds: u32) {
     let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
     job.run(|engine| {
         let world = world_of(engine, name);

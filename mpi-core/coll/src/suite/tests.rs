@@ -372,7 +372,7 @@ fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
 fn dissemination_holds_what_every_barrier_promises() {
     for ranks in [2, 3, 8, 17] {
         let job = job(ranks, "basic");
-        barrier::nobody_leaves_before_all_have_entered(&job, "basic", Form::Mixed, 60);
+        barrier::no_rank_leaves_before_all_have_entered(&job, "basic", Form::Mixed, 60);
     }
     barrier::a_late_rank_holds_everyone(&job(4, "basic"), "basic", Form::Mixed);
     barrier::barriers_in_flight_end_in_order(&job(5, "basic"), "basic");
@@ -389,7 +389,7 @@ fn every_algorithm_for_barriers_holds_what_every_barrier_promises() {
                 algorithm.name(),
                 Source::Environment,
             );
-            barrier::nobody_leaves_before_all_have_entered(&job, "tuned", Form::Mixed, 40);
+            barrier::no_rank_leaves_before_all_have_entered(&job, "tuned", Form::Mixed, 40);
         }
     }
 }
@@ -423,5 +423,5 @@ impl Module for Open {
 fn a_barrier_that_holds_nobody_is_found_out() {
     let mut job = Job::of(4);
     job.coll = Box::new(|| vec![Box::new(Open)]);
-    barrier::nobody_leaves_before_all_have_entered(&job, "open", Form::Mixed, 200);
+    barrier::no_rank_leaves_before_all_have_entered(&job, "open", Form::Mixed, 200);
 }

@@ -180,7 +180,7 @@ impl Comm {
     /// The error of a probe that no process is left to serve.
     fn in_vain(&self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.engine().pml();
-        if let Some(error) = pml.nobody_sends(self.plane(Plane::User), Key::new(source, tag)) {
+        if let Some(error) = pml.no_sender(self.plane(Plane::User), Key::new(source, tag)) {
             return Err(error.into());
         }
         self.sound()?;

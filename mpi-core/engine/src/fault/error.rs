@@ -90,9 +90,6 @@ pub(crate) fn is_about_deaths(error: &crate::Error) -> bool {
     error.find::<FaultError>().is_some()
         || matches!(
             error.find(),
-            Some(
-                mpi_p2p::pml::PmlError::PeerGone { .. }
-                    | mpi_p2p::pml::PmlError::NobodySends { .. }
-            )
+            Some(mpi_p2p::pml::PmlError::PeerGone { .. } | mpi_p2p::pml::PmlError::NoSender { .. })
         )
 }

@@ -28,7 +28,7 @@ pub enum PmlError {
         why: Option<Arc<str>>,
     },
     /// A message is waited for, and every process that could send it is lost; the transports' sentences.
-    NobodySends { tag: i32, lost: Vec<Arc<str>> },
+    NoSender { tag: i32, lost: Vec<Arc<str>> },
 }
 
 impl PmlError {
@@ -82,7 +82,7 @@ impl fmt::Display for PmlError {
                     "{bytes} bytes with tag {tag} to or from job rank {peer} cannot arrive: {why}"
                 ),
             },
-            PmlError::NobodySends { tag, lost } => {
+            PmlError::NoSender { tag, lost } => {
                 /// More sentences would hide the first.
                 const SHOWN: usize = 4;
                 match *tag {

@@ -261,7 +261,7 @@ pub fn open(env: &Env, params: &Params) -> Result<Opened, RteError> {
             Offer::NotHere(reason) => rejected.push((component.name, reason)),
         }
     }
-    Err(RteError::Nobody { rejected })
+    Err(RteError::NoLauncher { rejected })
 }
 
 /// Why a launcher could not be found or did not do what was asked.
@@ -279,7 +279,7 @@ pub enum RteError {
         advice: &'static str,
     },
     /// No selected component found its launcher.
-    Nobody {
+    NoLauncher {
         rejected: Vec<(&'static str, String)>,
     },
     /// The launcher's end of the connection has closed.
@@ -356,7 +356,7 @@ impl fmt::Display for RteError {
                 f,
                 "this is one of {size} processes that {launcher} started without a way to find each other; {advice}"
             ),
-            RteError::Nobody { rejected } => {
+            RteError::NoLauncher { rejected } => {
                 write!(f, "no selected run-time environment is there")?;
                 for (name, reason) in rejected {
                     write!(f, "; {name}: {reason}")?;

@@ -56,7 +56,7 @@ fn world(engine: &Engine) -> Comm {
 fn a_c_plugin_serves_barriers_and_hands_some_down() {
     for hand_down in ["0", "3"] {
         let job = linear(5, &[("coll_linear_hand_down", hand_down)]);
-        barrier::nobody_leaves_before_all_have_entered(&job, "linear", Form::Blocking, 20);
+        barrier::no_rank_leaves_before_all_have_entered(&job, "linear", Form::Blocking, 20);
     }
 }
 
@@ -64,7 +64,7 @@ fn a_c_plugin_serves_barriers_and_hands_some_down() {
 fn what_a_plugin_does_not_have_the_next_one_serves() {
     // The C plugin has no barrier_start.
     let job = linear(4, &[]);
-    barrier::nobody_leaves_before_all_have_entered(&job, "linear", Form::Mixed, 20);
+    barrier::no_rank_leaves_before_all_have_entered(&job, "linear", Form::Mixed, 20);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_plugin_of_ours_holds_everyone_in_every_form() {
     for ranks in [1, 2, 7] {
         for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
             let job = counter(ranks, "");
-            barrier::nobody_leaves_before_all_have_entered(&job, "counter", form, 30);
+            barrier::no_rank_leaves_before_all_have_entered(&job, "counter", form, 30);
         }
     }
     barrier::barriers_in_flight_end_in_order(&counter(4, ""), "counter");
@@ -160,7 +160,7 @@ fn a_plugin_cannot_block_inside_progress() {
 #[test]
 fn a_started_barrier_can_be_handed_down() {
     let job = counter(3, "next");
-    barrier::nobody_leaves_before_all_have_entered(&job, "counter", Form::Mixed, 20);
+    barrier::no_rank_leaves_before_all_have_entered(&job, "counter", Form::Mixed, 20);
 }
 
 fn waverer(ranks: u32, nodes: u32) -> Job {

@@ -58,12 +58,7 @@ impl Losses {
     /// The error of waiting for a message of which every possible sender is lost, if that is so.
     ///
     /// What this process, `me`, could send to itself it has sent before it waits, so it does not count.
-    pub(super) fn nobody_sends(
-        &self,
-        matching: &Matching,
-        key: Key,
-        me: ProcId,
-    ) -> Option<PmlError> {
+    pub(super) fn no_sender(&self, matching: &Matching, key: Key, me: ProcId) -> Option<PmlError> {
         let reasons = self.reasons.borrow();
         if reasons.is_empty() {
             return None;
@@ -76,7 +71,7 @@ impl Losses {
             }
             _ => return None,
         };
-        Some(PmlError::NobodySends {
+        Some(PmlError::NoSender {
             tag: key.tag(),
             lost,
         })

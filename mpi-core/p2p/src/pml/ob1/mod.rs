@@ -301,8 +301,8 @@ impl Ob1 {
     }
 
     /// The error of waiting for a message of which every possible sender is lost, if that is so.
-    pub fn nobody_sends(&self, matching: &Matching, key: Key) -> Option<PmlError> {
-        peer_failure::nobody_sends(&self.core, matching, key)
+    pub fn no_sender(&self, matching: &Matching, key: Key) -> Option<PmlError> {
+        peer_failure::no_sender(&self.core, matching, key)
     }
 
     /// From now on every receive takes the general path, which asks whether a peer is lost;

@@ -36,14 +36,14 @@ fn unmatchable_after_loss(
     match matching.names(key) {
         Some(peer) if core.losses().has(peer) => needs(core, req, peer),
         Some(_) => None,
-        None => nobody_sends(core, matching, key),
+        None => no_sender(core, matching, key),
     }
 }
 
 /// The error of waiting for a message of which every possible sender is lost, if that is so.
-pub(super) fn nobody_sends(core: &Core, matching: &Matching, key: Key) -> Option<PmlError> {
+pub(super) fn no_sender(core: &Core, matching: &Matching, key: Key) -> Option<PmlError> {
     let me = core.links().me();
-    core.losses().nobody_sends(matching, key, me)
+    core.losses().no_sender(matching, key, me)
 }
 
 /// Ends all that only `peer` could complete, which is lost.
@@ -68,7 +68,7 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
         Body::Recv(recv) => {
             let (matching, key, incoming) = recv.from();
             let Some(from) = incoming.or_else(|| matching.names(key)) else {
-                return nobody_sends(core, matching, key);
+                return no_sender(core, matching, key);
             };
             let About { tag, bytes, .. } = recv.about();
             (from == peer).then(|| core.losses().gone(peer, tag, bytes))

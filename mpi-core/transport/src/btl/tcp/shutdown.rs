@@ -17,7 +17,7 @@ impl Tcp {
         let mut nap = Duration::from_micros(10);
         let peers = || self.peers.iter();
         while peers().any(&some) && Instant::now() < deadline {
-            self.poll(&Nobody);
+            self.poll(&Discard);
             self.bury();
             std::thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(1));
@@ -88,8 +88,8 @@ impl Tcp {
 }
 
 /// Drops what comes while a process leaves.
-struct Nobody;
+struct Discard;
 
-impl Sink for Nobody {
+impl Sink for Discard {
     fn deliver(&self, _: ProcId, _: Am, _: Header, _: &[u8]) {}
 }

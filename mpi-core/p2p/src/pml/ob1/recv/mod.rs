@@ -21,7 +21,7 @@ use super::flow_control::UnexpectedMemory;
 use super::matcher::{Matcher, is_plausible};
 use super::matching::arrived::{Arrived, Content};
 use super::matching::{Key, Matching};
-use super::peer_failure::{nobody_sends, unmatchable, withdraw};
+use super::peer_failure::{no_sender, unmatchable, withdraw};
 use super::probe::Message;
 use super::recv_body::RecvBody;
 use super::wire::{self, Rendezvous};
@@ -323,7 +323,7 @@ impl Receiver {
         let matching = self.matcher.matching(context);
         let error = match matching.names(key) {
             Some(source) => (source == peer).then(|| core.losses().gone(peer, key.tag(), bytes)),
-            None => nobody_sends(core, &matching, key),
+            None => no_sender(core, &matching, key),
         };
         if let Some(error) = error {
             let req = self.slot.move_on(core.requests(), &matching);
