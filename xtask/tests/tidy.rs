@@ -237,7 +237,6 @@ const UNOPENED: &[(&str, usize)] = &[
     ("coll-hwbarr/src/module.rs", 2),
     ("coll-hwbarr/src/settings.rs", 6),
     ("hdl/src/fpga.rs", 3),
-    ("mpi-core/osc/src/win.rs", 12),
     ("sim/src/gtkw.rs", 2),
 ];
 

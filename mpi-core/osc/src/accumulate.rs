@@ -3,11 +3,10 @@
 //! Elements are updated in packed order, each in one step; a get form reads and updates in that same step, also where it only reads.
 #![allow(unsafe_code)]
 
+use super::access::{Does, Spot, There};
 use super::apply::{self, Combine, packed};
-use super::check::Does;
 use super::runs;
-use super::target::{Spot, Target};
-use super::transfer::There;
+use super::target::Target;
 use super::win::Win;
 use super::word::Word;
 use super::{OscClass, OscError};

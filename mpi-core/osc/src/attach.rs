@@ -7,83 +7,21 @@
 //! What was read is checked before it is used, as memory that others write may say anything.
 #![allow(unsafe_code)]
 
+use super::access::Spot;
 use super::apply::{Memory, Reach};
+use super::attached::{Region, joined};
 use super::control::Head;
-use super::target::{Route, Spot, Target};
+use super::target::{Route, Target};
 use super::win::Win;
 use super::{Flavor, OscClass, OscError};
 use crate::Error;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::node::{ShmBlock, ShmOffset};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 /// Words for each region: address, length, and its place in the node's memory, or 0.
 const EACH: usize = 3;
-
-/// A region at its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Region {
-    pub address: u64,
-    pub len: u64,
-    pub place: u64,
-}
-
-/// What this process knows of attached memory.
-pub(super) struct Attached {
-    /// Our own regions by address.
-    own: RefCell<BTreeMap<u64, Region>>,
-    /// Where the copy lies that neighbours read.
-    table: RefCell<Option<ShmBlock>>,
-    /// What was read of each member, and at which version.
-    known: RefCell<Vec<(u64, Rc<[Region]>)>>,
-}
-
-impl Attached {
-    pub fn new(size: u32) -> Attached {
-        Attached {
-            own: RefCell::default(),
-            table: RefCell::default(),
-            known: RefCell::new(vec![(u64::MAX, Rc::from([])); size as usize]),
-        }
-    }
-
-    /// The region of our own that holds all of `range`, or several that adjoin.
-    fn own(&self, range: &Range<u64>) -> Option<Region> {
-        let own = self.own.borrow();
-        let (first, _) = own.range(..=range.start).next_back()?;
-        joined(own.range(first..).map(|(_, region)| *region), range)
-    }
-}
-
-/// The first region together with those that adjoin it, as far as `range` needs them; nothing if that is not enough.
-fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
-    let mut regions = regions;
-    let mut whole = regions.next()?;
-    while !whole.holds(range) {
-        let next = regions.next()?;
-        let adjoins = whole.address.checked_add(whole.len)? == next.address;
-        let alike = match (whole.place, next.place) {
-            (0, 0) => true,
-            (0, _) | (_, 0) => false,
-            (place, next) => place.checked_add(whole.len)? == next,
-        };
-        if !(adjoins && alike) {
-            return None;
-        }
-        whole.len = whole.len.checked_add(next.len)?;
-    }
-    Some(whole)
-}
-
-impl Region {
-    fn holds(&self, range: &Range<u64>) -> bool {
-        let end = self.address.checked_add(self.len);
-        range.start >= self.address && end.is_some_and(|end| range.end <= end)
-    }
-}
 
 impl Win {
     fn only_dynamic(&self, call: &str) -> Result<(), Error> {
@@ -111,31 +49,25 @@ impl Win {
             );
             OscError::new(OscClass::Attach, sentence).into()
         };
-        let Some(end) = address.checked_add(size) else {
+        if address.checked_add(size).is_none() {
             return Err(bad("no memory is as long".into()));
-        };
+        }
         if size == 0 {
             return Ok(());
         }
-        let overlapping = {
-            let own = self.0.attached.own.borrow();
-            let before = own.range(..end).next_back().map(|(_, region)| *region);
-            before.filter(|region| region.address + region.len > address)
-        };
-        if let Some(other) = overlapping {
-            let (len, at) = (other.len, other.address);
-            return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
-        }
         let node = self.0.engine.node();
         let place = node.place_of(address as usize, size as usize);
-        let region = Region {
+        let inserted = self.0.attached.insert(Region {
             address,
             len: size,
             place: place.map_or(0, |place| place.0),
-        };
-        self.0.attached.own.borrow_mut().insert(address, region);
+        });
+        if let Err(other) = inserted {
+            let (len, at) = (other.len, other.address);
+            return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
+        }
         if !self.publish() {
-            self.0.attached.own.borrow_mut().remove(&address);
+            self.0.attached.remove(address);
             self.publish();
             return Err(bad("this rank's part of the node's memory is full".into()));
         }
@@ -146,8 +78,7 @@ impl Win {
     pub fn detach(&self, base: *const u8) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_detach")?;
         let address = base.expose_provenance() as u64;
-        let removed = self.0.attached.own.borrow_mut().remove(&address);
-        if removed.is_none() {
+        if !self.0.attached.remove(address) {
             let sentence = format!(
                 "rank {} detaches {address:#x} from {}, where no attached memory begins",
                 self.rank(),
@@ -161,8 +92,7 @@ impl Win {
 
     /// Writes the table that neighbours read; false if there is no memory for it.
     fn publish(&self) -> bool {
-        let attached = &self.0.attached;
-        let own = attached.own.borrow();
+        let own = self.0.attached.all_own();
         let head = &self.0.control.mine().head;
         let node = self.0.engine.node();
         let len = own.len() * EACH;
@@ -175,7 +105,7 @@ impl Win {
         };
         let place = block.as_ref().map_or(ShmOffset(0), ShmBlock::place);
         if let Some(words) = node.shared::<AtomicU64>(place, len).filter(|_| len > 0) {
-            for (words, region) in words.chunks_exact(EACH).zip(own.values()) {
+            for (words, region) in words.chunks_exact(EACH).zip(&own) {
                 words[0].store(region.address, Ordering::Relaxed);
                 words[1].store(region.len, Ordering::Relaxed);
                 words[2].store(region.place, Ordering::Relaxed);
@@ -189,25 +119,21 @@ impl Win {
         head.count.store(own.len() as u64, Ordering::Relaxed);
         head.version
             .store(version.wrapping_add(2), Ordering::Release);
-        // A rank that still reads the old one finds another version afterwards.
-        drop(attached.table.replace(block));
+        self.0.attached.set_table(block);
         true
     }
 
     /// The regions of a neighbour.
     fn regions(&self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
-        let slot = target.rank as usize;
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
                 mpi_base::yield_now::yield_now();
                 continue;
             }
-            {
-                let known = self.0.attached.known.borrow();
-                if known[slot].0 == version {
-                    return Some(known[slot].1.clone());
-                }
+            let known = self.0.attached.of_member(target.rank, version);
+            if known.is_some() {
+                return known;
             }
             let place = ShmOffset(head.place.load(Ordering::Relaxed));
             let count = usize::try_from(head.count.load(Ordering::Relaxed)).ok()?;
@@ -231,7 +157,8 @@ impl Win {
             fence(Ordering::SeqCst);
             if head.version.load(Ordering::Relaxed) == version {
                 let regions = regions?;
-                self.0.attached.known.borrow_mut()[slot] = (version, regions.clone());
+                let kept = regions.clone();
+                self.0.attached.remember(target.rank, version, kept);
                 return Some(regions);
             }
         }

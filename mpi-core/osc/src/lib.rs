@@ -10,51 +10,64 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`win`] | making and freeing windows |
-//! | [`target`] | what is known of each member, and the checks of every access |
-//! | [`epoch`] | fence, post, start, complete, wait |
+//! | [`win`] | a window's state, and what can be asked of it |
+//! | [`target`], [`epoch`], [`control`], [`attached`], [`accesses`], [`turns`] | parts of that state: what is known of each member, which accesses are allowed, the words that members on one node share, attached memory, accesses that are not complete, the order of a run that is recorded |
+//! | [`make`] | making and freeing windows |
+//! | [`active`] | fence, post, start, complete, wait |
 //! | [`passive`] | locks and flushes |
+//! | [`access`] | what an access is about, and what it does |
+//! | [`spot`] | where it goes, and the checks of every access |
 //! | [`transfer`] | put and get |
 //! | [`accumulate`] | accumulate and its relatives |
 //! | [`runs`] | where the bytes of an access lie |
 //! | [`apply`] | one operator on elements in memory |
 //! | [`word`] | the same on one word by one instruction |
-//! | [`attach`] | memory attached to dynamic windows |
+//! | [`attach`] | attaching memory to dynamic windows, and finding it |
 //! | [`check`] | finding accesses that conflict |
 //! | [`neighbours`] | what others access at the same time |
+//! | [`wait`] | waiting for another member |
 //! | [`traced`] | what a trace is told |
-//! | [`turns`] | the order of all this in a run that is recorded |
-//! | [`control`] | the words that members on one node share |
+//! | [`recorded`] | the order of all this in a run that is recorded |
 //! | [`am`] | the same by messages |
+//!
+//! The state imports no operation; operations add methods to [`Win`], each file for itself.
 
 #![deny(unsafe_code)]
 
+mod access;
+mod accesses;
 mod accumulate;
+mod active;
 mod am;
 mod apply;
 mod attach;
+mod attached;
 mod check;
 mod control;
 mod epoch;
 mod error;
+mod make;
 mod neighbours;
 mod passive;
+mod recorded;
 mod runs;
+mod spot;
 mod target;
 #[cfg(test)]
 mod tests;
 mod traced;
 mod transfer;
 mod turns;
+mod wait;
 mod win;
 mod word;
 
+pub use access::There;
+pub use accesses::CHECK;
 pub use am::Service;
-pub use check::CHECK;
 pub use epoch::Assert;
 pub use error::{OscClass, OscError};
 pub use mpi_base::window::Mode as LockMode;
-pub use transfer::There;
 pub use win::Win;
 
 // What is below, by the names that the files here use.

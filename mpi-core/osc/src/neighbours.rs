@@ -13,7 +13,7 @@
 
 #![allow(unsafe_code)]
 
-use super::check::Does;
+use super::access::Does;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::mem::{Held, Shared};
 use mpi_base::node::{Node, ShmBlock, ShmOffset};

@@ -18,11 +18,6 @@ use mpi_base::window::Mode;
 const FLUSHES: u32 = 64;
 
 impl Win {
-    /// Whether all members share this node's memory.
-    pub(super) fn is_all_here(&self) -> bool {
-        self.0.control.count() == self.0.targets.len()
-    }
-
     fn lockable(&self, call: &str) -> Result<(), Error> {
         if self.0.hints.borrow().no_locks {
             let why = "it was made with the hint no_locks";

@@ -30,10 +30,4 @@ impl Win {
             trace.accesses(self.id(), target.rank, (disp, bytes as u64));
         }
     }
-
-    pub(super) fn traces_name(&self) {
-        if let Some(trace) = &self.0.trace {
-            trace.names_window(self.id(), &self.name());
-        }
-    }
 }

@@ -1,27 +1,18 @@
 //! Put and get.
 #![allow(unsafe_code)]
 
+use super::access::{Does, Spot, There};
 use super::apply::{Memory, Reach};
-use super::check::Does;
 use super::runs;
-use super::target::{Spot, Target};
+use super::target::Target;
 use super::win::Win;
 use super::{OscClass, OscError};
 use crate::Error;
-use crate::datatype::{self, Datatype, RecvBuf, SendBuf};
+use crate::datatype::{self, RecvBuf, SendBuf};
 use crate::request::Req;
 use mpi_base::cma::{self, CmaError, Region};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
-
-/// The part of a target's window that an access is about.
-#[derive(Clone, Copy)]
-pub struct There<'a> {
-    pub rank: i32,
-    pub disp: i64,
-    pub count: i64,
-    pub datatype: &'a Datatype,
-}
 
 impl Win {
     /// `MPI_Put` of bytes that lie together, to mapped memory in an epoch that is open to all; false where it is none of that, and nothing has happened.

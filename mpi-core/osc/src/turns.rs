@@ -1,17 +1,6 @@
-//! The order of locks and accesses in a run that is recorded or replayed ([`crate::record`]), for windows whose members share one node.
-//!
-//! Which rank comes first decides what gets, fetches and comparisons find, so each access to a member takes a turn there:
-//! while a run is recorded turns are drawn and their numbers written down, on replay each access waits until the recorded number is up.
-//! Tickets of locks are recorded alike, and a lock of all is a ticket of each member, so that its order is known too.
-//! In any other run nothing of this happens. What is loaded and stored without a call has no order here.
+//! The turns of accesses to one member, in a run that is recorded or replayed.
 
-use super::target::Target;
-use super::win::Win;
-use crate::Error;
-use crate::record::{Asker, Script};
 use mpi_base::atomic::{AtomicU32, Ordering};
-use mpi_base::state::WindowNeed;
-use mpi_base::window::{Mode, Ticket};
 
 /// The turns of one member; zeroed, none has been taken.
 #[repr(C, align(64))]
@@ -20,103 +9,38 @@ pub(super) struct Turns {
     now: AtomicU32,
 }
 
+impl Turns {
+    /// Draws the next turn.
+    pub fn draw(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Whether the turn of a number has come.
+    pub fn has_come(&self, number: u32) -> bool {
+        self.now.load(Ordering::Acquire) == number
+    }
+}
+
 /// An access whose turn it is; the next may begin when it is dropped.
 #[must_use]
 pub(super) struct Turn<'a>(Option<&'a Turns>);
+
+impl<'a> Turn<'a> {
+    /// Its turn has come.
+    pub fn begin(turns: &'a Turns) -> Turn<'a> {
+        Turn(Some(turns))
+    }
+
+    /// There are no turns: the run is not recorded, or the member is elsewhere.
+    pub fn free() -> Turn<'a> {
+        Turn(None)
+    }
+}
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some(turns) = self.0 {
             turns.now.fetch_add(1, Ordering::AcqRel);
         }
-    }
-}
-
-impl Win {
-    /// The recording or replay that orders this window.
-    pub(super) fn script(&self) -> Option<&Script> {
-        self.0.engine.script().filter(|_| self.is_all_here())
-    }
-
-    /// Takes a turn at a member for an access.
-    #[inline]
-    pub(super) fn take_turn(&self, call: &str, target: &Target) -> Result<Turn<'_>, Error> {
-        match (self.script(), target.here) {
-            (Some(script), Some(index)) => {
-                let turns = &self.0.control.of(index).turns;
-                self.take_turn_of(script, turns, call, target)
-            }
-            _ => Ok(Turn(None)),
-        }
-    }
-
-    #[cold]
-    fn take_turn_of<'a>(
-        &self,
-        script: &Script,
-        turns: &'a Turns,
-        call: &str,
-        target: &Target,
-    ) -> Result<Turn<'a>, Error> {
-        let number = match script.is_replay() {
-            true => script.number_of(Asker::Access)?,
-            false => turns.next.fetch_add(1, Ordering::AcqRel),
-        };
-        self.wait_for((call, WindowNeed::Answer), target, || {
-            turns.now.load(Ordering::Acquire) == number
-        })?;
-        if !script.is_replay() {
-            script.completed(Asker::Access, &[number as usize])?;
-        }
-        Ok(Turn(Some(turns)))
-    }
-
-    /// Draws a ticket for a lock of a member here, in the recorded order if there is one.
-    pub(super) fn draw_ticket(
-        &self,
-        call: &str,
-        target: &Target,
-        index: usize,
-        mode: Mode,
-    ) -> Result<Ticket, Error> {
-        let control = &self.0.control;
-        let Some(script) = self.script() else {
-            return Ok(control.draw(index, mode));
-        };
-        if script.is_replay() {
-            let number = script.number_of(Asker::Lock)?;
-            self.wait_for((call, WindowNeed::Lock), target, || {
-                control.of(index).lock.next() == number
-            })?;
-            return Ok(control.draw(index, mode));
-        }
-        let ticket = control.draw(index, mode);
-        script.completed(Asker::Lock, &[ticket.number() as usize])?;
-        Ok(ticket)
-    }
-
-    /// `MPI_Win_test` as it was answered when this run was recorded.
-    pub(super) fn test_scripted(&self, script: &Script) -> Result<bool, Error> {
-        if script.is_replay() {
-            let over = script.places(Asker::WinTest)?.is_some();
-            match over {
-                true => self.wait()?,
-                false => {
-                    self.0.engine.poll_once();
-                }
-            }
-            return Ok(over);
-        }
-        let over = self.test_now()?;
-        match over {
-            true => script.completed(Asker::WinTest, &[0])?,
-            false => script.found_nothing(Asker::WinTest)?,
-        }
-        Ok(over)
-    }
-
-    /// Whether a lock of all may be a flag, whose order no recording keeps.
-    pub(super) fn may_use_flag(&self) -> bool {
-        self.script().is_none()
     }
 }

@@ -8,9 +8,10 @@
 //! Nothing that arrives is followed: windows go by their communicator's number, answers by index and generation of what waits for them,
 //! memory by offsets that the target checks. What is wrong is answered with a sentence, which the origin reports at its next flush.
 //!
-//! Every member of this process's windows is a [`Far`], though few are ever spoken to; a [`Peer`] is a process to which messages go.
+//! Every member of this process's windows is a [`Far`](remote::Far), though few are ever spoken to; a [`Peer`] is a process to which messages go.
 
 mod origin;
+pub(super) mod remote;
 mod serve;
 mod wire;
 
@@ -22,7 +23,7 @@ use crate::btl::{Am, AmHandler, Btl, Endpoint, Family, Header, Payload, ProcId, 
 use crate::datatype::RecvBuf;
 use crate::engine::{Engine, WeakEngine};
 use crate::request::{Body, Req, Status};
-use mpi_base::window::{Mode, Ticket};
+use mpi_base::window::Ticket;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::{Rc, Weak};
@@ -31,68 +32,6 @@ use std::rc::{Rc, Weak};
 const QUEUED: usize = 4 << 20;
 /// As many bytes may be asked for from one member and not have come.
 const ASKED: u64 = 8 << 20;
-
-/// What a window knows of its members elsewhere.
-pub(super) struct Remote {
-    members: Box<[Far]>,
-    /// How many members have accesses under way that no flush has completed.
-    busy: Cell<u32>,
-}
-
-/// A member as messages see it.
-#[derive(Default)]
-pub(super) struct Far {
-    /// How often it has posted and completed.
-    pub posts: Cell<u32>,
-    pub completions: Cell<u32>,
-    /// Whether accesses were sent that no flush has completed.
-    sent: Cell<bool>,
-    /// Flushes that were asked for and answered.
-    asked: Cell<u32>,
-    answered: Cell<u32>,
-    /// Bytes that it is still to send.
-    due: Cell<u64>,
-    /// How often it has granted its lock.
-    granted: Cell<u32>,
-    wanted: Cell<u32>,
-    /// The lock of ours that it holds.
-    holds: Cell<Option<Mode>>,
-    /// The first access that it has refused since the last flush.
-    refused: RefCell<Option<OscError>>,
-}
-
-impl Remote {
-    pub fn new(size: u32) -> Remote {
-        Remote {
-            members: (0..size).map(|_| Far::default()).collect(),
-            busy: Cell::new(0),
-        }
-    }
-
-    pub fn of(&self, rank: u32) -> &Far {
-        &self.members[rank as usize]
-    }
-
-    /// Whether no message is under way.
-    #[inline]
-    pub fn is_idle(&self) -> bool {
-        self.busy.get() == 0
-    }
-
-    /// Something was sent to a member.
-    fn begins(&self, far: &Far) {
-        if !far.sent.replace(true) {
-            self.busy.set(self.busy.get() + 1);
-        }
-    }
-
-    /// It is complete.
-    fn ends(&self, far: &Far) {
-        if far.sent.replace(false) {
-            self.busy.set(self.busy.get() - 1);
-        }
-    }
-}
 
 /// A process to which messages go.
 struct Peer {

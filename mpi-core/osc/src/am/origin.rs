@@ -1,13 +1,14 @@
 //! The origin's side: accesses become messages, and waits for answers.
 
+use super::super::access::There;
 use super::super::apply::Combine;
 use super::super::runs;
 use super::super::target::Target;
-use super::super::transfer::There;
 use super::super::win::Win;
 use super::super::{OscClass, OscError};
+use super::remote::Far;
 use super::wire::{self, put_word};
-use super::{ASKED, Far, Fetch, QUEUED};
+use super::{ASKED, Fetch, QUEUED};
 use crate::Error;
 use crate::btl::{Am, Header};
 use crate::datatype::{Named, RecvBuf, SendBuf};

@@ -1,0 +1,145 @@
+//! What is accessed and not complete, with the parameter `osc_base_check`: by this process, and by the others of its node.
+
+use super::access::Does;
+use super::neighbours::{Doing, Neighbours};
+use super::target::Target;
+use mpi_base::param::{Level, Param};
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+/// Whether conflicts are looked for.
+pub static CHECK: Param<bool> = Param::new(
+    "osc",
+    "base",
+    "check",
+    "false",
+    Level::USER,
+    "Whether each rank looks for accesses that conflict, its own within one epoch and those of other ranks of its node at the same time, which are an error then",
+);
+
+/// As many runs are remembered for each target; then the oldest are forgotten.
+const MOST: usize = 4096;
+
+struct Access {
+    call: &'static str,
+    does: Does,
+    bytes: Range<i64>,
+}
+
+/// An access that is not complete, with which another one conflicts.
+pub(super) struct Conflict {
+    pub call: &'static str,
+    /// The bytes that both access.
+    pub bytes: Range<i64>,
+    /// The rank of another process whose access it is.
+    pub origin: Option<u32>,
+}
+
+/// What is being accessed; empty without `osc_base_check`.
+pub(super) struct Accesses(Option<Known>);
+
+struct Known {
+    /// What this process has accessed, by target.
+    own: RefCell<Vec<Vec<Access>>>,
+    /// What others on this node access.
+    neighbours: Option<Neighbours>,
+    /// How many fences there have been.
+    phase: Cell<u64>,
+}
+
+impl Accesses {
+    pub fn new(wanted: bool, size: u32, neighbours: Option<Neighbours>) -> Accesses {
+        Accesses(wanted.then(|| Known {
+            own: RefCell::new((0..size).map(|_| Vec::new()).collect()),
+            neighbours,
+            phase: Cell::new(0),
+        }))
+    }
+
+    pub fn are_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Accesses to one target, or to all, are complete.
+    pub fn forget(&self, only: Option<&Target>) {
+        let Some(known) = &self.0 else { return };
+        let mut own = known.own.borrow_mut();
+        match only {
+            Some(target) => own[target.rank as usize].clear(),
+            None => own.iter_mut().for_each(Vec::clear),
+        }
+        if let Some(neighbours) = &known.neighbours {
+            neighbours.end(only.map(|target| target.rank));
+        }
+    }
+
+    /// A fence ends: what was accessed before it is complete everywhere.
+    pub fn forget_phase(&self) {
+        if let Some(known) = &self.0 {
+            known.phase.set(known.phase.get() + 1);
+            self.forget(None);
+        }
+    }
+    /// An access to these bytes of a target's window begins, unless it conflicts with one that is not complete.
+    pub fn begin(
+        &self,
+        (call, does): (&'static str, Does),
+        target: u32,
+        runs: impl Iterator<Item = Range<i64>>,
+    ) -> Result<(), Conflict> {
+        let Some(watched) = &self.0 else {
+            return Ok(());
+        };
+        let mut all = watched.own.borrow_mut();
+        let known = &mut all[target as usize];
+        let before = known.len();
+        for bytes in runs {
+            if let Err(conflict) = watched.add(known, before, (call, does), target, bytes) {
+                known.truncate(before);
+                return Err(conflict);
+            }
+        }
+        let surplus = known.len().saturating_sub(MOST);
+        known.drain(..surplus);
+        Ok(())
+    }
+}
+
+impl Known {
+    /// One run of an access, which is compared with the first `before` of what this process has accessed, and with what others access.
+    fn add(
+        &self,
+        known: &mut Vec<Access>,
+        before: usize,
+        (call, does): (&'static str, Does),
+        target: u32,
+        bytes: Range<i64>,
+    ) -> Result<(), Conflict> {
+        let overlaps = |old: &&Access| old.bytes.start < bytes.end && bytes.start < old.bytes.end;
+        let mut earlier = known[..before].iter().filter(overlaps);
+        if let Some(old) = earlier.find(|old| old.does.conflicts_with(does)) {
+            return Err(Conflict {
+                call: old.call,
+                bytes: bytes.start.max(old.bytes.start)..bytes.end.min(old.bytes.end),
+                origin: None,
+            });
+        }
+        let doing = Doing {
+            call,
+            target,
+            does,
+            bytes: bytes.clone(),
+            phase: self.phase.get(),
+        };
+        let neighbours = self.neighbours.as_ref();
+        if let Some(other) = neighbours.and_then(|neighbours| neighbours.begin(&doing)) {
+            return Err(Conflict {
+                call: other.call,
+                bytes: other.bytes,
+                origin: Some(other.origin),
+            });
+        }
+        known.push(Access { call, does, bytes });
+        Ok(())
+    }
+}

@@ -1,0 +1,366 @@
+//! Making and freeing windows.
+//!
+//! Making one is collective: the members duplicate the communicator, whose number names the window on the wire,
+//! and tell each other where their memory and their control words lie and how long they are.
+//! A member that cannot take part says so in the same words, and all of them fail with a sentence.
+//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node, and goes back when the window is freed.
+
+use super::accesses::{Accesses, CHECK};
+use super::am::Service;
+use super::am::remote::Remote;
+use super::attached::Attached;
+use super::control::{self, Control};
+use super::epoch::Epochs;
+use super::neighbours::{self, Neighbours};
+use super::target::{Held, Route, Target};
+use super::traced::trace_of;
+use super::win::{Inner, Own, Win};
+use super::{Flavor, OscClass, OscError, Spec, is_direct_allowed};
+use crate::Error;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use mpi_base::node::{ShmBlock, ShmOffset};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Words that members tell each other.
+const EACH: usize = 7;
+const KIND: usize = 0;
+const PLACE: usize = 1;
+const ADDRESS: usize = 2;
+const SIZE: usize = 3;
+const UNIT: usize = 4;
+const CONTROL: usize = 5;
+/// Where the table of [`super::neighbours`] is, or 0.
+const WATCHED: usize = 6;
+
+/// What a member says of its memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Memory {
+    /// It lies in an arena of the node.
+    Arena = 1,
+    /// It does not.
+    Ordinary = 2,
+    /// There is none.
+    Nothing = 3,
+    /// The member cannot take part.
+    Lacking = 4,
+}
+
+/// Where our memory begins, for others and for ourselves.
+struct Part {
+    kind: Memory,
+    place: u64,
+    address: u64,
+}
+
+impl Win {
+    /// Makes a window; every member of `comm` calls it.
+    pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
+        let engine = comm.engine();
+        engine.block_on(Win::make(comm, spec))
+    }
+
+    async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
+        let engine = comm.engine().clone();
+        let own = comm.dup().await?;
+        Service::of(&engine);
+        let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
+        if spec.flavor == Flavor::Shared && members.len() < own.size() as usize {
+            let sentence = format!(
+                "MPI_Win_allocate_shared needs all members of {} on one node, but only {} of {} share the memory of rank {}; MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes such communicators",
+                comm.label(),
+                members.len(),
+                own.size(),
+                own.rank()
+            );
+            // If one member has all members on its node, all have; so all of them come here or none.
+            return Err(OscError::new(OscClass::Shared, sentence).into());
+        }
+        let (memory, part) = match spec.flavor {
+            Flavor::Shared if !spec.hints.noncontiguous => {
+                contiguous(&engine, &own, spec, &members).await?
+            }
+            _ => take(&engine, spec),
+        };
+        let control = control::take(engine.node(), members.len(), own.size() as usize);
+        let kind = match &control {
+            Some(_) => part.kind,
+            None => Memory::Lacking,
+        };
+        // A value that cannot be read is reported when the process starts.
+        let checks = engine.params().get(&CHECK).unwrap_or(false);
+        let table = (checks && members.len() > 1)
+            .then(|| neighbours::take(engine.node()))
+            .flatten();
+        let mut words = [0; EACH];
+        words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
+        words[KIND] = kind as u64;
+        words[PLACE] = part.place;
+        words[ADDRESS] = part.address;
+        words[SIZE] = spec.size;
+        words[UNIT] = spec.unit;
+        words[CONTROL] = control.as_ref().map_or(0, |block| block.place().0);
+        let all = own.share(&words).await?;
+        let said = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
+        let poor = (0..own.size()).find(|r| said(*r as usize, KIND) == Memory::Lacking as u64);
+        let (Some(block), None) = (control, poor) else {
+            let rank = poor.unwrap_or(own.rank());
+            let sentence = format!(
+                "rank {rank} of {} has no shared memory for {} bytes of a window",
+                comm.label(),
+                said(rank as usize, SIZE)
+            );
+            return Err(OscError::new(OscClass::NoMemory, sentence).into());
+        };
+        let places: Vec<(u32, u32, ShmOffset)> = members
+            .iter()
+            .map(|(rank, place)| (*rank, *place, ShmOffset(said(*rank as usize, CONTROL))))
+            .collect();
+        let control = Control::find(&engine, &places, own.size() as usize)?;
+        let watched =
+            |rank: u32| Some(ShmOffset(said(rank as usize, WATCHED))).filter(|at| at.0 != 0);
+        let me = own.rank();
+        let others = members.iter().filter(|(rank, _)| *rank != me);
+        let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
+        let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
+        let trace = trace_of(&engine);
+        let mut targets = Vec::with_capacity(own.size() as usize);
+        for rank in 0..own.size() {
+            let words: [u64; EACH] = std::array::from_fn(|which| said(rank as usize, which));
+            targets.push(target(
+                &engine,
+                &own,
+                &members,
+                rank,
+                &words,
+                (
+                    part.address,
+                    checks || trace.is_some() || engine.script().is_some(),
+                ),
+            )?);
+        }
+        let any_far = targets.iter().any(|target| target.here.is_none());
+        let win = Win(Rc::new(Inner {
+            epochs: Epochs::default(),
+            remote: Remote::new(own.size()),
+            attached: Attached::new(own.size()),
+            accesses: Accesses::new(checks, own.size(), neighbours),
+            trace,
+            combine: Cell::new(None),
+            word: Cell::new(None),
+            engine,
+            flavor: spec.flavor,
+            hints: RefCell::new(spec.hints.clone()),
+            targets: targets.into(),
+            control,
+            name: RefCell::default(),
+            _memory: memory,
+            _control: block,
+            comm: own,
+        }));
+        win.register();
+        if any_far {
+            // Messages for the window may come from now on.
+            win.0.comm.fence().await?;
+        }
+        Ok(win)
+    }
+
+    /// Frees it; every member calls it. All operations of all members are complete when it returns.
+    pub fn free(&self) -> Result<(), Error> {
+        let open = self.0.epochs.what_is_open();
+        // What was left open because a member has died cannot be closed any more.
+        if let Some(what) = open.filter(|_| !self.is_broken()) {
+            let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
+            return Err(OscError::new(OscClass::Sync, sentence).into());
+        }
+        if self.0.engine.is_fault_tolerant() {
+            // The living come together, whichever members have died; what was under way to the dead is lost.
+            let outcome = self.flush_remote(None);
+            let met = self.0.engine.block_on(self.0.comm.agree(0));
+            self.unregister();
+            return match self.is_broken() {
+                true => met.map(drop),
+                false => met.map(drop).and(outcome),
+            };
+        }
+        let outcome = self.flush_remote(None);
+        self.0.engine.block_on(self.0.comm.fence())?;
+        self.unregister();
+        outcome
+    }
+}
+
+/// The members on this node that are reached through its memory: rank and place of each.
+fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
+    let me = engine.node().rank();
+    let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
+    let all = engine.members_here(comm.group());
+    let mut here: Vec<_> = all.filter(|(_, place)| direct || *place == me).collect();
+    here.sort_unstable();
+    here
+}
+
+/// Memory of our own, or what the program gives.
+fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
+    let node = engine.node();
+    let nothing = Part {
+        kind: Memory::Nothing,
+        place: 0,
+        address: 0,
+    };
+    let len = usize::try_from(spec.size).unwrap_or(usize::MAX);
+    match spec.flavor {
+        Flavor::Dynamic => (Own::Given, nothing),
+        Flavor::Create => {
+            let address = spec.base.expose_provenance();
+            let place = node.place_of(address, len.max(1));
+            let kind = match place {
+                Some(_) => Memory::Arena,
+                None => Memory::Ordinary,
+            };
+            let part = Part {
+                kind,
+                place: place.map_or(0, |place| place.0),
+                address: address as u64,
+            };
+            (Own::Given, part)
+        }
+        Flavor::Allocate | Flavor::Shared => {
+            // A member without memory of its own has an address all the same.
+            if let Some(block) = node.alloc_large(len.max(1), spec.hints.alignment) {
+                return of_block(block);
+            }
+            let heap = match spec.flavor {
+                Flavor::Allocate => zeroed(len),
+                _ => None,
+            };
+            match heap {
+                None => {
+                    let part = Part {
+                        kind: Memory::Lacking,
+                        ..nothing
+                    };
+                    (Own::Given, part)
+                }
+                Some(mut heap) => {
+                    let part = Part {
+                        kind: Memory::Ordinary,
+                        place: 0,
+                        address: heap.as_mut_ptr().expose_provenance() as u64,
+                    };
+                    (Own::Heap(heap), part)
+                }
+            }
+        }
+    }
+}
+
+/// Zeroed memory for as many bytes, if there is.
+fn zeroed(len: usize) -> Option<Box<[u64]>> {
+    let words = len.div_ceil(size_of::<u64>()).max(1);
+    let mut heap = Vec::new();
+    heap.try_reserve_exact(words).ok()?;
+    heap.resize(words, 0);
+    Some(heap.into())
+}
+
+fn of_block(block: ShmBlock) -> (Own, Part) {
+    let part = Part {
+        kind: Memory::Arena,
+        place: block.place().0,
+        address: block.as_ptr().expose_provenance() as u64,
+    };
+    (Own::Block(block), part)
+}
+
+/// Memory for all members in one piece, rank by rank, from the arena of rank 0.
+async fn contiguous(
+    engine: &Engine,
+    comm: &Comm,
+    spec: &Spec,
+    members: &[(u32, u32)],
+) -> Result<(Own, Part), Error> {
+    debug_assert_eq!(members.len(), comm.size() as usize);
+    let sizes = comm.share(&[spec.size]).await?;
+    let total = sizes
+        .iter()
+        .try_fold(0u64, |sum, size| sum.checked_add(*size));
+    let total = total.and_then(|total| usize::try_from(total).ok());
+    let block = match (comm.rank(), total) {
+        (0, Some(total)) => engine
+            .node()
+            .alloc_large(total.max(1), spec.hints.alignment),
+        _ => None,
+    };
+    let place = block.as_ref().map_or(0, |block| block.place().0);
+    let first = comm.share(&[place]).await?.first().copied().unwrap_or(0);
+    let before: u64 = sizes[..comm.rank() as usize].iter().sum();
+    let mut part = Part {
+        kind: Memory::Arena,
+        place: first + before,
+        address: 0,
+    };
+    let here = engine
+        .node()
+        .resolve(ShmOffset(part.place), spec.size as usize);
+    match (first, here) {
+        // Place 0 is the head of the node's memory and in no arena.
+        (0, _) | (_, None) => part.kind = Memory::Lacking,
+        (_, Some(here)) => part.address = here.expose_provenance() as u64,
+    }
+    Ok((block.map_or(Own::Given, Own::Block), part))
+}
+
+/// What this process makes of a member's words.
+fn target(
+    engine: &Engine,
+    comm: &Comm,
+    members: &[(u32, u32)],
+    rank: u32,
+    words: &[u64; EACH],
+    (my_address, looks_on): (u64, bool),
+) -> Result<Target, Error> {
+    let here = members.iter().position(|(member, _)| *member == rank);
+    let node = engine.node();
+    let is_arena = words[KIND] == Memory::Arena as u64;
+    let route = match here {
+        _ if rank == comm.rank() => {
+            Route::Here(std::ptr::with_exposed_provenance_mut(my_address as usize))
+        }
+        None => Route::Message,
+        Some(_) if is_arena => {
+            let found = node.resolve(ShmOffset(words[PLACE]), words[SIZE] as usize);
+            Route::Here(found.ok_or_else(|| {
+                let sentence = format!(
+                    "rank {rank} named {} bytes for its part of a window that are not all inside the node's memory",
+                    words[SIZE]
+                );
+                OscError::new(OscClass::NoMemory, sentence)
+            })?)
+        }
+        Some(index) => match node.readable_pid(members[index].1) {
+            Some(pid) => Route::Process(pid),
+            None => Route::Message,
+        },
+    };
+    let plain = match route {
+        Route::Here(base) if !looks_on => base,
+        _ => std::ptr::null_mut(),
+    };
+    Ok(Target {
+        plain,
+        rank,
+        proc: comm.group().proc(rank).unwrap_or(0),
+        route,
+        address: words[ADDRESS],
+        size: words[SIZE],
+        unit: words[UNIT],
+        locked: here.is_some() && !is_arena && members.len() > 1,
+        here,
+        held: Cell::new(Held::Nothing),
+        started: Cell::new(false),
+    })
+}

@@ -1,0 +1,79 @@
+//! Waiting for what another member of a window has to do, and the report of it on the state page.
+
+use super::epoch::Access;
+use super::target::{Held, Target};
+use super::win::Win;
+use super::{OscClass, OscError};
+use crate::Error;
+use mpi_base::state::{About, AboutWindow, WindowNeed};
+
+impl Win {
+    /// Waits for something that member `whom` has to do, unless it cannot be reached any more.
+    pub(super) fn wait_for(
+        &self,
+        (call, need): (&str, WindowNeed),
+        whom: &Target,
+        done: impl Fn() -> bool,
+    ) -> Result<(), Error> {
+        if done() {
+            return Ok(());
+        }
+        let service = self.service();
+        let lost = || whom.here.is_none() && service.is_lost(whom.proc);
+        self.0.engine.wait_publishing(
+            || done() || lost() || self.is_broken(),
+            || self.publish_wait(whom, need),
+        );
+        if done() {
+            return Ok(());
+        }
+        if !lost() {
+            self.0.comm.usable()?;
+        }
+        Err(self.gone(call, whom))
+    }
+
+    #[cold]
+    pub(super) fn gone(&self, call: &str, whom: &Target) -> Error {
+        let why = self.service().why_lost(whom.proc);
+        let sentence = format!(
+            "{call} of rank {} on {} waits for rank {}, which cannot be reached any more: {why}",
+            self.rank(),
+            self.label(),
+            whom.rank
+        );
+        OscError::new(OscClass::Gone, sentence).into()
+    }
+
+    /// Says on the state page whom this process waits for, and whose doing ends the wait, as far as this node knows.
+    #[cold]
+    pub(super) fn publish_wait(&self, whom: &Target, need: WindowNeed) {
+        let control = &self.0.control;
+        let on = whom.here.and_then(|index| match need {
+            WindowNeed::Lock => control.holder(index),
+            _ => Some(control.of(index)),
+        });
+        let on = on.and_then(|member| Some((self.group().proc(member.rank)?, member.place)));
+        let page = |place| self.0.engine.node().state(place).ok();
+        let about = About {
+            comm: self.id(),
+            peer: whom.rank as i32,
+            proc: whom.proc as i32,
+            ..About::default()
+        };
+        let at = AboutWindow {
+            name: self.name(),
+            need,
+            on: on.map(|(proc, _)| proc),
+            calls: on
+                .and_then(|(_, place)| page(place))
+                .map_or(0, |page| page.calls()),
+        };
+        self.0.engine.state().about_window(&about, &at);
+    }
+
+    /// Whether this process holds the lock of a member, however.
+    pub(super) fn holds(&self, target: &Target) -> bool {
+        self.0.epochs.access() == Access::LockAll || target.held.get() != Held::Nothing
+    }
+}
