@@ -83,6 +83,31 @@ impl EurekaLine {
         r.found
     }
 
+    /// Exactly so many steps with constant inputs and a constant level of the barrier.
+    ///
+    /// A synchronous machine that one edge does not change rests until its inputs change, so this takes few steps however
+    /// many the edges are.
+    pub fn fast_forward(&mut self, inputs: u64, release: bool, edges: u64) -> bool {
+        for _ in 0..edges {
+            let before = *self;
+            self.step(inputs, release);
+            if *self == before {
+                break;
+            }
+        }
+        self.found()
+    }
+
+    /// The line with these flip-flops, and those of its filter clear; a filter of one sample has none.
+    #[must_use]
+    pub fn load(&self, registers: EurekaRegisters) -> Self {
+        Self {
+            registers,
+            filter: Filter::default(),
+            ..*self
+        }
+    }
+
     /// Edges from a wire's rise at the pin to the line's.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
@@ -111,7 +136,7 @@ impl EurekaLine {
         MAX_NODES - self.wires.leading_zeros() as usize
     }
 
-    /// The flip-flops.
+    /// The flip-flops, but for those of the filter; to be stored and put back by [`load`](Self::load).
     pub const fn registers(&self) -> EurekaRegisters {
         self.registers
     }

@@ -77,3 +77,30 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn many_edges_at_once_are_as_many_steps(
+        before in prop::collection::vec((any::<u64>(), any::<bool>()), 0..8),
+        inputs in any::<u64>(),
+        release in any::<bool>(),
+        edges in 0u64..300,
+        samples in 1u16..5,
+    ) {
+        let mut stepped = line(5, samples);
+        for (inputs, release) in before {
+            stepped.step(inputs, release);
+        }
+        let mut forwarded = stepped;
+        let mut loaded = line(5, samples).load(stepped.registers());
+        for _ in 0..edges {
+            stepped.step(inputs, release);
+        }
+        prop_assert_eq!(forwarded.fast_forward(inputs, release, edges), stepped.found());
+        prop_assert_eq!(forwarded, stepped);
+        if samples == 1 {
+            loaded.fast_forward(inputs, release, edges);
+            prop_assert_eq!(loaded.registers(), stepped.registers());
+        }
+    }
+}

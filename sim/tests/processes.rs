@@ -62,6 +62,20 @@ fn sixty_processes_pass_the_self_test_and_are_counted_in_the_waveform() {
     assert!(dump.with_extension("gtkw").exists());
 }
 
+#[test]
+fn what_one_process_finds_all_the_others_hear_in_each_round() {
+    for nodes in ["1", "2", "7", "60"] {
+        let said = live(&["--nodes", nodes, "--barriers", "120", "--eureka"]);
+        let heard = format!(
+            "each time one process found it, was told that it was first, and all {nodes} heard so\n"
+        );
+        assert!(
+            said.contains("120 releases counted by the machine") && said.ends_with(&heard),
+            "{said}"
+        );
+    }
+}
+
 /// A process that passes barriers until it is killed, and is killed when the test fails.
 struct Node(Child);
 

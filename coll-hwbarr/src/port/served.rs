@@ -34,6 +34,7 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
         out,
         input,
         lookout,
+        ..
     } = Wires::connect(server, rank as usize, comm.size() as usize, ring)
         .map_err(|e| e.to_string())?;
     Ok(Served {

@@ -1,6 +1,7 @@
 //! A process's view of the board: making it, finding it, looking at it.
 
 use super::engine::Engine;
+use super::line::{LINE_WORDS, Line};
 use super::monotonic_ns;
 use super::shared::{Geometry, HANDS, HeadWord, Shared};
 use super::state::{SLOT_WORDS, State};
@@ -21,6 +22,8 @@ pub struct Board<'m> {
     blank: ToggleMachine,
     /// What steps it.
     pub(super) engine: Engine<'m>,
+    /// The eureka line beside it; a board of a tree has none.
+    line: Option<Line<'m>>,
 }
 
 /// A consistent view of the board at one instant.
@@ -166,6 +169,15 @@ impl<'m> Board<'m> {
             geometry,
             blank,
             engine: Engine::default(),
+            line: None,
+        }
+    }
+
+    /// The same board with this line beside it.
+    pub(super) fn beside(self, line: Line<'m>) -> Self {
+        Self {
+            line: Some(line),
+            ..self
         }
     }
 
@@ -177,9 +189,17 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Bytes for a board of `nodes` nodes that records `record` events; the memory must begin at a multiple of 128.
+    /// Bytes for a board of `nodes` nodes that records `record` events, and its eureka line; the memory must begin at a
+    /// multiple of 128.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
-        Self::size_with(nodes.saturating_mul(HANDS), record)
+        let line = Geometry::size::<LINE_WORDS>(nodes, 0).unwrap_or(usize::MAX);
+        Self::line_begins(nodes.saturating_mul(HANDS), record).saturating_add(line)
+    }
+
+    /// How far into the board's memory its line begins: behind the board, rounded up to where a line may begin.
+    pub(super) fn line_begins(hands: usize, record: usize) -> usize {
+        let board = Self::size_with(hands, record);
+        board.checked_next_multiple_of(128).unwrap_or(usize::MAX)
     }
 
     /// The same with so many handles.
@@ -241,6 +261,16 @@ impl<'m> Board<'m> {
             events,
             dropped,
         }
+    }
+
+    /// The eureka line beside the board.
+    pub(super) fn line(&self) -> Option<Line<'m>> {
+        self.line
+    }
+
+    /// How often the barrier has released its nodes, as any node can know until now.
+    pub(super) fn committed_releases(&self) -> u64 {
+        self.copy().1.machine.releases()
     }
 
     /// How many handles may commit.

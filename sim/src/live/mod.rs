@@ -26,6 +26,12 @@
 //! [`Boards`] are boards of a tree, for more nodes than one has wires. A board's output is a wire of the board above, and
 //! again nothing runs in the background: the node that is last on a board carries its level up, see the head of `boards.rs`.
 //!
+//! # The eureka line
+//!
+//! Beside a board is a line by which one node tells all others that it has found it ([`fpga_model::eureka`]), with slots and
+//! a head of its own behind those of the board; [`Board::eureka`] hands out a node's wires. See the head of `line.rs`.
+//! Boards below boards have none.
+//!
 //! # Gates
 //!
 //! [`Board::with_gates`] puts another machine in the model's place, such as the RTL under a simulator.
@@ -64,7 +70,9 @@ mod board;
 mod boards;
 mod channels;
 mod engine;
+mod eureka;
 mod find;
+mod line;
 mod shared;
 mod state;
 #[cfg(test)]
@@ -74,6 +82,7 @@ mod wires;
 pub use board::{AttachError, Board, InitError, Look, Snapshot};
 pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
 pub use channels::{ChannelBoard, NodeLines};
+pub use eureka::{EurekaWires, SaysWire, ToldWire};
 pub use find::{Found, boards, boards_of};
 pub use shared::{Memory, MemoryError, Window};
 pub use wires::{InWire, Marks, OutWire, Wires, WiresError};

@@ -1,6 +1,7 @@
 //! The live board in one process: its claims, the port suite, and its memory.
 
 mod boards;
+mod eureka;
 
 use super::*;
 use crate::event::{Event, What};

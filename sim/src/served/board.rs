@@ -1,11 +1,13 @@
 //! The two boards that a hub may have, behind what the protocol does with a board.
 //!
-//! Version 1 is stepped by writes alone: after [`LATENCY_EDGES`] with constant wires nothing changes any more.
+//! Version 1 is stepped by writes alone: after [`LATENCY_EDGES`] with constant wires nothing changes any more, and an edge
+//! later neither does the eureka line beside it.
 //! Version 2 has leases and time limits, so its clock follows the hub's, and a write moves it on by the same edges at once.
 
-use super::frame::{CHANNELS_VERSION, Request, VERSION};
+use super::frame::{CHANNELS_VERSION, Eureka, Request, VERSION};
 use crate::live::Snapshot;
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins};
+use fpga_model::eureka::EurekaLine;
 use fpga_model::{BadNodeCount, CLOCK_HZ, LATENCY_EDGES, ToggleMachine};
 use std::time::Duration;
 
@@ -18,8 +20,19 @@ const COUNTER: u32 = 12;
 
 #[derive(Debug)]
 pub(super) enum Board {
-    Toggle { machine: ToggleMachine, inputs: u64 },
+    Toggle(Toggle),
     Channels(Box<Channels>),
+}
+
+/// The barrier and its eureka line, which have one clock.
+#[derive(Debug)]
+pub(super) struct Toggle {
+    machine: ToggleMachine,
+    /// Levels of the wires to the barrier.
+    inputs: u64,
+    line: EurekaLine,
+    /// Levels of the wires to the line.
+    says: u64,
 }
 
 #[derive(Debug)]
@@ -54,7 +67,14 @@ pub(super) struct Rested {
 impl Board {
     pub fn toggle(nodes: usize) -> Result<Board, BadNodeCount> {
         let machine = ToggleMachine::new(nodes)?;
-        Ok(Board::Toggle { machine, inputs: 0 })
+        // Its wires are not filtered, as those of the barrier are not.
+        let line = EurekaLine::new(nodes, 1).map_err(|_| BadNodeCount(nodes))?;
+        Ok(Board::Toggle(Toggle {
+            machine,
+            inputs: 0,
+            line,
+            says: 0,
+        }))
     }
 
     pub fn channels(nodes: usize) -> Result<Board, BadNodeCount> {
@@ -71,14 +91,14 @@ impl Board {
     /// The version of the protocol in which it is served.
     pub fn version(&self) -> u8 {
         match self {
-            Board::Toggle { .. } => VERSION,
+            Board::Toggle(_) => VERSION,
             Board::Channels(_) => CHANNELS_VERSION,
         }
     }
 
     pub fn nodes(&self) -> usize {
         match self {
-            Board::Toggle { machine, .. } => machine.nodes(),
+            Board::Toggle(board) => board.machine.nodes(),
             Board::Channels(board) => board.nodes,
         }
     }
@@ -87,11 +107,11 @@ impl Board {
     pub fn snapshot(&mut self, node: Option<usize>, now: Duration) -> Snapshot {
         let at_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         match self {
-            Board::Toggle { machine, inputs } => Snapshot {
+            Board::Toggle(board) => Snapshot {
                 at_ns,
-                inputs: *inputs,
-                outputs: machine.outputs(),
-                releases: machine.releases(),
+                inputs: board.inputs,
+                outputs: board.machine.outputs(),
+                releases: board.machine.releases(),
             },
             Board::Channels(board) => {
                 board.catch_up(now);
@@ -108,8 +128,19 @@ impl Board {
 
     pub fn releases(&self) -> u64 {
         match self {
-            Board::Toggle { machine, .. } => machine.releases(),
+            Board::Toggle(board) => board.machine.releases(),
             Board::Channels(board) => board.releases(),
+        }
+    }
+
+    /// The eureka line now, where there is one.
+    pub fn eureka(&self) -> Option<Eureka> {
+        match self {
+            Board::Toggle(board) => Some(Eureka {
+                found: board.line.found(),
+                first: board.line.registers().first,
+            }),
+            Board::Channels(_) => None,
         }
     }
 
@@ -117,13 +148,14 @@ impl Board {
     pub fn write(&mut self, node: usize, request: Request, now: Duration) -> Written {
         let before = self.releases();
         match (&mut *self, request) {
-            (Board::Toggle { .. }, Request::Withdraw { seen, .. }) if seen != before => {}
-            (
-                Board::Toggle { machine, inputs },
-                Request::Write { high } | Request::Withdraw { high, .. },
-            ) => {
-                *inputs = *inputs & !(1 << node) | u64::from(high) << node;
-                machine.fast_forward(*inputs, LATENCY_EDGES);
+            (Board::Toggle(_), Request::Withdraw { seen, .. }) if seen != before => {}
+            (Board::Toggle(board), Request::Write { high } | Request::Withdraw { high, .. }) => {
+                set(&mut board.inputs, node, high);
+                board.settle();
+            }
+            (Board::Toggle(board), Request::Say { high }) => {
+                set(&mut board.says, node, high);
+                board.settle();
             }
             (Board::Channels(board), Request::Drive { levels, seen }) => {
                 board.catch_up(now);
@@ -142,7 +174,7 @@ impl Board {
     /// The node that speaks over its serial lines.
     pub fn speaker(&self) -> Option<usize> {
         match self {
-            Board::Toggle { .. } => None,
+            Board::Toggle(_) => None,
             Board::Channels(board) => {
                 let select = board.pins.select;
                 (select != 0).then(|| select.trailing_zeros() as usize)
@@ -161,11 +193,12 @@ impl Board {
     /// Brings a dead node's lines to rest: no node hears of it, for a line that equals its barrier's releases none.
     pub fn rest(&mut self, node: usize, now: Duration) -> Rested {
         match self {
-            Board::Toggle { machine, inputs } => {
-                let idle = machine.outputs() != 0;
-                let inside = (*inputs >> node & 1 == 1) != idle;
-                *inputs = *inputs & !(1 << node) | u64::from(idle) << node;
-                machine.fast_forward(*inputs, LATENCY_EDGES);
+            Board::Toggle(board) => {
+                let idle = board.machine.outputs() != 0;
+                let inside = (board.inputs >> node & 1 == 1) != idle;
+                set(&mut board.inputs, node, idle);
+                set(&mut board.says, node, false);
+                board.settle();
                 Rested {
                     inside,
                     level: Some(idle),
@@ -181,6 +214,23 @@ impl Board {
             }
         }
     }
+}
+
+impl Toggle {
+    /// Runs both until nothing changes any more.
+    fn settle(&mut self) {
+        // The line learns of a release an edge after it.
+        for _ in 0..=LATENCY_EDGES {
+            let level = self.machine.outputs() != 0;
+            self.line.step(self.says, level);
+            self.machine.step(self.inputs);
+        }
+    }
+}
+
+/// Drives a node's wire among these.
+fn set(wires: &mut u64, node: usize, high: bool) {
+    *wires = *wires & !(1 << node) | u64::from(high) << node;
 }
 
 impl Channels {

@@ -54,6 +54,10 @@ pub enum Request {
     Withdraw { high: bool, seen: u64 },
     /// These levels on all lines of a node of version 2, but for arrivals whose channels have released since the counters were `seen`.
     Drive { levels: u8, seen: u64 },
+    /// This level on the node's wire to the eureka line.
+    Say { high: bool },
+    /// The eureka line as it is.
+    Hear,
     /// The node goes.
     Goodbye,
 }
@@ -67,6 +71,8 @@ pub enum Reply {
     Answer(View),
     /// Unasked: all nodes have entered.
     Released(View),
+    /// To a request about the eureka line.
+    Eureka(Eureka),
     /// To a goodbye.
     Farewell,
     /// To whatever cannot be served; nothing follows.
@@ -80,6 +86,22 @@ pub struct View {
     pub board: Snapshot,
     /// The nodes that a process drives, bit `n` for node `n`.
     pub connected: u64,
+}
+
+/// The eureka line at one instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Eureka {
+    /// A node has found it.
+    pub found: bool,
+    /// The wires to the nodes of which one was first, bit `n` for node `n`.
+    pub first: u64,
+}
+
+impl Eureka {
+    /// Whether this node was first.
+    pub(super) fn is_first(&self, node: u8) -> bool {
+        usize::from(node) < MAX_NODES && self.first >> node & 1 == 1
+    }
 }
 
 /// Why the server turns a client away.
@@ -178,6 +200,8 @@ impl Request {
             Self::Withdraw { high, seen } => (3, high.into(), seen),
             Self::Goodbye => (4, 0, 0),
             Self::Drive { levels, seen } => (5, levels, seen),
+            Self::Say { high } => (6, high.into(), 0),
+            Self::Hear => (7, 0, 0),
         };
         let mut bytes = [0; REQUEST];
         bytes[0] = kind;
@@ -201,6 +225,8 @@ impl Request {
                 levels,
                 seen: number(bytes, 1),
             },
+            6 => Self::Say { high },
+            7 => Self::Hear,
             _ => return Err(Malformed),
         };
         // Whatever a frame does not use is zero, and a level is 0 or 1.
@@ -219,12 +245,14 @@ impl Reply {
             Self::Released(_) => (3, [0; 2]),
             Self::Farewell => (4, [0; 2]),
             Self::Refused(refusal) => (5, refusal.code()),
+            Self::Eureka(eureka) => (6, [eureka.found.into(), 0]),
         };
         bytes[0] = kind;
         bytes[1..3].copy_from_slice(&detail);
         let words = match self {
             Self::Welcome(view) | Self::Answer(view) | Self::Released(view) => view.to_words(),
             Self::Refused(Refusal::NodeTaken { by }) => address_to_words(by),
+            Self::Eureka(Eureka { first, .. }) => [first, 0, 0, 0, 0],
             Self::Farewell | Self::Refused(_) => [0; 5],
         };
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
@@ -249,6 +277,10 @@ impl Reply {
             (5, 3) => Self::Refused(Refusal::Crowded { onlookers: count }),
             (5, 4) => Self::Refused(Refusal::OnlyLooks),
             (5, 5) => Self::Refused(Refusal::Malformed),
+            (6, found @ 0..=1) => Self::Eureka(Eureka {
+                found: found == 1,
+                first: words[0],
+            }),
             _ => return Err(Malformed),
         };
         (reply.encode() == *bytes).then_some(reply).ok_or(Malformed)
@@ -349,6 +381,8 @@ mod tests {
             view().prop_map(Reply::Answer),
             view().prop_map(Reply::Released),
             Just(Reply::Farewell),
+            (any::<bool>(), any::<u64>())
+                .prop_map(|(found, first)| Reply::Eureka(Eureka { found, first })),
             any::<u8>().prop_map(|nodes| Reply::Refused(Refusal::NoSuchNode { nodes })),
             by.prop_map(|by| Reply::Refused(Refusal::NodeTaken { by })),
             any::<u8>().prop_map(|onlookers| Reply::Refused(Refusal::Crowded { onlookers })),
@@ -362,6 +396,9 @@ mod tests {
             Just(Request::Look),
             any::<bool>().prop_map(|high| Request::Write { high }),
             (any::<bool>(), any::<u64>()).prop_map(|(high, seen)| Request::Withdraw { high, seen }),
+            (any::<u8>(), any::<u64>()).prop_map(|(levels, seen)| Request::Drive { levels, seen }),
+            any::<bool>().prop_map(|high| Request::Say { high }),
+            Just(Request::Hear),
             Just(Request::Goodbye),
         ]
     }

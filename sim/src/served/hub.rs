@@ -332,6 +332,7 @@ impl Hub {
         match (request, part) {
             (Some(Request::Look), part) => self.answer(id, part, now),
             (Some(Request::Goodbye), _) => self.farewell(id, part, now),
+            (Some(Request::Hear), _) => self.tell(id, part, now),
             (Some(request), Part::Node(node)) => self.write(id, node, request, now),
             (Some(_), _) => self.refuse(id, Refusal::OnlyLooks),
             (None, _) => self.cast_out(id, part, now),
@@ -349,6 +350,14 @@ impl Hub {
     fn answer(&mut self, id: GuestId, part: Part, now: Duration) {
         let view = self.view(part.node(), now);
         self.send(id, Reply::Answer(view), now);
+    }
+
+    /// Tells of the eureka line; a board without one does not know the request.
+    fn tell(&mut self, id: GuestId, part: Part, now: Duration) {
+        match self.board.eureka() {
+            Some(eureka) => self.send(id, Reply::Eureka(eureka), now),
+            None => self.cast_out(id, part, now),
+        }
     }
 
     fn farewell(&mut self, id: GuestId, part: Part, now: Duration) {
@@ -374,7 +383,10 @@ impl Hub {
                 if released {
                     self.tell_others(node, now);
                 }
-                self.answer(id, Part::Node(node), now);
+                match request {
+                    Request::Say { .. } => self.tell(id, Part::Node(node), now),
+                    _ => self.answer(id, Part::Node(node), now),
+                }
                 self.let_speak(now);
             }
         }

@@ -3,7 +3,8 @@
 use super::address::Address;
 use super::error::{ConnectError, LineError};
 use super::frame::{
-    CHANNELS_VERSION, GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION, View,
+    CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION,
+    View,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -181,6 +182,21 @@ impl Line {
         Ok(())
     }
 
+    /// The eureka line as it is: asks the server.
+    pub fn eureka(&mut self) -> Result<Eureka, LineError> {
+        self.ask_of_eureka(Request::Hear)
+    }
+
+    /// Sets this node's wire to the eureka line.
+    pub fn say(&mut self, high: bool) -> Result<(), LineError> {
+        self.ask_of_eureka(Request::Say { high }).map(drop)
+    }
+
+    /// Whether this connection drives the node that was first.
+    pub fn is_first(&self, eureka: &Eureka) -> bool {
+        matches!(self.role, Role::Node(node) if eureka.is_first(node))
+    }
+
     /// Whether this node is in a barrier, so that the next release is the next thing that can happen to it.
     fn waits(&self) -> bool {
         let Role::Node(node) = self.role else {
@@ -189,8 +205,27 @@ impl Line {
         self.wrote && self.view.wire(node) != self.view.output()
     }
 
-    /// Asks and waits for the answer.
+    /// Asks and waits for the board.
     fn ask(&mut self, request: Request) -> Result<View, LineError> {
+        match self.exchange(request)? {
+            Reply::Answer(view) => {
+                self.view = view;
+                Ok(view)
+            }
+            reply => Err(self.unexpected(reply)),
+        }
+    }
+
+    /// Asks and waits for the eureka line.
+    fn ask_of_eureka(&mut self, request: Request) -> Result<Eureka, LineError> {
+        match self.exchange(request)? {
+            Reply::Eureka(eureka) => Ok(eureka),
+            reply => Err(self.unexpected(reply)),
+        }
+    }
+
+    /// Asks and waits for the answer, whichever it is.
+    fn exchange(&mut self, request: Request) -> Result<Reply, LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
@@ -198,12 +233,8 @@ impl Line {
         transmit(&self.stream, &request.encode(), until).map_err(|e| self.lost(e.to_string()))?;
         loop {
             match self.receive(Some(until))? {
-                Some(Reply::Answer(view)) => {
-                    self.view = view;
-                    return Ok(view);
-                }
                 Some(Reply::Released(view)) => self.view = view,
-                Some(reply) => return Err(self.unexpected(reply)),
+                Some(reply) => return Ok(reply),
                 None => {
                     return Err(self.breaks(LineError::TimedOut {
                         server: self.server.clone(),

@@ -26,6 +26,10 @@
 //!                      <-- Answer(board)
 //! Withdraw(level,seen) -->                            as Write, unless there was a release after the `seen`-th
 //!                      <-- Answer(board)
+//! Say(level)           -->                            sets the wire to the eureka line, steps the machines until they are settled
+//!                      <-- Eureka(found, first)
+//! Hear                 -->
+//!                      <-- Eureka(found, first)
 //! Goodbye              -->                            frees the node; its wire stays as it is
 //!                      <-- Farewell, and the end
 //! ```
@@ -53,7 +57,8 @@
 //!
 //! * `Goodbye` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
 //! * A connection that ends without it is a node that died. Its wire returns to idle, that is to the barrier's level,
-//!   so that the dead neither arrive nor, by a reboot, arrive early; the server's log names the node.
+//!   so that the dead neither arrive nor, by a reboot, arrive early; its wire to the eureka line falls, and what it had
+//!   found stays found until the release; the server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
 //! * A client whose connection is gone says so at every later access and does not connect again by itself:
 //!   between its two connections the barrier has lost its arrival, and only the program knows what that means.
@@ -96,4 +101,4 @@ pub use line::Onlooker;
 pub use lines::ChannelLines;
 pub use notice::{Ended, Notice};
 pub use server::{ServeError, Server};
-pub use wires::{InWire, Lookout, OutWire, Wires};
+pub use wires::{EurekaWires, InWire, Lookout, OutWire, SaysWire, ToldWire, Wires};

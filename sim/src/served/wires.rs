@@ -17,6 +17,8 @@ pub struct Wires<R> {
     pub out: OutWire<R>,
     /// The wire from the barrier.
     pub input: InWire<R>,
+    /// The wires at the eureka line beside the barrier.
+    pub eureka: EurekaWires<R>,
     /// The whole board.
     pub lookout: Lookout,
 }
@@ -28,6 +30,32 @@ pub struct OutWire<R>(Hand, R);
 /// The wire from the barrier to a node.
 #[derive(Debug)]
 pub struct InWire<R>(Hand, R);
+
+/// A node's wires at the eureka line, for `barrier_driver::Eureka`.
+#[derive(Debug)]
+pub struct EurekaWires<R> {
+    /// The wire by which the node says that it has found it.
+    pub out: SaysWire<R>,
+    /// The line to all nodes.
+    pub found: ToldWire<R>,
+    /// The wire to this node alone, which is high when it was first.
+    pub first: ToldWire<R>,
+}
+
+/// The wire from a node to the eureka line.
+#[derive(Debug)]
+pub struct SaysWire<R>(Hand, R);
+
+/// A wire from the eureka line to a node; each read asks the server.
+#[derive(Debug)]
+pub struct ToldWire<R>(Hand, R, Told);
+
+/// Which of the two wires to a node.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    Found,
+    First,
+}
 
 /// A look at the whole board by a node's connection.
 #[derive(Debug)]
@@ -60,7 +88,12 @@ impl<R: Fn() + Clone> Wires<R> {
         let hand = Hand(Arc::new(Mutex::new(line)));
         Ok(Self {
             out: OutWire(hand.clone(), ring.clone()),
-            input: InWire(hand.clone(), ring),
+            input: InWire(hand.clone(), ring.clone()),
+            eureka: EurekaWires {
+                out: SaysWire(hand.clone(), ring.clone()),
+                found: ToldWire(hand.clone(), ring.clone(), Told::Found),
+                first: ToldWire(hand.clone(), ring, Told::First),
+            },
             lookout: Lookout(hand),
         })
     }
@@ -114,6 +147,41 @@ impl<R: Fn()> OutputPin for OutWire<R> {
 impl<R: Fn()> InputPin for InWire<R> {
     fn is_high(&mut self) -> Result<bool, LineError> {
         self.0.hearing(&self.1, Line::level)
+    }
+
+    fn is_low(&mut self) -> Result<bool, LineError> {
+        self.is_high().map(|high| !high)
+    }
+}
+
+impl<R> ErrorType for SaysWire<R> {
+    type Error = LineError;
+}
+
+impl<R> ErrorType for ToldWire<R> {
+    type Error = LineError;
+}
+
+impl<R: Fn()> OutputPin for SaysWire<R> {
+    fn set_low(&mut self) -> Result<(), LineError> {
+        self.0.hearing(&self.1, |line| line.say(false))
+    }
+
+    fn set_high(&mut self) -> Result<(), LineError> {
+        self.0.hearing(&self.1, |line| line.say(true))
+    }
+}
+
+impl<R: Fn()> InputPin for ToldWire<R> {
+    fn is_high(&mut self) -> Result<bool, LineError> {
+        let told = self.2;
+        self.0.hearing(&self.1, |line| {
+            let eureka = line.eureka()?;
+            Ok(match told {
+                Told::Found => eureka.found,
+                Told::First => line.is_first(&eureka),
+            })
+        })
     }
 
     fn is_low(&mut self) -> Result<bool, LineError> {

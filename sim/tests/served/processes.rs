@@ -33,6 +33,27 @@ fn sixty_processes_pass_barriers_over_tcp_and_every_one_is_a_release() {
 }
 
 #[test]
+fn what_one_client_finds_all_the_others_hear_over_tcp() {
+    let arguments = ["--nodes", "5", "--listen", "127.0.0.1:0", "--once"];
+    let mut server = Server::start(hwbarr(), &arguments);
+    let first = server.says("a board of 5 nodes is served at sim:tcp://127.0.0.1:");
+    let output = hwbarr()
+        .args(["live", "--nodes", "5", "--barriers", "25", "--eureka"])
+        .args(["--board", address(&first)])
+        .output()
+        .expect("hwbarr starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.ends_with("and all 5 heard so\n"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    server.says("25 releases counted by the machine");
+    server.process.ends_well();
+    assert_eq!(server.counted("died"), 0);
+}
+
+#[test]
 fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
     let mut server = Server::start(hwbarr(), &["--nodes", "3", "--listen", "127.0.0.1:0"]);
     let first = server.says("a board of 3 nodes is served at");

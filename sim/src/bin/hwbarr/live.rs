@@ -33,6 +33,9 @@ pub struct Live {
     /// Test the wires first: the first and the last node stay out on purpose, and nobody may leave.
     #[arg(long)]
     self_test: bool,
+    /// Before each barrier one process finds it, each in its turn, and the others hear so over the eureka line.
+    #[arg(long)]
+    eureka: bool,
 }
 
 /// A child process, killed and waited for when it is dropped, so that no failure leaves one behind.
@@ -115,7 +118,14 @@ impl Live {
             self.nodes,
             self.barriers,
             1e6 / rate
-        ))
+        ))?;
+        if self.eureka {
+            crate::say(&format!(
+                "each time one process found it, was told that it was first, and all {} heard so\n",
+                self.nodes
+            ))?;
+        }
+        Ok(())
     }
 
     fn spawn(&self, board: [&str; 2], node: usize) -> Result<Process, Failure> {
@@ -129,6 +139,7 @@ impl Live {
             &self.barriers.to_string(),
         ]);
         command.args(self.self_test.then_some("--self-test"));
+        command.args(self.eureka.then_some("--eureka"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command
             .spawn()

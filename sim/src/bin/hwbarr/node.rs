@@ -5,13 +5,14 @@
 //! Its board is in memory that it inherits, or served by another process, maybe on another host.
 
 use crate::Failure;
-use barrier_driver::{SelfTest, ToggleBarrier, self_test};
+use barrier_driver::{Eureka, Found, SelfTest, ToggleBarrier, self_test};
 use clap::Args;
 use embedded_hal::digital::{InputPin, OutputPin};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sim::live::{self, Marks, Memory};
 use sim::served::{self, Address};
 use std::io::{Read, Write, stdin, stdout};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// The node is in the fence.
@@ -43,6 +44,9 @@ pub struct Node {
     /// Test the wires first.
     #[arg(long)]
     self_test: bool,
+    /// Search before each barrier: the nodes find it in turn.
+    #[arg(long)]
+    eureka: bool,
 }
 
 /// Tells the record that the program calls the barrier (true) or comes back.
@@ -56,7 +60,12 @@ impl Node {
         match (&self.board, self.fd) {
             (Some(server), _) => {
                 let wires = served::Wires::connect(server, self.node, self.nodes, || ())?;
-                self.live(wires.out, wires.input, &mut |_| ())
+                let line = self.eureka.then_some(wires.eureka);
+                let mut line = line
+                    .map(|line| Eureka::open(line.out, line.found, line.first, fence))
+                    .transpose()?;
+                let search = &mut |round| self.search(line.as_mut(), round);
+                self.live(wires.out, wires.input, search, &mut |_| ())
             }
             (None, Some(fd)) => {
                 // Opening through /proc needs no `unsafe` promise that the number is a descriptor of ours.
@@ -65,13 +74,18 @@ impl Node {
                     .write(true)
                     .open(format!("/proc/self/fd/{fd}"))?;
                 let memory = Memory::map(file.into())?;
-                let wires = memory.attach()?.wires(self.node, |_| ())?;
+                let board = memory.attach()?;
                 let live::Wires {
                     out,
                     input,
                     mut marks,
-                } = wires;
-                self.live(out, input, &mut |inside| match inside {
+                } = board.wires(self.node, |_| ())?;
+                let line = self.eureka.then(|| board.eureka(self.node)).transpose()?;
+                let mut line = line
+                    .map(|line| Eureka::open(line.out, line.found, line.first, fence))
+                    .transpose()?;
+                let search = &mut |round| self.search(line.as_mut(), round);
+                self.live(out, input, search, &mut |inside| match inside {
                     true => Marks::enter(&mut marks),
                     false => Marks::leave(&mut marks),
                 })
@@ -85,6 +99,7 @@ impl Node {
         &self,
         out: O,
         input: I,
+        search: &mut dyn FnMut(u64) -> Result<(), Failure>,
         mark: Mark,
     ) -> Result<(), Failure>
     where
@@ -102,7 +117,8 @@ impl Node {
         }
         fence()?;
         let start = Instant::now();
-        for _ in 0..self.barriers {
+        for round in 0..self.barriers {
+            search(round)?;
             mark(true);
             barrier.enter()?;
             barrier.wait(std::thread::yield_now, LIMIT)?;
@@ -115,6 +131,51 @@ impl Node {
         out.flush()?;
         barrier.close()?;
         Ok(())
+    }
+}
+
+impl Node {
+    /// A round's search: the node whose turn it is finds it, and all hear so.
+    fn search<O: OutputPin, I: InputPin<Error = O::Error>>(
+        &self,
+        line: Option<&mut Eureka<O, I>>,
+        round: u64,
+    ) -> Result<(), Failure>
+    where
+        O::Error: 'static,
+    {
+        let Some(line) = line else {
+            return Ok(());
+        };
+        let me = self.node;
+        let finder = round % self.nodes as u64 == me as u64;
+        if finder {
+            line.announce()?;
+        }
+        let begin = Instant::now();
+        let Found { first } = loop {
+            match line.poll()? {
+                Poll::Ready(found) => break found,
+                Poll::Pending if begin.elapsed() > LIMIT => {
+                    return Err(format!(
+                        "node {me} has heard nothing over the eureka line for {LIMIT:?} in round {round}"
+                    )
+                    .into());
+                }
+                Poll::Pending => std::thread::yield_now(),
+            }
+        };
+        if first != finder {
+            let (found, told) = match finder {
+                true => ("found it", "another node was"),
+                false => ("found nothing", "it was"),
+            };
+            return Err(format!(
+                "node {me} {found} in round {round}, and the eureka line says that {told} the first"
+            )
+            .into());
+        }
+        Ok(line.rest()?)
     }
 }
 

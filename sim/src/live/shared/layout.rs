@@ -1,5 +1,6 @@
 //! What lies where in the board's memory, and the accesses to it.
 
+use super::super::line::LINE_WORDS;
 use super::super::state::SLOT_WORDS;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use fpga_model::MAX_NODES;
@@ -8,11 +9,12 @@ use std::ptr::NonNull;
 /// "hwbarr" and the version of this layout; a board of another version is not a board.
 pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
 
-/// Boards whose slots differ are different boards: the one toggle barrier, and the channels of version 2.
+/// What has other slots is another thing: the one toggle barrier, the eureka line beside it, the channels of version 2.
 const fn magic<const WORDS: usize>() -> u64 {
     u64::from_le_bytes(match WORDS {
-        SLOT_WORDS => *b"hwbarr\x02\x01",
-        _ => *b"hwbarr\x02\x02",
+        SLOT_WORDS => *b"hwbarr\x03\x01",
+        LINE_WORDS => *b"hwbarr\x03\x03",
+        _ => *b"hwbarr\x03\x02",
     })
 }
 

@@ -13,10 +13,12 @@ pub(super) use layout::{Geometry, HANDS, HeadWord, Shared};
 pub use memory::{Memory, MemoryError};
 pub use window::Window;
 
+use super::line::{LINE_WORDS, Line, LineState};
 use super::state::State;
 use super::{AttachError, Board, Boards, ChannelBoard, InitError, monotonic_ns};
 use crate::virtual_time::Tree;
 use fpga_model::ToggleMachine;
+use fpga_model::eureka::EurekaLine;
 use std::ptr::NonNull;
 
 impl<'m> Board<'m> {
@@ -33,17 +35,52 @@ impl<'m> Board<'m> {
         nodes: usize,
         record: usize,
     ) -> Result<Self, InitError> {
-        // SAFETY: the caller's promise is the one that is asked for.
-        unsafe {
-            Self::init_with(
-                base,
-                len,
-                nodes,
-                nodes.saturating_mul(HANDS),
-                record,
-                [0; 2],
-            )
+        let hands = nodes.saturating_mul(HANDS);
+        let need = Self::layout_size(nodes, record);
+        let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
+        if need > len {
+            return Err(InitError::TooSmall { need, have: len });
         }
+        let at = Self::line_begins(hands, record);
+        // Before the board, so that what finds the board finds its line.
+        // SAFETY: the line ends with the `need` bytes, of which there are not more than `len`.
+        let line = unsafe { Self::line_with(base.add(at), blank) }?;
+        // SAFETY: the caller's promise is the one that is asked for.
+        let board = unsafe { Self::init_with(base, len, nodes, hands, record, [0; 2]) }?;
+        Ok(board.beside(line))
+    }
+
+    /// Lays out the line for the nodes of this machine.
+    ///
+    /// # Safety
+    /// As for [`init`](Self::init), with as many bytes as a line of so many nodes takes.
+    unsafe fn line_with(base: NonNull<u8>, machine: ToggleMachine) -> Result<Line<'m>, InitError> {
+        let nodes = machine.nodes();
+        let Some(blank) = Self::blank_line(nodes) else {
+            return Err(InitError::Nodes(fpga_model::BadNodeCount(nodes)));
+        };
+        if !base.cast::<layout::Header>().is_aligned() {
+            return Err(InitError::Misaligned {
+                align: layout::ALIGN,
+            });
+        }
+        let geometry = Geometry {
+            nodes,
+            hands: nodes,
+            capacity: 0,
+            // The line lives by the board's clock.
+            origin_ns: 0,
+            tree: [0; 2],
+        };
+        let words = LineState::power_on(blank).to_words();
+        // SAFETY: the caller vouches for the memory; the alignment has been checked above.
+        let shared = unsafe { Shared::<LINE_WORDS>::init(base, geometry, &words) };
+        Ok(Line::new(shared, blank))
+    }
+
+    /// The line of so many nodes after power-on: its wires are not filtered, as those of the board are not.
+    fn blank_line(nodes: usize) -> Option<EurekaLine> {
+        EurekaLine::new(nodes, 1).ok()
     }
 
     /// The same with so many handles, and as a board of this tree ([`Geometry::tree`]).
@@ -92,10 +129,22 @@ impl<'m> Board<'m> {
         }
         // SAFETY: the caller vouches for the memory, and the alignment has been checked above.
         let found = unsafe { Shared::attach(base, len) };
-        let (shared, geometry) = found.ok_or(AttachError::NoBoard { have: len })?;
-        let blank =
-            ToggleMachine::new(geometry.nodes).map_err(|_| AttachError::NoBoard { have: len })?;
-        Ok(Self::new(shared, geometry, blank))
+        let none = AttachError::NoBoard { have: len };
+        let (shared, geometry) = found.ok_or(none.clone())?;
+        let blank = ToggleMachine::new(geometry.nodes).map_err(|_| none.clone())?;
+        let board = Self::new(shared, geometry, blank);
+        if geometry.tree != [0; 2] {
+            return Ok(board);
+        }
+        let at = Self::line_begins(geometry.hands, geometry.capacity);
+        let left = len.checked_sub(at).ok_or(none.clone())?;
+        // SAFETY: `at` is inside the `len` bytes, and a multiple of the alignment that has been checked for `base`.
+        let line = unsafe { Shared::<LINE_WORDS>::attach(base.add(at), left) };
+        let line =
+            line.filter(|(_, line)| line.nodes == geometry.nodes && line.hands == line.nodes);
+        let line = line.zip(Self::blank_line(geometry.nodes));
+        let ((line, _), blank) = line.ok_or(none)?;
+        Ok(board.beside(Line::new(line, blank)))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::super::board::Board;
 use super::super::frame::{
-    CHANNELS_VERSION, GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role, VERSION,
+    CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role,
+    VERSION,
 };
 use super::super::hub::{GRACE, HELLO, Hub, ONLOOKERS, STRANGERS};
 use super::*;
@@ -63,6 +64,60 @@ fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_othe
         );
     }
     assert!(!hub.has_news(nodes[2]));
+}
+
+/// The eureka line as this guest hears it.
+fn eureka(hub: &mut Hub, id: u64, request: Request) -> Eureka {
+    hub.hear(id, &request.encode(), NOW);
+    match replies(hub, id).pop() {
+        Some(Reply::Eureka(eureka)) => eureka,
+        reply => panic!("{reply:?}"),
+    }
+}
+
+#[test]
+fn what_a_dead_node_has_found_stays_found_until_the_release_and_its_wire_falls() {
+    let mut hub = hub_of(2);
+    let [finder, other] = [0, 1].map(|n| node(&mut hub, n));
+    let found = Eureka {
+        found: true,
+        first: 0b01,
+    };
+    assert_eq!(eureka(&mut hub, other, Request::Hear), Eureka::default());
+    assert_eq!(eureka(&mut hub, finder, Request::Say { high: true }), found);
+    hub.end(finder, Ended::Closed, NOW);
+    assert_eq!(eureka(&mut hub, other, Request::Hear), found);
+    let next = node(&mut hub, 0);
+    for id in [next, other] {
+        hub.hear(id, &Request::Write { high: true }.encode(), NOW);
+    }
+    // With the wire still high the line would speak again.
+    assert_eq!(eureka(&mut hub, other, Request::Hear), Eureka::default());
+}
+
+#[test]
+fn an_onlooker_hears_of_the_line_and_cannot_speak_and_version_2_has_none() {
+    let mut hub = hub_of(2);
+    let onlooker = hub.arrive(peer(), NOW);
+    hub.hear(onlooker, &hello(Role::Onlooker), NOW);
+    assert_eq!(eureka(&mut hub, onlooker, Request::Hear), Eureka::default());
+    hub.hear(onlooker, &Request::Say { high: true }.encode(), NOW);
+    assert_eq!(
+        replies(&mut hub, onlooker),
+        [Reply::Refused(Refusal::OnlyLooks)]
+    );
+    for request in [Request::Hear, Request::Say { high: true }] {
+        let mut hub = Hub::new(Board::channels(2).expect("a legal count"));
+        let id = hub.arrive(peer(), NOW);
+        let greeting = Greeting {
+            version: CHANNELS_VERSION,
+            word: 0,
+        };
+        hub.hear(id, &greeting.encode(), NOW);
+        replies(&mut hub, id);
+        hub.hear(id, &request.encode(), NOW);
+        assert_eq!(replies(&mut hub, id), [Reply::Refused(Refusal::Malformed)]);
+    }
 }
 
 #[test]

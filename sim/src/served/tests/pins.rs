@@ -1,9 +1,10 @@
 //! A node's wires: the port suite, sixty nodes, and what a giving-up node may not do.
 
 use super::*;
-use barrier_driver::ToggleBarrier;
+use barrier_driver::{Eureka, Found, ToggleBarrier};
 use embedded_hal::digital::{InputPin, OutputPin};
 use std::convert::Infallible;
+use std::task::Poll;
 use std::time::Duration;
 
 fn silent() {}
@@ -110,9 +111,50 @@ fn a_node_is_free_when_its_last_handle_has_been_dropped() {
             out,
             input,
             lookout,
+            ..
         } = rig.connect(0);
         drop((out, input));
         assert_eq!(lookout.look().expect("connected").connected, 1);
+    }
+}
+
+#[test]
+fn one_client_finds_it_and_the_others_read_so_until_the_release() {
+    let rig = <Rig as barrier_driver::suite::Rig>::build(3);
+    let (mut lines, mut barriers) = (Vec::new(), Vec::new());
+    for node in 0..3 {
+        let Wires {
+            out, input, eureka, ..
+        } = rig.connect(node);
+        let EurekaWires {
+            out: says,
+            found,
+            first,
+        } = eureka;
+        let line = Eureka::open(says, found, first, || Ok::<_, Infallible>(()));
+        lines.push(line.expect("a line that is low"));
+        barriers
+            .push(ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("idle wires"));
+    }
+    for finder in [2, 0, 1] {
+        for line in &mut lines {
+            assert_eq!(line.poll(), Ok(Poll::Pending));
+        }
+        // One that comes later, with a lower number, is not first.
+        for announcing in [finder, (finder + 1) % 3] {
+            lines[announcing].announce().expect("connected");
+        }
+        for (node, line) in lines.iter_mut().enumerate() {
+            let first = node == finder;
+            assert_eq!(line.poll(), Ok(Poll::Ready(Found { first })));
+            line.rest().expect("connected");
+        }
+        for barrier in &mut barriers {
+            barrier.enter().expect("connected");
+        }
+        for barrier in &mut barriers {
+            assert_eq!(barrier.poll(), Ok(Poll::Ready(())));
+        }
     }
 }
 

@@ -1,0 +1,179 @@
+//! The eureka line beside a board of shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
+//!
+//! It has slots and a head of its own, behind the board's memory and by the same protocol, so barriers pay nothing for it.
+//! What it needs of the board is how often that has released, by which it is cleared. That number is read after the line's
+//! slot, so a node that has seen a release and looks at the line finds it cleared. At which edge between two commits the
+//! release was does not matter, as long as the wires had come to rest on their way through the synchroniser: nodes lower them
+//! before they enter, and a release takes as many edges as that.
+
+use super::CLOCK;
+use super::shared::{HeadWord, Shared};
+use core::sync::atomic::AtomicU32;
+use fpga_model::eureka::{EurekaLine, EurekaRegisters};
+
+/// Words of a slot: a cache line.
+pub(super) const LINE_WORDS: usize = 8;
+
+/// The line of a board.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'m> {
+    shared: Shared<'m, LINE_WORDS>,
+    /// The line after power-on, which knows the number of nodes.
+    blank: EurekaLine,
+}
+
+/// What one commit replaces by the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineState {
+    line: EurekaLine,
+    /// Levels of the wires to the line.
+    says: u64,
+    /// The last edge that `line` has seen.
+    edge: u64,
+    /// How often the board had released then.
+    releases: u64,
+}
+
+impl<'m> Line<'m> {
+    pub(super) fn new(shared: Shared<'m, LINE_WORDS>, blank: EurekaLine) -> Self {
+        Self { shared, blank }
+    }
+
+    /// The current state, and the head that a commit has to replace.
+    pub(super) fn copy(&self) -> (HeadWord, LineState) {
+        let (head, words) = self.shared.read();
+        (head, LineState::from_words(self.blank, words))
+    }
+
+    /// Replaces the state that was copied with `head` by `state`, in that of a node's slots which is not current.
+    pub(super) fn commit(&self, head: HeadWord, node: usize, state: &LineState) -> bool {
+        let [first, second] = Shared::<LINE_WORDS>::slots_of(node);
+        let slot = if head.slot() == first { second } else { first };
+        self.shared.fill(slot, &state.to_words());
+        self.shared.commit(head, slot)
+    }
+
+    /// The claim word of a node that exists.
+    pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
+        self.shared.claim(node)
+    }
+}
+
+impl LineState {
+    pub(super) fn power_on(line: EurekaLine) -> Self {
+        Self {
+            line,
+            says: 0,
+            edge: 0,
+            releases: 0,
+        }
+    }
+
+    /// Steps the line to the present, when the board has released so often.
+    pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
+        let released = releases != self.releases;
+        let due = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
+        // A release that fell into the last edge that was simulated is seen at the next one.
+        let edges = due.max(released.into());
+        let mut level = self.line.registers().release;
+        let mut left = edges;
+        if released {
+            let before = self.line.latency_edges().min(edges - 1);
+            self.line.fast_forward(self.says, level, before);
+            // Several releases are one change here, though the level may be what it was.
+            level = !level;
+            left -= before;
+        }
+        self.line.fast_forward(self.says, level, left);
+        self.edge += edges;
+        self.releases = releases;
+    }
+
+    pub(super) fn say(&mut self, node: usize, high: bool) {
+        self.says = self.says & !(1 << node) | u64::from(high) << node;
+    }
+
+    /// Whether this node's wire is high.
+    pub(super) fn says(&self, node: usize) -> bool {
+        self.says >> node & 1 == 1
+    }
+
+    /// When the line has seen its wires as they are now.
+    pub(super) fn seen_ns(&self) -> u64 {
+        CLOCK.time_of(self.edge + self.line.latency_edges())
+    }
+
+    pub(super) fn found(&self) -> bool {
+        self.line.found()
+    }
+
+    pub(super) fn first(&self) -> Option<usize> {
+        self.line.first()
+    }
+
+    pub(super) fn to_words(self) -> [u64; LINE_WORDS] {
+        let EurekaRegisters {
+            stage1,
+            stage2,
+            found,
+            first,
+            release,
+        } = self.line.registers();
+        let flags = u64::from(found) | u64::from(release) << 1;
+        let Self {
+            says,
+            edge,
+            releases,
+            ..
+        } = self;
+        [says, stage1, stage2, first, flags, edge, releases, 0]
+    }
+
+    /// The inverse of [`to_words`](Self::to_words); `blank` says how many nodes there are.
+    /// A torn copy gives a state without meaning, which the caller throws away when it sees that the head has moved.
+    fn from_words(
+        blank: EurekaLine,
+        [says, stage1, stage2, first, flags, edge, releases, _]: [u64; LINE_WORDS],
+    ) -> Self {
+        let registers = EurekaRegisters {
+            stage1,
+            stage2,
+            found: flags & 1 == 1,
+            first,
+            release: flags >> 1 & 1 == 1,
+        };
+        Self {
+            line: blank.load(registers),
+            says,
+            edge,
+            releases,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the wires do, a state that went through words goes on as one that did not.
+        #[test]
+        fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..3, any::<bool>(), 0u64..2, 0u64..200), 0..100)) {
+            let blank = EurekaLine::new(3, 1).expect("three nodes");
+            let (mut state, mut stored) = (LineState::power_on(blank), LineState::power_on(blank));
+            let (mut now, mut releases) = (0, 0);
+            for (node, high, released, later) in moves {
+                now += later;
+                releases += released;
+                for state in [&mut state, &mut stored] {
+                    state.run_until(now, releases);
+                    state.say(node, high);
+                }
+                stored = LineState::from_words(blank, stored.to_words());
+                prop_assert_eq!(stored.to_words(), state.to_words());
+                prop_assert_eq!((stored.found(), stored.first()), (state.found(), state.first()));
+            }
+        }
+    }
+}
