@@ -12,7 +12,6 @@
 
 pub mod cli;
 mod foreign;
-mod hang;
 mod hosts;
 pub mod info;
 mod io_report;
@@ -21,8 +20,8 @@ pub mod node;
 mod params;
 mod pmi;
 pub mod prefix;
-mod rank_snapshot;
 mod recording;
 mod text;
-mod trace;
 pub mod wrapper;
+
+use mpi_report::{hang, rank_snapshot, trace};

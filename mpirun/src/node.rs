@@ -2,6 +2,7 @@
 
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;
+use mpi_report::rank_snapshot::RankSnapshot;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::cell::OnceCell;
 
@@ -32,9 +33,15 @@ impl Node {
     /// What a rank's state page says; `None` where it cannot be read.
     ///
     /// The segment is mapped for the moment: this is asked only when something has gone wrong.
-    pub fn state_of(&self, rank: u32) -> Option<State> {
+    fn state_of(&self, rank: u32) -> Option<State> {
         let gallery = Inspection::open(&self.fd).ok()?;
         gallery.state(rank).map(|page| page.snapshot())
+    }
+
+    /// What a rank of this host is doing now.
+    pub fn snapshot_of(&self, rank: u32) -> Option<RankSnapshot> {
+        let state = self.state_of(rank)?;
+        Some(RankSnapshot::of(&state, now_ns(), call_name))
     }
 }
 

@@ -9,6 +9,7 @@ mod table;
 use crate::trace::lane::Lane;
 use mpi_base::node::{Event, EventKind};
 use mpi_core::io::report::{COUNTERS, Counter, SIZES};
+use mpi_report::file_names::names;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -58,27 +59,6 @@ pub struct Slowest {
     pub rank: u32,
     pub host: String,
     pub seconds_in_calls: f64,
-}
-
-/// The names of a rank's files by their numbers.
-pub fn names(events: &[Event]) -> BTreeMap<u64, String> {
-    let mut pieces: BTreeMap<u64, BTreeMap<i32, [u64; 3]>> = BTreeMap::new();
-    for event in events.iter().filter(|e| e.kind == EventKind::FileName) {
-        let words = [event.comm, event.bytes, event.extra];
-        pieces
-            .entry(event.number)
-            .or_default()
-            .insert(event.tag, words);
-    }
-    let name = |pieces: BTreeMap<i32, [u64; 3]>| {
-        let bytes = pieces.into_values().flatten().flat_map(u64::to_le_bytes);
-        let bytes: Vec<u8> = bytes.filter(|byte| *byte != 0).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    pieces
-        .into_iter()
-        .map(|(number, pieces)| (number, name(pieces)))
-        .collect()
 }
 
 /// A rank's counters by the numbers of its files.

@@ -16,7 +16,7 @@ impl Daemon {
 
     pub(super) fn snapshot(&self, rank: &Here) -> Option<RankSnapshot> {
         let (_, node) = self.nodes.iter().find(|(job, _)| *job == rank.job)?;
-        RankSnapshot::of_local(node, rank.local_rank)
+        node.snapshot_of(rank.local_rank)
     }
 
     pub(super) fn read_signals(&mut self) {

@@ -172,7 +172,7 @@ impl Supervisor<'_> {
     pub(super) fn snapshot(&self, proc: Proc) -> Option<RankSnapshot> {
         let rank = self.ranks.get(proc)?;
         match self.nodes.get(rank.job.0)?.as_ref().filter(|_| rank.here) {
-            Some(node) => RankSnapshot::of_local(node, rank.local_rank),
+            Some(node) => node.snapshot_of(rank.local_rank),
             None => rank.snapshot.clone(),
         }
     }

@@ -168,7 +168,7 @@ impl Supervisor<'_> {
             clocks: clocks.collect(),
         };
         trace.align();
-        if let Err(error) = trace.write(file) {
+        if let Err(error) = trace.write(file, node::call_name) {
             let name = file.display();
             return self.lose_output(&format!("the trace cannot be written to {name}: {error}"));
         }

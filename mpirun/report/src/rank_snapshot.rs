@@ -3,7 +3,6 @@
 //! It is a rank's state page ([`mpi_base::state`]) with two things changed so that it means the same on every host:
 //! a time since when is a time for how long, and a call's number is the call's name.
 
-use crate::node;
 use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
 use mpi_core::coll::CallSignature;
 use mpi_core::pml::Context;
@@ -255,11 +254,5 @@ impl RankSnapshot {
         let waits = self.waiting == Some(Waiting::Collective);
         let round = self.round.as_ref()?;
         (self.call.is_some() && (round.inside || waits)).then_some(round)
-    }
-
-    /// Of a rank of this host, now.
-    pub fn of_local(node: &node::Node, local_rank: u32) -> Option<RankSnapshot> {
-        let state = node.state_of(local_rank)?;
-        Some(RankSnapshot::of(&state, node::now_ns(), node::call_name))
     }
 }

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod lane;
 pub mod vcd;
 
+use crate::CallName;
 use lane::Trace;
 use mpi_base::node::{Event, EventKind};
 use std::collections::HashMap;
@@ -33,13 +34,13 @@ pub struct Arrow {
 
 impl Trace {
     /// Writes the file whose name says in which form; half a file is not left behind.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
+    pub fn write(&self, path: &Path, call_name: CallName) -> io::Result<()> {
         let file = File::create(path)?;
         let is_plain = file.metadata().is_ok_and(|about| about.is_file());
         let mut out = BufWriter::new(file);
         let written = match path.extension().is_some_and(|end| end == "vcd") {
-            true => vcd::write(self, &mut out),
-            false => chrome::write(self, &mut out),
+            true => vcd::write(self, call_name, &mut out),
+            false => chrome::write(self, call_name, &mut out),
         };
         let written = written.and_then(|()| out.flush());
         if written.is_err() && is_plain {

@@ -5,8 +5,8 @@
 //! that enclose its ends, each file of a rank a lane with its system calls; a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
 
 use super::lane::Trace;
-use crate::io_report::names;
-use crate::node::call_name;
+use crate::CallName;
+use crate::file_names::names;
 use crate::rank_snapshot::Comm;
 use mpi_base::node::{Event, EventKind};
 use mpi_base::state::FileCall;
@@ -19,7 +19,7 @@ use std::io::{self, Write};
 const FILE_LANES: u64 = 1_000;
 
 /// Writes the whole trace; times are microseconds from its beginning.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Result<()> {
     let begin = trace.begin();
     let clocks = trace.clocks.iter();
     let clocks =

@@ -5,7 +5,7 @@
 //! both low before the first barrier. Times are nanoseconds since the first event.
 
 use super::lane::Trace;
-use crate::node::call_name;
+use crate::CallName;
 use mpi_base::node::EventKind;
 use std::io::{self, Write};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
@@ -22,7 +22,7 @@ const LANES: [&str; 7] = [
 ];
 
 /// Writes the whole trace; times are nanoseconds from its beginning.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Result<()> {
     let mut writer = Writer::new(out);
     writer.timescale(1, TimescaleUnit::NS)?;
     writer.add_module("job")?;

@@ -10,7 +10,7 @@ pub(super) const DEAD: &str = "is dead; it ";
 
 impl Seen {
     /// What it does, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
-    pub(super) fn doing(&self) -> String {
+    pub fn doing(&self) -> String {
         if let Some(how) = &self.lost {
             return format!("{DEAD}{how}");
         }
