@@ -50,6 +50,8 @@ pub mod testimonies;
 pub mod valgrind;
 pub mod wait;
 pub mod window;
+#[cfg(not(loom))]
+pub mod xpmem;
 pub mod yield_now;
 
 #[cfg(all(test, loom))]
