@@ -139,14 +139,12 @@ pub struct Contents {
 
 /// What cargo made of them.
 struct Made {
+    /// The library, the tools, and what else of libraries the installation has.
     usual: Artifacts,
     launcher: Artifacts,
     command: Artifacts,
-    compat: Option<Artifacts>,
-    foreign: Option<Artifacts>,
     /// Another library, without optional components.
     bare: Option<Artifacts>,
-    plugins: Option<Artifacts>,
 }
 
 /// Why an installation is not complete.
@@ -211,7 +209,7 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
     })?;
     let prefix = std::path::absolute(prefix).map_err(failed("find", prefix))?;
     steps.step(format!("installing into {}", prefix.display()), || {
-        place(&made, &prefix)
+        place(&made, &contents, &prefix)
     })?;
     println!("installed into {}", prefix.display());
     println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());
@@ -222,13 +220,21 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
 /// Builds and installs without a word of our own; what the tests use.
 pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
     let made = build(contents)?;
-    place(&made, prefix)
+    place(&made, contents, prefix)
 }
 
 fn build(contents: &Contents) -> Result<Made, InstallError> {
+    // In one call, since each library is linked by one thread, and so several are at once.
+    let mut packages = PACKAGES.to_vec();
+    if contents.others {
+        packages.extend(COMPAT_PACKAGES.iter().chain(FOREIGN_PACKAGES));
+    }
+    if contents.plugins {
+        packages.extend(PLUGIN_PACKAGES);
+    }
     let usual = Build {
         profile: contents.profile,
-        packages: PACKAGES,
+        packages: &packages,
         programs: TOOLS,
         linking: Linking::Usual,
         bare: false,
@@ -245,21 +251,6 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: COMMAND,
         ..usual.clone()
     };
-    let compat = Build {
-        packages: COMPAT_PACKAGES,
-        programs: &[],
-        ..usual.clone()
-    };
-    let foreign = Build {
-        packages: FOREIGN_PACKAGES,
-        programs: &[],
-        ..usual.clone()
-    };
-    let plugin = Build {
-        packages: PLUGIN_PACKAGES,
-        programs: &[],
-        ..usual.clone()
-    };
     // A variant must not overwrite the usual library in cargo's folder while a user copies it.
     let bare = Build {
         packages: LIBRARY_PACKAGES,
@@ -272,14 +263,11 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         usual: usual.run()?,
         launcher: launcher.run()?,
         command: command.run()?,
-        compat: contents.others.then(|| compat.run()).transpose()?,
-        foreign: contents.others.then(|| foreign.run()).transpose()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
-        plugins: contents.plugins.then(|| plugin.run()).transpose()?,
     })
 }
 
-fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
+fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallError> {
     for (made, names) in [
         (&made.usual, TOOLS),
         (&made.launcher, LAUNCHER),
@@ -293,20 +281,17 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
         made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,
         &prefix.join("lib").join(LIBRARY.1),
     )?;
-    for (made, names) in [(&made.compat, COMPAT), (&made.foreign, FOREIGN)] {
-        for (made_as, to) in names {
-            match made {
-                Some(made) => copy(made.file(made_as)?, &prefix.join(to))?,
-                None => remove(&prefix.join(to))?,
-            }
+    for (made_as, to) in COMPAT.iter().chain(FOREIGN) {
+        match contents.others {
+            true => copy(made.usual.file(made_as)?, &prefix.join(to))?,
+            false => remove(&prefix.join(to))?,
         }
     }
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
     make_folder_of(&plugin)?;
-    if let Some(plugins) = &made.plugins {
-        copy(plugins.file(PLUGIN_MADE)?, &plugin)?;
-    } else {
-        remove(&plugin)?;
+    match contents.plugins {
+        true => copy(made.usual.file(PLUGIN_MADE)?, &plugin)?,
+        false => remove(&plugin)?,
     }
     for (from, to) in HEADERS {
         let from = workspace::root().join(from);
@@ -315,7 +300,7 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
             copy(&from, &prefix.join(to))?;
         }
     }
-    let compat_link = made.compat.as_ref().map(|_| &COMPAT_LINK);
+    let compat_link = contents.others.then_some(&COMPAT_LINK);
     if compat_link.is_none() {
         remove(&prefix.join(COMPAT_LINK.0))?;
     }
