@@ -90,20 +90,21 @@ impl File {
     /// `MPI_File_open`; every member calls.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.dup())?;
-        agree(&own, path, amode.check())?;
         let engine = own.engine();
+        let check = amode.check();
         let seat = Seating::words(engine.node_id(), is_direct_allowed(engine.params()));
-        let mut words = vec![amode.bits()];
+        let mut words = vec![class_number(&check), amode.bits()];
         words.extend(seat);
         words.extend(tuning.words());
         let all = engine.block_on(own.share(&words))?;
-        let mut modes = all.chunks_exact(words.len()).map(|words| words[0]);
-        let seats = all.chunks_exact(words.len());
-        let seats = seats.map(|words| std::array::from_fn(|which| words[1 + which]));
+        let each = || all.chunks_exact(words.len());
+        let classes: Vec<u64> = each().map(|words| words[0]).collect();
+        agreed(&own, path, check, &classes)?;
+        let seats = each().map(|words| std::array::from_fn(|which| words[2 + which]));
         let seating = Seating::of(&seats.collect::<Vec<_>>());
         // Hints may differ, and then rank 0's are used.
-        let tuning = resolved(Tuning::from_words(&all[1 + seat.len()..]), &seating);
-        if let Some(rank) = modes.position(|bits| bits != all[0]) {
+        let tuning = resolved(Tuning::from_words(&all[2 + seat.len()..]), &seating);
+        if let Some(rank) = each().position(|words| words[1] != all[1]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
         }
@@ -113,13 +114,20 @@ impl File {
             _ => Ok(None),
         };
         let first = agree(&own, path, first)?;
+        let shared = SharedPointer::new(&own)?;
         let opened = match first {
             Some(fd) => Ok(fd),
             None => opens(&own, path, amode.flags(false), tuning.permissions),
         };
-        let fd = agree(&own, path, opened)?;
+        // After this all members know that the pointer is at zero.
+        let fd = match agree(&own, path, opened) {
+            Ok(fd) => fd,
+            Err(error) => {
+                shared.free()?;
+                return Err(error);
+            }
+        };
         let disk = Rc::new(Disk::new(fd, own.engine(), path, tuning));
-        let shared = SharedPointer::new(&own)?;
         let file = File {
             comm: own,
             path: path.to_owned(),

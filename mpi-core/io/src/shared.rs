@@ -15,7 +15,7 @@ use crate::osc::{Assert, Flavor, Hints, Spec, There, Win};
 pub struct SharedPointer(Win);
 
 impl SharedPointer {
-    /// Makes it, at zero; every member calls.
+    /// Makes it, at zero; every member calls. A member that is not rank 0 may use it once it knows that rank 0 has returned.
     pub fn new(comm: &Comm) -> Result<SharedPointer, Error> {
         let mine = comm.rank() == 0;
         let spec = Spec {
@@ -30,8 +30,6 @@ impl SharedPointer {
             // SAFETY: the window's memory is eight bytes long and aligned, and no member has access to it yet.
             unsafe { win.base().cast::<i64>().write(0) };
         }
-        // No member adds before it is there.
-        comm.engine().block_on(comm.fence())?;
         win.lock_all(Assert {
             nocheck: true,
             ..Assert::default()
