@@ -2,7 +2,8 @@
 //!
 //! One state machine of epochs ([`epoch`]) serves two components, which are chosen for each window and each target:
 //! * **direct**: the target shares this node's memory. Its control words are there ([`control`]); its window is mapped if it lies in an arena
-//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` does, else the system copies (`process_vm_writev`).
+//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` does, or if the kernel maps other memory ([`mapped`]),
+//!   else the system copies (`process_vm_writev`).
 //!   Nothing waits for the target.
 //! * **am**: active messages over whatever transport reaches the target ([`am`]), which answers whenever it is inside any MPI call.
 //!
@@ -20,6 +21,7 @@
 //! | [`apply`] | one operator on elements in memory |
 //! | [`word`] | the same on one word by one instruction |
 //! | [`attach`] | memory attached to dynamic windows |
+//! | [`mapped`] | memory that the program got elsewhere, mapped where the kernel can |
 //! | [`check`] | finding accesses that conflict |
 //! | [`neighbours`] | what others access at the same time |
 //! | [`traced`] | what a trace is told |
@@ -37,6 +39,7 @@ mod check;
 mod control;
 mod epoch;
 mod error;
+mod mapped;
 mod neighbours;
 mod passive;
 mod runs;
@@ -53,6 +56,7 @@ pub use am::Service;
 pub use check::CHECK;
 pub use epoch::Assert;
 pub use error::{OscClass, OscError};
+pub use mapped::{XPMEM, explain};
 pub use mpi_base::window::Mode as LockMode;
 pub use transfer::There;
 pub use win::Win;

@@ -18,6 +18,8 @@ use std::ops::Range;
 pub(super) enum Route {
     /// It is mapped here: its beginning.
     Here(*mut u8),
+    /// It is mapped here by [`super::mapped`], for this process's own use: its beginning.
+    Mapped(*mut u8),
     /// The system copies.
     Process(u32),
     /// By active messages.
@@ -137,10 +139,25 @@ impl Win {
             })
         };
         Ok(match target.route {
-            Route::Here(base) => memory(Reach::Here(base.wrapping_offset(offset as isize))),
+            Route::Here(base) | Route::Mapped(base) => {
+                memory(Reach::Here(base.wrapping_offset(offset as isize)))
+            }
             Route::Process(pid) => memory(Reach::Process(pid)),
             Route::Message => Spot::Message(offset as u64),
         })
+    }
+
+    /// The neighbours whose memory the program got elsewhere: those of which it is mapped all the same, and those of which the system copies it.
+    pub fn mapped_and_copied(&self) -> (Vec<u32>, Vec<u32>) {
+        let ranks = |is: fn(&Route) -> bool| {
+            let targets = self.0.targets.iter();
+            let found = targets.filter(|target| target.size > 0 && is(&target.route));
+            found.map(|target| target.rank).collect()
+        };
+        (
+            ranks(|route| matches!(route, Route::Mapped(_))),
+            ranks(|route| matches!(route, Route::Process(_))),
+        )
     }
 
     pub(super) fn stripes(&self, target: &Target) -> &[mpi_base::window::Stripe] {
