@@ -11,6 +11,10 @@
 //! (`MPI_Win_shared_query`), since the system refuses such memory in its own copies between processes.
 //! Where processes outlive others nothing is mapped: a survivor that touches memory of the dead would end too.
 
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests;
+
 use super::Flavor;
 use crate::Error;
 use crate::comm::Comm;

@@ -124,7 +124,7 @@ impl Win {
         datatype: &Datatype,
     ) -> Result<Spot<'a>, Error> {
         // Whatever is done there, the next flush has to put in order.
-        self.0.epochs.has_stored();
+        self.0.epochs.order.has_stored();
         let span = datatype.span(count);
         if self.0.flavor == Flavor::Dynamic {
             return self.attached_spot(target, disp, span);
