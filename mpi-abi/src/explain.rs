@@ -4,6 +4,7 @@ use mpi_base::param::Params;
 use mpi_core::Engine;
 use mpi_core::btl::OpenError;
 pub use mpi_core::engine::EXPLAIN;
+use mpi_core::osc::{self, Win};
 use mpi_core::plugin::{Catalogue, Origin};
 
 /// What was seen while the library was put together.
@@ -77,6 +78,7 @@ pub fn tell(engine: &Engine, mut lines: Vec<String>) {
     }));
     lines.extend(reach(engine));
     lines.extend(copies(engine));
+    lines.extend(windows(engine));
     if let Some(world) = engine.world()
         && let Some(table) = world.coll()
     {
@@ -180,6 +182,30 @@ fn copies(engine: &Engine) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// How windows reach memory of neighbours that the program got elsewhere.
+fn windows(engine: &Engine) -> Option<String> {
+    let are_any = engine.neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
+    are_any.then(|| format!("osc: {}", osc::explain(engine)))
+}
+
+/// The same of one window, told by rank 0 when it is made.
+pub fn tell_window(win: &Win) {
+    let engine = win.engine();
+    if engine.me() != 0 || !engine.params().get(&EXPLAIN).unwrap_or(false) {
+        return;
+    }
+    let (mapped, copied) = win.mapped_and_copied();
+    for (all, how) in [
+        (mapped, "mapped here (/dev/xpmem)"),
+        (copied, "copied by the system (process_vm_writev)"),
+    ] {
+        if !all.is_empty() {
+            let (whose, label) = (ranks(&all), win.label());
+            eprintln!("explain: osc: memory of {whose} in {label} is {how}");
+        }
+    }
 }
 
 /// Ascending ranks as people write them: "ranks 0, 2-5".

@@ -122,7 +122,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             params: vec![osc::SELECTION.about(), osc::CHECK.about()],
             components: vec![
                 Component::new("am", &[helper::PROGRESS_THREAD.about()]),
-                Component::new("direct", &[]),
+                Component::new("direct", &[osc::XPMEM.about()]),
             ],
         },
         Framework {

@@ -18,9 +18,11 @@
 
 #[cfg(all(test, loom))]
 mod loom_models;
+mod order;
 mod pair;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub use order::AccessOrder;
 pub use pair::{Arrivals, Awaited, has_reached};
 
 /// How a lock is asked for.

@@ -448,12 +448,7 @@ mod tests {
         let strange = Name::new(1 << 40 | 3).expect("a number");
         assert_eq!(device.permit(strange).err(), Some(XpmemError::Gone));
         let permit = device.permit(device.name()).expect("leave");
-        for range in [
-            u64::MAX - 5..u64::MAX,
-            1 << 62..(1 << 62) + 8,
-            8..8,
-            4096..8,
-        ] {
+        for range in [u64::MAX - 5..u64::MAX, 1 << 62..(1 << 62) + 8, 8..8] {
             assert!(permit.attach(range.clone()).is_err(), "{range:?}");
         }
     }

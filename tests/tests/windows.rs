@@ -58,3 +58,47 @@ fn windows_that_are_left_at_finalize_are_told_in_one_line_of_each_rank_that_know
     );
     assert_eq!(told.len(), 2, "{told:?}");
 }
+
+/// Neighbours' memory that the program got elsewhere is mapped where the machine has XPMEM, else copied.
+#[test]
+fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
+    for ranks in [1, 2, 4] {
+        Job::of("elsewhere").ranks(ranks).holds();
+    }
+    let without = ["--mca", "osc_direct_xpmem", "false"];
+    Job::of("elsewhere").ranks(3).with(without).holds();
+    let by_copies = Job::of("accesses").arg("10").arg("5").ranks(4);
+    by_copies.with(without).holds();
+}
+
+#[test]
+fn the_explanation_says_how_memory_from_elsewhere_is_reached() {
+    let explained = |more: &[&str]| {
+        let job = Job::of("elsewhere").ranks(2).with(["--explain"]);
+        let outcome = job.with(more.iter().copied()).succeeds();
+        let lines = outcome.stderr.lines();
+        let of_windows = lines.filter(|line| line.contains("explain: osc: "));
+        of_windows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let told = explained(&["--mca", "osc_direct_xpmem", "false"]);
+    assert!(
+        told[0].ends_with("not mapped: osc_direct_xpmem is false"),
+        "{told:?}"
+    );
+    assert!(!told.iter().any(|line| line.contains("is mapped here")));
+    let told = explained(&[]);
+    let device = std::path::Path::new("/dev/xpmem");
+    let (general, of_one) = match device.exists() {
+        true => ("is mapped (/dev/xpmem)", "is mapped here (/dev/xpmem)"),
+        false => ("there is no /dev/xpmem", "is copied by the system"),
+    };
+    assert!(told[0].contains(general), "{told:?}");
+    assert!(told[1].contains(of_one), "{told:?}");
+}
+
+#[test]
+fn a_rank_that_dies_under_accesses_of_others_ends_the_job() {
+    let outcome = Job::of("elsewhere").arg("dies").ranks(3).run();
+    assert!(!outcome.status.success());
+    assert!(outcome.stderr.contains("rank 1"), "{}", outcome.stderr);
+}

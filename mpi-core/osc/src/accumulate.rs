@@ -193,7 +193,7 @@ impl Win {
         {
             // SAFETY: a word inside the window; the other two are the caller's.
             if unsafe { word.apply(at, origin, result) } {
-                self.0.epochs.has_loaded();
+                self.0.epochs.order.has_loaded();
                 return true;
             }
         }
@@ -213,7 +213,7 @@ impl Win {
         op: Predefined,
         (rank, disp): (i32, i64),
     ) -> bool {
-        self.0.epochs.has_stored();
+        self.0.epochs.order.has_stored();
         let combine = match self.0.combine.get() {
             Some(combine) if combine.op() == op && combine.named() == named => combine,
             _ => return false,
@@ -341,7 +341,7 @@ impl Win {
         if !apply::is_atomic(named, target.locked, at.addr() as u64) {
             return false;
         }
-        self.0.epochs.has_loaded();
+        self.0.epochs.order.has_loaded();
         let memory = self.plain_memory(target, at);
         // SAFETY: an aligned element inside the window.
         unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()

@@ -1,7 +1,7 @@
 //! Memory attached to dynamic windows, without a limit on how much or how often (MPI 5.0, section 12.2.4).
 //!
 //! Each member keeps its regions in a table of its own, and a copy of it in its arena, where neighbours read it:
-//! three words for each region, sorted by address. The head in its control words says where the copy is;
+//! four words for each region, sorted by address. The head in its control words says where the copy is;
 //! its version is odd while the owner changes it. A reader copies the table and looks at the version again,
 //! so attaching and detaching are local, and reading takes no lock.
 //! What was read is checked before it is used, as memory that others write may say anything.
@@ -20,8 +20,8 @@ use mpi_base::node::{ShmBlock, ShmOffset};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Words for each region: address, length, and its place in the node's memory, or 0.
-const EACH: usize = 3;
+/// Words for each region: address, length, its place in the node's memory or 0, and whether neighbours can map it.
+const EACH: usize = 4;
 
 impl Win {
     fn only_dynamic(&self, call: &str) -> Result<(), Error> {
@@ -61,6 +61,7 @@ impl Win {
             address,
             len: size,
             place: place.map_or(0, |place| place.0),
+            is_mappable: place.is_none() && self.0.mapped.may_offer(address, size),
         });
         if let Err(other) = inserted {
             let (len, at) = (other.len, other.address);
@@ -109,6 +110,7 @@ impl Win {
                 words[0].store(region.address, Ordering::Relaxed);
                 words[1].store(region.len, Ordering::Relaxed);
                 words[2].store(region.place, Ordering::Relaxed);
+                words[3].store(region.is_mappable.into(), Ordering::Relaxed);
             }
         }
         let version = head.version.load(Ordering::Relaxed);
@@ -147,6 +149,7 @@ impl Win {
                     address: words[0].load(Ordering::Relaxed),
                     len: words[1].load(Ordering::Relaxed),
                     place: words[2].load(Ordering::Relaxed),
+                    is_mappable: words[3].load(Ordering::Relaxed) == 1,
                 };
                 Some(words.chunks_exact(EACH).map(region).collect())
             };
@@ -157,6 +160,13 @@ impl Win {
             fence(Ordering::SeqCst);
             if head.version.load(Ordering::Relaxed) == version {
                 let regions = regions?;
+                if let Some(index) = target.here {
+                    let begins = |address| {
+                        let found = regions.binary_search_by_key(&address, |r| r.address);
+                        found.is_ok()
+                    };
+                    self.0.mapped.keep(index, begins);
+                }
                 let kept = regions.clone();
                 self.0.attached.remember(target.rank, version, kept);
                 return Some(regions);
@@ -191,6 +201,7 @@ impl Win {
             address,
             len: 0,
             place: 0,
+            is_mappable: false,
         };
         let region = match region {
             Some(region) => region,
@@ -199,6 +210,11 @@ impl Win {
         };
         let node = self.0.engine.node();
         let mapped = || node.resolve(ShmOffset(region.place), region.len as usize);
+        let attached = || {
+            let all = region.address..region.address.checked_add(region.len)?;
+            let index = target.here.filter(|_| region.is_mappable)?;
+            self.0.mapped.region(index, all, &range)
+        };
         let reach = match target.route {
             _ if self.is_me(target) => {
                 Reach::Here(std::ptr::with_exposed_provenance_mut(address as usize))
@@ -209,8 +225,11 @@ impl Win {
                 }
                 None => return Err(self.not_attached(target.rank, &range).into()),
             },
-            Route::Process(pid) => Reach::Process(pid),
-            _ => return Ok(Spot::Message(address)),
+            route => match (attached(), route) {
+                (Some(start), _) => Reach::Here(start),
+                (None, Route::Process(pid)) => Reach::Process(pid),
+                (None, _) => return Ok(Spot::Message(address)),
+            },
         };
         Ok(Spot::Direct(Memory {
             reach,

@@ -12,6 +12,8 @@ pub(super) struct Region {
     pub address: u64,
     pub len: u64,
     pub place: u64,
+    /// Whether it is memory that neighbours can map, though it lies elsewhere; see [`super::mapped`].
+    pub is_mappable: bool,
 }
 
 /// What this process knows of attached memory.
@@ -99,6 +101,7 @@ pub(super) fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) 
             return None;
         }
         whole.len = whole.len.checked_add(next.len)?;
+        whole.is_mappable &= next.is_mappable;
     }
     Some(whole)
 }

@@ -2,8 +2,7 @@
 //!
 //! What begins and ends them is in [`super::active`] and [`super::passive`].
 
-use mpi_base::atomic::{Ordering, fence};
-use mpi_base::window::Awaited;
+use mpi_base::window::{AccessOrder, Awaited};
 use std::cell::{Cell, RefCell};
 
 /// What a program asserts of an epoch.
@@ -42,36 +41,13 @@ pub(super) struct Epochs {
     awaited: RefCell<Vec<Awaited>>,
     /// Whether a lock of all is a flag, not a ticket of each member.
     pub(super) by_flag: Cell<bool>,
-    /// Whether a store has gone to memory since the last fence, before which later loads of this process may come.
-    unordered: Cell<bool>,
+    /// What a flush has to put in order.
+    pub(super) order: AccessOrder,
     /// Counts flushes that had nothing to wait for.
     pub(super) flushes: Cell<u32>,
 }
 
 impl Epochs {
-    /// This process has stored into memory of a member.
-    #[inline(always)]
-    pub fn has_stored(&self) {
-        self.unordered.set(true);
-    }
-
-    /// This process has loaded from memory of a member, or has changed it by an atomic instruction.
-    /// On x86-64 no later access comes before either (Intel SDM volume 3, 9.2.2).
-    #[inline(always)]
-    pub fn has_loaded(&self) {
-        if !cfg!(target_arch = "x86_64") {
-            self.unordered.set(true);
-        }
-    }
-
-    /// What this process has done to members' memory comes before all that follows.
-    #[inline(always)]
-    pub fn order(&self) {
-        if self.unordered.replace(false) {
-            fence(Ordering::SeqCst);
-        }
-    }
-
     #[inline]
     pub fn is_open_to_all(&self) -> bool {
         self.open.get()

@@ -2,7 +2,8 @@
 //!
 //! One state machine of epochs ([`epoch`]) serves two components, which are chosen for each window and each target:
 //! * **direct**: the target shares this node's memory. Its control words are there ([`control`]); its window is mapped if it lies in an arena
-//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` does, else the system copies (`process_vm_writev`).
+//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` does, or if the kernel maps other memory ([`mapped`]),
+//!   else the system copies (`process_vm_writev`).
 //!   Nothing waits for the target.
 //! * **am**: active messages over whatever transport reaches the target ([`am`]), which answers whenever it is inside any MPI call.
 //!
@@ -23,6 +24,7 @@
 //! | [`apply`] | one operator on elements in memory |
 //! | [`word`] | the same on one word by one instruction |
 //! | [`attach`] | attaching memory to dynamic windows, and finding it |
+//! | [`mapped`] | memory that the program got elsewhere, mapped where the kernel can |
 //! | [`check`] | finding accesses that conflict |
 //! | [`neighbours`] | what others access at the same time |
 //! | [`wait`] | waiting for another member |
@@ -47,6 +49,7 @@ mod control;
 mod epoch;
 mod error;
 mod make;
+mod mapped;
 mod neighbours;
 mod passive;
 mod recorded;
@@ -67,6 +70,7 @@ pub use accesses::CHECK;
 pub use am::Service;
 pub use epoch::Assert;
 pub use error::{OscClass, OscError};
+pub use mapped::{XPMEM, explain};
 pub use mpi_base::window::Mode as LockMode;
 pub use win::Win;
 

@@ -11,6 +11,7 @@ use super::am::remote::Remote;
 use super::attached::Attached;
 use super::control::{self, Control};
 use super::epoch::Epochs;
+use super::mapped::{self, Mapped, Offer};
 use super::neighbours::{self, Neighbours};
 use super::target::{Held, Route, Target};
 use super::traced::trace_of;
@@ -24,7 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Words that members tell each other.
-const EACH: usize = 7;
+const EACH: usize = 8;
 const KIND: usize = 0;
 const PLACE: usize = 1;
 const ADDRESS: usize = 2;
@@ -33,6 +34,8 @@ const UNIT: usize = 4;
 const CONTROL: usize = 5;
 /// Where the table of [`super::neighbours`] is, or 0.
 const WATCHED: usize = 6;
+/// What [`super::mapped`] offers.
+const NAME: usize = 7;
 
 /// What a member says of its memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,6 +98,14 @@ impl Win {
             .then(|| neighbours::take(engine.node()))
             .flatten();
         let mut words = [0; EACH];
+        words[NAME] = match part.kind {
+            _ if members.len() == 1 => 0,
+            Memory::Ordinary => {
+                mapped::offer(&engine, Some(part.address..part.address + spec.size))
+            }
+            _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
+            _ => 0,
+        };
         words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
         words[KIND] = kind as u64;
         words[PLACE] = part.place;
@@ -114,6 +125,16 @@ impl Win {
             );
             return Err(OscError::new(OscClass::NoMemory, sentence).into());
         };
+        let offers = |rank: u32| {
+            let said = |which| said(rank as usize, which);
+            Offer {
+                name: said(NAME),
+                address: said(ADDRESS),
+                len: said(SIZE),
+            }
+        };
+        let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
+        let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
         let places: Vec<(u32, u32, ShmOffset)> = members
             .iter()
             .map(|(rank, place)| (*rank, *place, ShmOffset(said(*rank as usize, CONTROL))))
@@ -139,6 +160,7 @@ impl Win {
                     part.address,
                     checks || trace.is_some() || engine.script().is_some(),
                 ),
+                &mapped,
             )?);
         }
         let any_far = targets.iter().any(|target| target.here.is_none());
@@ -146,6 +168,7 @@ impl Win {
             epochs: Epochs::default(),
             remote: Remote::new(own.size()),
             attached: Attached::new(own.size()),
+            mapped,
             accesses: Accesses::new(checks, own.size(), neighbours),
             trace,
             combine: Cell::new(None),
@@ -322,6 +345,7 @@ fn target(
     rank: u32,
     words: &[u64; EACH],
     (my_address, looks_on): (u64, bool),
+    mapped: &Mapped,
 ) -> Result<Target, Error> {
     let here = members.iter().position(|(member, _)| *member == rank);
     let node = engine.node();
@@ -341,13 +365,14 @@ fn target(
                 OscError::new(OscClass::NoMemory, sentence)
             })?)
         }
-        Some(index) => match node.readable_pid(members[index].1) {
-            Some(pid) => Route::Process(pid),
-            None => Route::Message,
+        Some(index) => match (mapped.part(index), node.readable_pid(members[index].1)) {
+            (Some(base), _) => Route::Mapped(base),
+            (None, Some(pid)) => Route::Process(pid),
+            (None, None) => Route::Message,
         },
     };
     let plain = match route {
-        Route::Here(base) if !looks_on => base,
+        Route::Here(base) | Route::Mapped(base) if !looks_on => base,
         _ => std::ptr::null_mut(),
     };
     Ok(Target {
@@ -358,7 +383,7 @@ fn target(
         address: words[ADDRESS],
         size: words[SIZE],
         unit: words[UNIT],
-        locked: here.is_some() && !is_arena && members.len() > 1,
+        locked: here.is_some() && !is_arena && !mapped.is_direct(words[NAME]) && members.len() > 1,
         here,
         held: Cell::new(Held::Nothing),
         started: Cell::new(false),

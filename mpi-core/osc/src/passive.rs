@@ -211,7 +211,7 @@ impl Win {
             && !flushes.is_multiple_of(FLUSHES);
         if is_plain {
             window.epochs.flushes.set(flushes);
-            window.epochs.order();
+            window.epochs.order.flush();
         }
         is_plain
     }

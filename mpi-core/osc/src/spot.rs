@@ -46,7 +46,7 @@ impl Win {
         datatype: &Datatype,
     ) -> Result<Spot<'a>, Error> {
         // Whatever is done there, the next flush has to put in order.
-        self.0.epochs.has_stored();
+        self.0.epochs.order.has_stored();
         let span = datatype.span(count);
         if self.0.flavor == Flavor::Dynamic {
             return self.attached_spot(target, disp, span);
@@ -61,7 +61,9 @@ impl Win {
             })
         };
         Ok(match target.route {
-            Route::Here(base) => memory(Reach::Here(base.wrapping_offset(offset as isize))),
+            Route::Here(base) | Route::Mapped(base) => {
+                memory(Reach::Here(base.wrapping_offset(offset as isize)))
+            }
             Route::Process(pid) => memory(Reach::Process(pid)),
             Route::Message => Spot::Message(offset as u64),
         })

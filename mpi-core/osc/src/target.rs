@@ -9,6 +9,8 @@ use std::cell::Cell;
 pub(super) enum Route {
     /// It is mapped here: its beginning.
     Here(*mut u8),
+    /// It is mapped here by [`super::mapped`], for this process's own use: its beginning.
+    Mapped(*mut u8),
     /// The system copies.
     Process(u32),
     /// By active messages.

@@ -23,7 +23,7 @@ impl Win {
         let Some((to, _)) = self.plain_spot(rank, disp, data.len()) else {
             return false;
         };
-        self.0.epochs.has_stored();
+        self.0.epochs.order.has_stored();
         macro_rules! word {
             ($t:ty, $atomic:ty) => {
                 if let Some(bytes) = data.first_chunk() {
@@ -51,7 +51,7 @@ impl Win {
         let Some((from, _)) = self.plain_spot(rank, disp, room.len()) else {
             return false;
         };
-        self.0.epochs.has_loaded();
+        self.0.epochs.order.has_loaded();
         macro_rules! word {
             ($atomic:ty) => {{
                 // SAFETY: inside the target's window, which is mapped here, and aligned as checked below.

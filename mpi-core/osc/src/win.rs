@@ -6,6 +6,7 @@ use super::apply::Combine;
 use super::attached::Attached;
 use super::control::Control;
 use super::epoch::Epochs;
+use super::mapped::Mapped;
 use super::target::{Route, Target};
 use super::word::Word;
 use super::{Flavor, Hints, OscClass, OscError, SharedSegment};
@@ -34,6 +35,7 @@ pub(super) struct Inner {
     pub epochs: Epochs,
     pub remote: Remote,
     pub attached: Attached,
+    pub mapped: Mapped,
     pub accesses: Accesses,
     pub trace: Option<Rc<Trace>>,
     /// Operators as they were used last.
@@ -126,6 +128,19 @@ impl Win {
             self.0.targets.len() - 1
         );
         OscError::new(OscClass::Rank, sentence)
+    }
+
+    /// The neighbours whose memory the program got elsewhere: those of which it is mapped all the same, and those of which the system copies it.
+    pub fn mapped_and_copied(&self) -> (Vec<u32>, Vec<u32>) {
+        let ranks = |is: fn(&Route) -> bool| {
+            let targets = self.0.targets.iter();
+            let found = targets.filter(|target| target.size > 0 && is(&target.route));
+            found.map(|target| target.rank).collect()
+        };
+        (
+            ranks(|route| matches!(route, Route::Mapped(_))),
+            ranks(|route| matches!(route, Route::Process(_))),
+        )
     }
 
     /// The engine that made it.

@@ -1,0 +1,179 @@
+/* Windows over memory that the program got elsewhere: from malloc, the stack, static variables, shared and read-only mappings.
+ * Each rank stores into each other's, adds to it and reads it, whatever way the library has to it;
+ * memory that is attached, detached, freed and attached again is the new memory, and a target that forks stays the one that is accessed.
+ * With the argument "dies" rank 1 ends itself while the others access its memory. */
+#include "check.h"
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORDS = 6000, PAGE = 4096, TIMES = 200, ROUNDS = 20 };
+
+static long in_static[WORDS];
+
+/* Everybody adds to a counter of everybody, puts to a place of its own there and reads it. */
+static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
+{
+    MPI_Aint middle = 2500, last = WORDS - 1;
+    long one = 1, old;
+    OK(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < TIMES; i++)
+        for (int target = 0; target < size; target++) {
+            MPI_Aint counter = at[target] + middle * unit;
+            OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, target, counter, MPI_SUM, win));
+            long value = 1000 * rank + i, back = -1;
+            OK(MPI_Put(&value, 1, MPI_LONG, target, at[target] + rank * unit, win));
+            OK(MPI_Win_flush(target, win));
+            CHECK(old >= 0 && old < (long)size * TIMES, "%ld at rank %d", old, target);
+            OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, win));
+            OK(MPI_Win_flush(target, win));
+            CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
+            /* Elements of two bytes that share a word, and one of 16 bytes. */
+            short two = 1;
+            OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, MPI_SUM, win));
+            OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, MPI_SUM, win));
+        }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+    CHECK(mine[middle] == (long)size * TIMES, "%ld", mine[middle]);
+    CHECK(mine[last] == (long)size * TIMES, "%ld", mine[last]);
+    CHECK(*(const short *)&mine[last - 1] == size * TIMES, "%d", *(const short *)&mine[last - 1]);
+    for (int r = 0; r < size; r++)
+        CHECK(mine[r] == 1000 * r + TIMES - 1, "%ld of rank %d", mine[r], r);
+    OK(MPI_Win_unlock(rank, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void created(long *mine)
+{
+    MPI_Win win;
+    MPI_Aint *at = calloc(size, sizeof *at);
+    memset(mine, 0, WORDS * sizeof *mine);
+    OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    use(win, mine, at, 1);
+    OK(MPI_Win_free(&win));
+    free(at);
+}
+
+static long *mapped(int flags)
+{
+    void *found = mmap(NULL, WORDS * sizeof(long), PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    CHECK(found != MAP_FAILED, "no memory");
+    return found;
+}
+
+static void unmap(long *mine) { munmap(mine, WORDS * sizeof(long)); }
+
+/* Constants can be read, though nobody can write them. */
+static void constants(void)
+{
+    MPI_Win win;
+    long *mine = mapped(MAP_SHARED), back = -1;
+    mine[5] = 100 + rank;
+    CHECK(mprotect(mine, WORDS * sizeof(long), PROT_READ) == 0, "not protected");
+    OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get(&back, 1, MPI_LONG, (rank + 1) % size, 5, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(back == 100 + (rank + 1) % size, "%ld", back);
+    OK(MPI_Win_free(&win));
+    unmap(mine);
+}
+
+static void attached(void)
+{
+    MPI_Win win;
+    MPI_Aint mine_at, *at = calloc(size, sizeof *at);
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    for (int round = 0; round < ROUNDS; round++) {
+        /* Large pieces go back to the system when they are freed, and come again in the same place. */
+        long *mine = round % 3 == 0 ? mapped(MAP_PRIVATE) : round % 3 == 1 ? calloc(WORDS, sizeof *mine) : mapped(MAP_SHARED);
+        OK(MPI_Win_attach(win, mine, WORDS * sizeof *mine));
+        OK(MPI_Get_address(mine, &mine_at));
+        OK(MPI_Allgather(&mine_at, 1, MPI_AINT, at, 1, MPI_AINT, MPI_COMM_WORLD));
+        use(win, mine, at, sizeof *mine);
+        OK(MPI_Win_detach(win, mine));
+        if (round % 3 == 1)
+            free(mine);
+        else
+            unmap(mine);
+    }
+    OK(MPI_Win_free(&win));
+    free(at);
+}
+
+/* A child has a copy of its parent's memory; what is accessed is the parent's. */
+static void forked(void)
+{
+    MPI_Win win;
+    long *mine = calloc(WORDS, sizeof *mine);
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_lock_all(0, win));
+    for (long i = 1; i <= ROUNDS; i++) {
+        OK(MPI_Put(&i, 1, MPI_LONG, to, 7, win));
+        OK(MPI_Win_flush(to, win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_sync(win));
+        CHECK(mine[7] == i, "%ld, not %ld from rank %d", mine[7], i, from);
+        pid_t child = fork();
+        if (child == 0) {
+            mine[7] = -1;
+            _exit(0);
+        }
+        CHECK(child > 0, "no child");
+        mine[8] = 10 * i;
+        int status;
+        CHECK(waitpid(child, &status, 0) == child, "the child is gone");
+        CHECK(mine[7] == i, "%ld", mine[7]);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        long back = -1;
+        OK(MPI_Get(&back, 1, MPI_LONG, to, 8, win));
+        OK(MPI_Win_flush(to, win));
+        CHECK(back == 10 * i, "%ld, not %ld", back, 10 * i);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+    free(mine);
+}
+
+static void dies(void)
+{
+    MPI_Win win;
+    long *mine = calloc(WORDS, sizeof *mine), i = 0;
+    OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_lock_all(0, win));
+    for (;; i++) {
+        OK(MPI_Put(&i, 1, MPI_LONG, 1, rank + PAGE / sizeof i * (i % 8), win));
+        OK(MPI_Win_flush(1, win));
+        if (rank == 1 && i == 20000)
+            raise(SIGKILL);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    if (argc > 1 && !strcmp(argv[1], "dies"))
+        dies();
+    long on_stack[WORDS];
+    created(in_static);
+    created(on_stack);
+    long *from_malloc = malloc(WORDS * sizeof *from_malloc + 8);
+    /* Not aligned as its elements would like. */
+    created((long *)((char *)from_malloc + 4));
+    created(from_malloc);
+    long *shared = mapped(MAP_SHARED);
+    /* Some ranks' memory can be mapped by others, that of rank 1 cannot. */
+    created(rank == 1 ? shared : from_malloc);
+    created(shared);
+    free(from_malloc);
+    unmap(shared);
+    constants();
+    attached();
+    forked();
+    return finish("elsewhere");
+}
