@@ -119,6 +119,12 @@ impl std::error::Error for IoError {}
 
 impl crate::Failure for IoError {}
 
+/// The number of the class of what failed; 0 of what did not.
+pub(super) fn class_number<T>(outcome: &Result<T, IoError>) -> u64 {
+    let error = outcome.as_ref().err();
+    error.map_or(0, |error| error.class.number())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@
 
 use super::amode::{self, Amode, delete};
 use super::disk::{self, Disk};
-use super::error::{IoClass, IoError};
+use super::error::{IoClass, IoError, class_number};
 use super::hints::Tuning;
 use super::seating::Seating;
 use super::shared::SharedPointer;
@@ -43,11 +43,18 @@ pub const ELSEWHERE: &str = "so it ends here too";
 
 /// The outcome of all members' parts: the class of the first that failed, with each member's own sentence if it has one.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
-    let mine = outcome
-        .as_ref()
-        .err()
-        .map_or(0, |error| error.class.number());
+    let mine = class_number(&outcome);
     let all = comm.engine().block_on(comm.share(&[mine]))?;
+    agreed(comm, path, outcome, &all)
+}
+
+/// The same when the classes of all members are known.
+fn agreed<T>(
+    comm: &Comm,
+    path: &str,
+    outcome: Result<T, IoError>,
+    all: &[u64],
+) -> Result<T, Error> {
     let Some((rank, class)) = all.iter().enumerate().find(|(_, class)| **class != 0) else {
         return outcome.map_err(Error::from);
     };
@@ -169,6 +176,10 @@ impl File {
 
     pub(super) fn agree<T>(&self, outcome: Result<T, IoError>) -> Result<T, Error> {
         agree(&self.comm, &self.path, outcome)
+    }
+
+    pub(super) fn agreed<T>(&self, outcome: Result<T, IoError>, all: &[u64]) -> Result<T, Error> {
+        agreed(&self.comm, &self.path, outcome, all)
     }
 
     /// Adds what file and rank it is about.

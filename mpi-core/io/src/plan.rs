@@ -1,5 +1,6 @@
 //! What the members of a collective access decide together, from facts that all share.
 
+use super::error::{IoError, class_number};
 use super::hints::{Switch, Tuning};
 use super::seating::Seating;
 use super::view::View;
@@ -22,20 +23,39 @@ pub(super) struct Plan {
     part: i64,
 }
 
-/// What a rank says of its part: first byte in the file, the one behind the last, bytes, runs, and whether its runs go forward only.
-const FACTS: usize = 5;
+/// What the members are to do after they have told each other what each has.
+pub(super) enum Course {
+    /// All parts are done; how each rank's ended, as the class of its error or 0.
+    Over(Vec<u64>),
+    /// Each rank whose part is still to do goes by itself.
+    Each,
+    Together(Plan),
+}
+
+/// What a rank says of its part: how far it is ([`said`]), first byte in the file, the one behind the last, bytes, runs,
+/// and whether its runs go forward only.
+const FACTS: usize = 6;
+
+/// A part that is still to do.
+const TO_DO: u64 = 0;
+
+/// A part that is done says 1 more than the class of its error.
+fn said(done: Option<&Result<i64, IoError>>) -> u64 {
+    done.map_or(TO_DO, |done| 1 + class_number(done))
+}
 
 impl Plan {
-    /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
+    /// Shares what each member has, and whether its part is done already; a plan for what is left if aggregating pays.
+    /// Every member calls.
     pub fn agree(
         comm: &Comm,
         (wanted, tuning, seating, writes): (Switch, &Tuning, &Seating, bool),
+        done: Option<&Result<i64, IoError>>,
         view: &View,
-        from: i64,
-        bytes: i64,
-    ) -> Result<Option<Plan>, Error> {
-        let facts = match bytes {
-            1.. => [
+        (from, bytes): (i64, i64),
+    ) -> Result<Course, Error> {
+        let part = match bytes {
+            1.. if done.is_none() => [
                 view.byte_offset(from),
                 view.byte_offset(from + bytes - 1) + 1,
                 bytes,
@@ -44,12 +64,17 @@ impl Plan {
             ],
             _ => [0, 0, 0, 0, 1],
         };
-        let all = comm
-            .engine()
-            .block_on(comm.share(&facts.map(|fact| fact as u64)))?;
-        let all = all
-            .chunks_exact(FACTS)
-            .map(|rank| -> [i64; FACTS] { std::array::from_fn(|which| rank[which] as i64) });
+        let mut facts = vec![said(done)];
+        facts.extend(part.map(|fact| fact as u64));
+        let all = comm.engine().block_on(comm.share(&facts))?;
+        let states = || all.chunks_exact(FACTS).map(|rank| rank[0]);
+        if states().all(|state| state != TO_DO) {
+            return Ok(Course::Over(states().map(|state| state - 1).collect()));
+        }
+        let all = all.chunks_exact(FACTS);
+        let all = all.map(|rank| -> [i64; FACTS - 1] {
+            std::array::from_fn(|which| rank[1 + which] as i64)
+        });
         let busy: Vec<_> = all.filter(|rank| rank[2] > 0).collect();
         let forward = busy.iter().all(|rank| rank[4] == 1);
         let low = busy.iter().map(|rank| rank[0]).min().unwrap_or(0);
@@ -66,13 +91,13 @@ impl Plan {
         };
         let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < long;
         if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
-            return Ok(None);
+            return Ok(Course::Each);
         }
         let most = tuning.cb_nodes.clamp(1, seating.aggregators(comm.size()));
         let part = seating.part(most, tuning.cb_buffer_size);
         let parts = (high - low + part - 1) / part;
         let aggregators = parts.clamp(1, most.into()) as u32;
-        Ok(Some(Plan {
+        Ok(Course::Together(Plan {
             low,
             high,
             aggregators,

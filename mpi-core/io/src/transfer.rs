@@ -7,7 +7,7 @@ use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::{File, told};
 use super::hints::Switch;
-use super::plan::Plan;
+use super::plan::{Course, Plan};
 use super::report::Counter;
 use super::split::{Split, Staging};
 use super::staged::{self, Stages};
@@ -68,6 +68,18 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
         !ended
     });
     access
+}
+
+/// The outcome of a part that was done first, if it was, and of what was done together.
+fn both(
+    first: Option<Result<i64, IoError>>,
+    together: Result<i64, IoError>,
+) -> Result<i64, IoError> {
+    match first {
+        Some(Ok(bytes)) => together.map(|_| bytes),
+        Some(failed) => failed,
+        None => together,
+    }
 }
 
 impl File {
@@ -260,35 +272,27 @@ impl File {
         Ok(at.and_then(|at| self.stream_place(at)))
     }
 
-    /// How the members go about it together, if not each for itself.
-    fn plan(
+    /// Whether the members agree on how they go about an access; what that follows from is the same at all of them.
+    fn wants_plan(&self, converts: bool, wanted: Switch) -> bool {
+        let alone = self.comm.size() == 1 || converts || self.atomic.get();
+        !alone && wanted != Switch::Disable
+    }
+
+    /// The outcome of a member's part if it is done before the members agree: one run does not interleave with another,
+    /// and what is empty or has failed already needs nothing. So ranks with one run each meet once in an access and not twice.
+    fn first(
         &self,
-        view: &View,
         from: &Result<i64, IoError>,
-        bytes: i64,
-        (converts, writes): (bool, bool),
-    ) -> Result<Option<Plan>, Error> {
-        let tuning = self.disk.tuning();
-        let wanted = match writes {
-            true => tuning.cb_write,
-            false => tuning.cb_read,
+        (view, bytes, wanted): (&View, i64, Switch),
+        act: impl FnOnce(i64) -> Result<i64, IoError>,
+    ) -> Option<Result<i64, IoError>> {
+        let from = match from {
+            Ok(from) => *from,
+            Err(error) => return Some(Err(error.clone())),
         };
-        // Alone, converting, atomic or unwanted: each is the same at all members.
-        let never = self.comm.size() == 1 || converts || self.atomic.get();
-        if never || wanted == Switch::Disable {
-            return Ok(None);
-        }
-        let (from, bytes) = match from {
-            Ok(from) => (*from, bytes),
-            Err(_) => (0, 0),
-        };
-        Plan::agree(
-            &self.comm,
-            (wanted, &tuning, &self.seating, writes),
-            view,
-            from,
-            bytes,
-        )
+        let one = || bytes == 0 || view.one_run(from, bytes).is_some();
+        let suits = wanted == Switch::Automatic && one();
+        suits.then(|| act(from))
     }
 
     /// The shared memory for a plan; nothing where messages have to serve.
@@ -319,23 +323,33 @@ impl File {
         let about = (&buf.datatype().clone(), buf.bytes());
         let from = self.part(place, self.may_read(), about)?;
         let converts = view.representation.converts_reads();
-        let outcome = match self.plan(&view, &from, buf.bytes(), (converts, false))? {
-            None => from.and_then(|from| self.read_from(from, buf)),
-            Some(plan) => {
+        let tuning = self.disk.tuning();
+        if !self.wants_plan(converts, tuning.cb_read) {
+            return self.agree(from.and_then(|from| self.read_from(from, buf)));
+        }
+        let about = (&view, buf.bytes(), tuning.cb_read);
+        let done = self.first(&from, about, |from| self.read_from(from, buf));
+        let by = (tuning.cb_read, &tuning, &self.seating, false);
+        let at = from.unwrap_or(0);
+        let part = (at, buf.bytes());
+        let outcome = match Plan::agree(&self.comm, by, done.as_ref(), &view, part)? {
+            Course::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
+            Course::Each => done.unwrap_or_else(|| self.read_from(at, buf)),
+            Course::Together(plan) => {
                 self.count_aggregated();
                 let mut none = RecvBuf::empty();
-                let (at, part) = match &from {
-                    Ok(from) => (*from, buf),
-                    Err(_) => (0, &mut none),
+                let left = match done {
+                    Some(_) => &mut none,
+                    None => buf,
                 };
                 let read = match self.stages(&plan)? {
                     Some(stages) => {
                         let by = (&plan, &*stages);
-                        staged::read(&self.comm, by, &self.disk, (&view, at), part)?
+                        staged::read(&self.comm, by, &self.disk, (&view, at), left)?
                     }
-                    None => two_phase::read(&self.comm, &plan, &self.disk, (&view, at), part)?,
+                    None => two_phase::read(&self.comm, &plan, &self.disk, (&view, at), left)?,
                 };
-                from.and(read)
+                both(done, read)
             }
         };
         self.agree(outcome)
@@ -350,23 +364,33 @@ impl File {
         let view = self.view();
         let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
         let converts = view.representation.converts_writes();
-        let outcome = match self.plan(&view, &from, buf.bytes(), (converts, true))? {
-            None => from.and_then(|from| self.write_from(from, buf)),
-            Some(plan) => {
+        let tuning = self.disk.tuning();
+        if !self.wants_plan(converts, tuning.cb_write) {
+            return self.agree(from.and_then(|from| self.write_from(from, buf)));
+        }
+        let about = (&view, buf.bytes(), tuning.cb_write);
+        let done = self.first(&from, about, |from| self.write_from(from, buf));
+        let by = (tuning.cb_write, &tuning, &self.seating, true);
+        let at = from.unwrap_or(0);
+        let part = (at, buf.bytes());
+        let outcome = match Plan::agree(&self.comm, by, done.as_ref(), &view, part)? {
+            Course::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
+            Course::Each => done.unwrap_or_else(|| self.write_from(at, buf)),
+            Course::Together(plan) => {
                 self.count_aggregated();
                 let none = SendBuf::empty();
-                let (at, part) = match &from {
-                    Ok(from) => (*from, buf),
-                    Err(_) => (0, &none),
+                let left = match done {
+                    Some(_) => &none,
+                    None => buf,
                 };
                 let written = match self.stages(&plan)? {
                     Some(stages) => {
                         let by = (&plan, &*stages);
-                        staged::write(&self.comm, by, &self.disk, (&view, at), part)?
+                        staged::write(&self.comm, by, &self.disk, (&view, at), left)?
                     }
-                    None => two_phase::write(&self.comm, &plan, &self.disk, (&view, at), part)?,
+                    None => two_phase::write(&self.comm, &plan, &self.disk, (&view, at), left)?,
                 };
-                from.and(written)
+                both(done, written)
             }
         };
         self.agree(outcome)
