@@ -105,6 +105,53 @@ static void limit(void)
     free(data);
 }
 
+/* One rank has a piece of its own behind what the others interleave, and may not write as far as that, or reads behind the end:
+   all bytes are where they belong, counts are each rank's own, and the class is the same at all ranks. */
+static void apart(void)
+{
+    enum { EACH = PIECE * 100 };
+    MPI_File file;
+    MPI_Status status;
+    MPI_Datatype blocks;
+    struct rlimit before, less;
+    int got;
+    char *data = malloc(EACH), *back = malloc(EACH), *all = malloc((long)EACH * size);
+    memset(data, 'a' + rank, EACH);
+    const int others = size - 1, alone = rank == size - 1;
+    const MPI_Offset behind = (MPI_Offset)EACH * others;
+    OK(MPI_Type_vector(100, PIECE, PIECE * others, MPI_CHAR, &blocks));
+    OK(MPI_Type_commit(&blocks));
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0, "no limit is known");
+    less = before;
+    less.rlim_cur = behind + EACH / 2;
+    for (int limited = 0; limited < 2; limited++) {
+        OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+        OK(MPI_File_set_view(file, alone ? behind : (MPI_Offset)rank * PIECE, MPI_CHAR, alone ? MPI_CHAR : blocks, "native", MPI_INFO_NULL));
+        if (alone && limited)
+            CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
+        same_class(MPI_File_write_all(file, data, EACH, MPI_CHAR, &status), limited ? MPI_ERR_QUOTA : MPI_SUCCESS, "written");
+        CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
+        /* What lies behind the end is nothing. */
+        if (rank == 0)
+            CHECK(truncate(path, behind + (limited ? 0 : EACH / 4)) == 0, "it cannot be cut");
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_File_read_at_all(file, 0, back, EACH, MPI_CHAR, &status));
+        OK(MPI_Get_count(&status, MPI_CHAR, &got));
+        int wanted = !alone ? EACH : limited ? 0 : EACH / 4;
+        CHECK(got == wanted && memcmp(back, data, wanted) == 0, "%d bytes, not %d", got, wanted);
+        OK(MPI_File_set_view(file, 0, MPI_CHAR, MPI_CHAR, "native", MPI_INFO_NULL));
+        OK(MPI_File_read_at_all(file, 0, all, EACH * others, MPI_CHAR, &status));
+        for (int i = 0; i < EACH * others; i++)
+            CHECK(all[i] == 'a' + i / PIECE % others, "byte %d is %d", i, all[i]);
+        OK(MPI_File_close(&file));
+    }
+    OK(MPI_Type_free(&blocks));
+    only(NULL);
+    free(data);
+    free(back);
+    free(all);
+}
+
 static void readonly(void)
 {
     MPI_File file;
@@ -262,7 +309,7 @@ static void forever(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*does)(void); } all[] = {
-        { "full", full }, { "limit", limit }, { "readonly", readonly }, { "names", names },
+        { "full", full }, { "limit", limit }, { "apart", apart }, { "readonly", readonly }, { "names", names },
         { "removed", removed }, { "cut", cut }, { "twice", twice }, { "forever", forever },
     };
     begin(&argc, &argv);

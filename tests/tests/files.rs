@@ -71,6 +71,16 @@ fn one_rank_s_limit_of_file_sizes_ends_a_collective_access_alike_at_all() {
 }
 
 #[test]
+fn a_rank_whose_part_is_done_before_the_others_meet_ends_alike_at_all() {
+    for ranks in [2, 3, 5] {
+        faults("apart", folder().path(), ranks).holds();
+    }
+    let folder = folder();
+    let by_messages = faults("apart", folder.path(), RANKS);
+    by_messages.with(["--mca", "osc", "am"]).holds();
+}
+
+#[test]
 fn names_that_are_no_files_have_their_classes() {
     faults("names", folder().path(), RANKS).holds();
 }

@@ -83,7 +83,7 @@ fn what_leaders_of_hosts_hold_does_not_grow_with_the_pieces() {
 fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
-    for what in ["limit", "cut"] {
+    for what in ["limit", "apart", "cut"] {
         let folder = tempfile::tempdir().expect("a folder");
         let job = hosts.job("file_faults", 2).arg(what).arg(folder.path());
         holds(job, "file_faults", 4);
