@@ -119,8 +119,9 @@ impl TextOut {
     }
 }
 
-/// How many elements an array has on the stack; longer ones are allocated. Few, since the whole is moved on its way to the caller.
-const SHORT: usize = 8;
+/// How many elements an array has on the stack; longer ones are allocated. More than eight: loops of at most eight steps the compiler
+/// unrolls, with each element in a register of its own, and a call of two requests then moves eight.
+const SHORT: usize = 16;
 
 /// Elements for the length of a call.
 pub struct Array<T: Copy> {
@@ -131,32 +132,40 @@ pub struct Array<T: Copy> {
 }
 
 impl<T: Copy> Array<T> {
+    /// What the program gives no array for.
+    #[inline(always)]
+    pub fn empty() -> Self {
+        Array {
+            short: [const { MaybeUninit::uninit() }; SHORT],
+            long: Vec::new(),
+            length: 0,
+            is_null: true,
+        }
+    }
+
     /// `length` elements, each made by its index; none where the program gave no array.
     #[inline(always)]
     pub fn new(is_null: bool, length: c_int, make: impl Fn(usize) -> T) -> Self {
-        let length = match is_null {
-            true => 0,
-            false => usize::try_from(length).unwrap_or(0),
-        };
-        let mut array = Array {
-            short: [const { MaybeUninit::uninit() }; SHORT],
-            long: Vec::new(),
-            length,
-            is_null,
-        };
-        if length <= SHORT {
-            for (i, element) in array.short.iter_mut().take(length).enumerate() {
-                element.write(make(i));
-            }
-        } else {
-            array.long = (0..length).map(make).collect();
+        let mut array = Self::empty();
+        if !is_null {
+            array.fill(length, make);
         }
         array
     }
 
-    #[inline]
-    pub fn is_null(&self) -> bool {
-        self.is_null
+    /// The same where the array lies, since moving one costs more than a short one's elements.
+    #[inline(always)]
+    pub fn fill(&mut self, length: c_int, make: impl Fn(usize) -> T) {
+        self.is_null = false;
+        self.length = usize::try_from(length).unwrap_or(0);
+        match self.short.get_mut(..self.length) {
+            Some(short) => {
+                for (i, element) in short.iter_mut().enumerate() {
+                    element.write(make(i));
+                }
+            }
+            None => self.long = (0..self.length).map(make).collect(),
+        }
     }
 
     #[inline]

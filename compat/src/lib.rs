@@ -15,6 +15,7 @@ pub mod foreign_below;
 pub mod hand;
 pub mod inside;
 pub mod layout;
+mod lock;
 pub mod standard_below;
 mod status;
 mod trampoline;

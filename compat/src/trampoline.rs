@@ -6,11 +6,12 @@
 //! memory that can be written and executed, and no limit. A function lives as long as the process.
 #![allow(unsafe_code)]
 
+use crate::lock::lock;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The bytes of a stub, of a page of stubs, and from a stub to its words.
 const STUB: usize = 16;
@@ -67,7 +68,7 @@ static LAST: Mutex<Option<Page>> = Mutex::new(None);
 
 /// The address of a function that takes up to four arguments and calls `target` with these and the context.
 pub fn make(target: usize, context: usize) -> io::Result<usize> {
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = lock(&LAST);
     if last.as_ref().is_none_or(|page| page.used == PAGE / STUB) {
         *last = Some(Page {
             stubs: map()?,

@@ -1,19 +1,17 @@
 //! What the binary interface fixes, and what a Fortran layer above tells about its compiler (chapter 20).
 
 use super::Foreign;
+use super::standard::class;
 use crate::below;
 use crate::convert::code_out;
 use crate::family::{Kind, Word};
+use crate::lock::lock;
 use std::ffi::{CString, c_int, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Error classes of the standard.
-const ARGUMENT: c_int = 13;
-const ABI: c_int = 62;
+use std::sync::{Mutex, MutexGuard};
 
 pub unsafe fn MPI_Abi_get_version<F: Foreign>(major: *mut c_int, minor: *mut c_int) -> c_int {
     if major.is_null() || minor.is_null() {
-        return ARGUMENT;
+        return class::ARG;
     }
     // SAFETY: output arguments of the program, not null.
     unsafe {
@@ -26,7 +24,7 @@ pub unsafe fn MPI_Abi_get_version<F: Foreign>(major: *mut c_int, minor: *mut c_i
 /// An info of the library below with these entries.
 unsafe fn info_of<F: Foreign>(entries: &[(CString, CString)], place: *mut usize) -> c_int {
     if place.is_null() {
-        return ARGUMENT;
+        return class::ARG;
     }
     let mut made = F::null(Kind::Info);
     // SAFETY: the arguments are ours; the place is an output argument of the program.
@@ -65,7 +63,7 @@ static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran {
 });
 
 fn fortran() -> MutexGuard<'static, Fortran> {
-    FORTRAN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&FORTRAN)
 }
 
 pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
@@ -73,7 +71,7 @@ pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
     match entries {
         // SAFETY: passed on.
         Some(entries) => unsafe { info_of::<F>(&entries, info) },
-        None if info.is_null() => ARGUMENT,
+        None if info.is_null() => class::ARG,
         None => {
             // SAFETY: an output argument of the program, not null.
             unsafe { info.write(Kind::Info.null()) };
@@ -113,7 +111,7 @@ pub unsafe fn MPI_Abi_set_fortran_info<F: Foreign>(info: usize) -> c_int {
     }
     let mut fortran = fortran();
     if fortran.entries.is_some() {
-        return ABI;
+        return class::ABI;
     }
     fortran.entries = Some(entries);
     0
@@ -129,11 +127,11 @@ pub unsafe fn MPI_Abi_set_fortran_booleans<F: Foreign>(
     no: *mut c_void,
 ) -> c_int {
     let Some(size) = logical(size).filter(|_| !yes.is_null() && !no.is_null()) else {
-        return ARGUMENT;
+        return class::ARG;
     };
     let mut fortran = fortran();
     if fortran.booleans.is_some() {
-        return ABI;
+        return class::ABI;
     }
     // SAFETY: values of the program that have that many bytes.
     let bytes = |value: *mut c_void| unsafe {
@@ -150,7 +148,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     is_set: *mut c_int,
 ) -> c_int {
     let Some(size) = logical(size).filter(|_| !is_set.is_null()) else {
-        return ARGUMENT;
+        return class::ARG;
     };
     let fortran = fortran();
     let known = fortran.booleans.as_ref().filter(|(y, _)| y.len() == size);
@@ -158,7 +156,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     unsafe {
         if let Some((y, n)) = known {
             if yes.is_null() || no.is_null() {
-                return ARGUMENT;
+                return class::ARG;
             }
             std::ptr::copy_nonoverlapping(y.as_ptr(), yes.cast(), size);
             std::ptr::copy_nonoverlapping(n.as_ptr(), no.cast(), size);

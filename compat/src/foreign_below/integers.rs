@@ -2,6 +2,7 @@
 
 use super::Foreign;
 use crate::family::{FIRST_DYNAMIC, Kind};
+use crate::lock::lock;
 use std::ffi::c_int;
 
 macro_rules! integers {
@@ -40,9 +41,7 @@ pub unsafe fn MPI_File_toint<F: Foreign>(file: usize) -> c_int {
     if file < FIRST_DYNAMIC {
         return file as c_int;
     }
-    let mut files = FILES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut files = lock(&FILES);
     let known = files.iter().position(|known| *known == file);
     let index = known.unwrap_or_else(|| {
         files.push(file);
@@ -58,9 +57,7 @@ pub unsafe fn MPI_File_fromint<F: Foreign>(integer: c_int) -> usize {
     if number < FIRST_DYNAMIC {
         return number;
     }
-    let files = FILES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let files = lock(&FILES);
     files
         .get(number - FIRST_DYNAMIC)
         .copied()

@@ -3,12 +3,13 @@
 //! Nonblocking and persistent operations keep what they were called with. A converted array is this library's, so it has to
 //! stay as long. Most programs have none; then a completion costs one load.
 
-use super::Foreign;
+use super::{Foreign, own};
 use crate::below;
+use crate::lock::lock;
 use std::any::Any;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 type Kept = Vec<(usize, Box<dyn Any + Send>)>;
 
@@ -16,7 +17,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 static KEPT: Mutex<Kept> = Mutex::new(Vec::new());
 
 fn kept() -> MutexGuard<'static, Kept> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&KEPT)
 }
 
 /// Whether the request is of an operation that can be started again.
@@ -33,10 +34,10 @@ pub enum Life {
 pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any + Send>) {
     if life == Life::Once {
         let mut complete: c_int = 0;
-        let ignore = std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE);
         // SAFETY: a request of the library below.
-        let code =
-            unsafe { (below::MPI_Request_get_status::<F>())(request, &mut complete, ignore) };
+        let code = unsafe {
+            (below::MPI_Request_get_status::<F>())(request, &mut complete, own::ignore::<F>())
+        };
         if code == 0 && complete != 0 {
             return;
         }

@@ -11,11 +11,13 @@ mod duplicates;
 mod error_handlers;
 mod fallbacks;
 mod fortran;
+mod infos;
 mod integers;
 mod kept;
 mod open;
 mod operators;
 mod own;
+mod standard;
 mod statuses;
 mod typed_blocks;
 

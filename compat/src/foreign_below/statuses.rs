@@ -1,17 +1,15 @@
 //! Fields of the program's own status, which need no library.
 
 use super::Foreign;
+use super::standard::class;
 use crate::family::StandardStatus;
 use std::ffi::c_int;
-
-/// `MPI_ERR_ARG` of the standard.
-const ARGUMENT: c_int = 13;
 
 macro_rules! field {
     ($get:ident<F: Foreign>, $set:ident<F: Foreign>, $field:ident) => {
         pub unsafe fn $get<F: Foreign>(status: *const StandardStatus, value: *mut c_int) -> c_int {
             if status.is_null() || value.is_null() {
-                return ARGUMENT;
+                return class::ARG;
             }
             // SAFETY: the program's own, not null.
             unsafe { value.write((*status).$field) };
@@ -20,7 +18,7 @@ macro_rules! field {
 
         pub unsafe fn $set<F: Foreign>(status: *mut StandardStatus, value: c_int) -> c_int {
             if status.is_null() {
-                return ARGUMENT;
+                return class::ARG;
             }
             // SAFETY: the program's own, not null.
             unsafe { (*status).$field = value };
@@ -36,7 +34,7 @@ field!(MPI_Status_get_error<F: Foreign>, MPI_Status_set_error<F: Foreign>, error
 /// The version of the standard whose functions are there: those that the library below lacks are made of others.
 pub unsafe fn MPI_Get_version<F: Foreign>(version: *mut c_int, subversion: *mut c_int) -> c_int {
     if version.is_null() || subversion.is_null() {
-        return ARGUMENT;
+        return class::ARG;
     }
     // SAFETY: output arguments of the program, not null.
     unsafe {

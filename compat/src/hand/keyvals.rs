@@ -7,9 +7,10 @@
 use crate::below;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
+use crate::lock::lock;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The program's functions, as addresses, and its own extra state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +24,7 @@ static KNOWN: Mutex<BTreeMap<Functions, &'static Functions>> = Mutex::new(BTreeM
 
 /// The one that says the same, for as long as the process lives.
 fn kept(functions: Functions) -> *mut c_void {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&KNOWN);
     let kept: &'static Functions = known
         .entry(functions)
         .or_insert_with(|| Box::leak(Box::new(functions)));

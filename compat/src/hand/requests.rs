@@ -6,33 +6,40 @@ use crate::convert::{Array, BLANK, StatusOut, code_out, handles_in, store};
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
-/// The program's requests in the standard's form.
+/// The program's requests in the form of the library below.
 struct Requests<F: Family> {
     converted: Array<F::Below>,
     place: *mut F::Handle,
+    count: c_int,
 }
 
 impl<F: Family> Requests<F> {
-    /// # Safety
-    /// `place` is null or has `count` requests.
     #[inline(always)]
-    unsafe fn new(place: *mut F::Handle, count: c_int) -> Self {
+    fn new(place: *mut F::Handle, count: c_int) -> Self {
         Requests {
-            // SAFETY: passed on.
-            converted: unsafe { handles_in::<F>(Kind::Request, place, count) },
+            converted: Array::empty(),
             place,
+            count,
         }
     }
 
+    /// # Safety
+    /// `place` is null or has `count` requests.
     #[inline(always)]
-    fn argument(&mut self) -> *mut F::Below {
+    unsafe fn argument(&mut self) -> *mut F::Below {
+        if !self.place.is_null() {
+            self.converted.fill(self.count, |i| {
+                // SAFETY: as the caller says.
+                F::handle_in(Kind::Request, unsafe { self.place.add(i).read_unaligned() })
+            });
+        }
         self.converted.argument_mut()
     }
 
     /// Writes those that the call changed.
     ///
     /// # Safety
-    /// As for `new`.
+    /// As for `argument`.
     #[inline(always)]
     unsafe fn finish(&self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
@@ -54,23 +61,25 @@ impl<F: Family> Requests<F> {
 struct Statuses<F: Family> {
     filled: Array<F::BelowStatus>,
     place: *mut F::Status,
+    count: c_int,
 }
 
 impl<F: Family> Statuses<F> {
     #[inline(always)]
     fn new(place: *mut F::Status, count: c_int) -> Self {
-        let ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
         Statuses {
-            filled: Array::new(ignored, count, |_| F::status_below(&BLANK)),
+            filled: Array::empty(),
             place,
+            count,
         }
     }
 
     #[inline(always)]
     fn argument(&mut self) -> *mut F::BelowStatus {
-        if self.filled.is_null() {
+        if self.place.is_null() || self.place.addr() == F::STATUS_IGNORE {
             return std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE);
         }
+        self.filled.fill(self.count, |_| F::status_below(&BLANK));
         self.filled.argument_mut()
     }
 

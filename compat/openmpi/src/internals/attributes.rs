@@ -15,39 +15,48 @@ const OF_COMM: c_int = 1;
 const OF_TYPE: c_int = 2;
 const OF_WIN: c_int = 3;
 
-/// The functions of a key that Fortran has made, and its extra state; lives to the end of the process, as copies of the key may.
-struct FortranKey {
-    kind: Kind,
-    copy: usize,
-    delete: usize,
-    extra: isize,
-    /// Whether values are `INTEGER`s, as before MPI-2, and not addresses.
-    short: bool,
+/// What Fortran's functions take for a value: an `INTEGER`, as before MPI-2, or an address.
+trait Value: Copy + Default {
+    fn of(value: isize) -> Self;
+    fn whole(self) -> isize;
 }
 
-type CopyShort = unsafe extern "C" fn(
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-);
-type CopyLong = unsafe extern "C" fn(
-    *mut c_int,
-    *mut c_int,
-    *mut isize,
-    *mut isize,
-    *mut isize,
-    *mut c_int,
-    *mut c_int,
-);
-type DeleteShort = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
-type DeleteLong = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut isize, *mut isize, *mut c_int);
+impl Value for c_int {
+    fn of(value: isize) -> Self {
+        value as Self
+    }
+
+    fn whole(self) -> isize {
+        self as isize
+    }
+}
+
+impl Value for isize {
+    fn of(value: isize) -> Self {
+        value
+    }
+
+    fn whole(self) -> isize {
+        self
+    }
+}
+
+/// Object, key, extra state, value, the copy, whether there is one, code.
+type CopyFunction<T> =
+    unsafe extern "C" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut T, *mut c_int, *mut c_int);
+/// Object, key, value, extra state, code.
+type DeleteFunction<T> = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
+
+/// The functions of a key that Fortran has made, and its extra state; lives to the end of the process, as copies of the key may.
+struct FortranKey<T> {
+    kind: Kind,
+    copy: CopyFunction<T>,
+    delete: DeleteFunction<T>,
+    extra: T,
+}
 
 /// The C function that calls a key's copy function in Fortran.
-unsafe extern "C" fn copy_in_fortran(
+unsafe extern "C" fn copy_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
     extra: *mut c_void,
@@ -56,77 +65,49 @@ unsafe extern "C" fn copy_in_fortran(
     flag: *mut c_int,
 ) -> c_int {
     // SAFETY: the extra state of a key is the one that it was made with.
-    let made = unsafe { &*extra.cast::<FortranKey>() };
+    let made = unsafe { &*extra.cast::<FortranKey<T>>() };
     let (mut object, mut code, mut yes) = (to_fortran(made.kind, object), SUCCESS, 0);
-    let value = value.addr() as isize;
+    let (mut extra, mut value) = (made.extra, T::of(value.addr() as isize));
+    let mut result = T::default();
     // SAFETY: the program's function of this form, and places for its results.
     unsafe {
-        let result = if made.short {
-            let function: CopyShort = std::mem::transmute(made.copy);
-            let (mut extra, mut value, mut result) = (made.extra as c_int, value as c_int, 0);
-            function(
-                &mut object,
-                &mut key,
-                &mut extra,
-                &mut value,
-                &mut result,
-                &mut yes,
-                &mut code,
-            );
-            result as isize
-        } else {
-            let function: CopyLong = std::mem::transmute(made.copy);
-            let (mut extra, mut value, mut result) = (made.extra, value, 0);
-            function(
-                &mut object,
-                &mut key,
-                &mut extra,
-                &mut value,
-                &mut result,
-                &mut yes,
-                &mut code,
-            );
-            result
-        };
+        (made.copy)(
+            &mut object,
+            &mut key,
+            &mut extra,
+            &mut value,
+            &mut result,
+            &mut yes,
+            &mut code,
+        );
         flag.write((yes != 0).into());
-        copied.cast::<isize>().write(result);
+        copied.cast::<isize>().write(result.whole());
     }
     code
 }
 
 /// The same of its delete function.
-unsafe extern "C" fn delete_in_fortran(
+unsafe extern "C" fn delete_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
     value: *mut c_void,
     extra: *mut c_void,
 ) -> c_int {
     // SAFETY: as above.
-    let made = unsafe { &*extra.cast::<FortranKey>() };
+    let made = unsafe { &*extra.cast::<FortranKey<T>>() };
     let (mut object, mut code) = (to_fortran(made.kind, object), SUCCESS);
-    let value = value.addr() as isize;
+    let (mut extra, mut value) = (made.extra, T::of(value.addr() as isize));
     // SAFETY: the program's function of this form.
-    unsafe {
-        if made.short {
-            let function: DeleteShort = std::mem::transmute(made.delete);
-            let (mut extra, mut value) = (made.extra as c_int, value as c_int);
-            function(&mut object, &mut key, &mut value, &mut extra, &mut code);
-        } else {
-            let function: DeleteLong = std::mem::transmute(made.delete);
-            let (mut extra, mut value) = (made.extra, value);
-            function(&mut object, &mut key, &mut value, &mut extra, &mut code);
-        }
-    }
+    unsafe { (made.delete)(&mut object, &mut key, &mut value, &mut extra, &mut code) };
     code
 }
 
-unsafe fn create_key(
+unsafe fn create_key<T: Value>(
     of: c_int,
-    copy: usize,
-    delete: usize,
+    copy: CopyFunction<T>,
+    delete: DeleteFunction<T>,
     key: *mut c_int,
-    extra: isize,
-    short: bool,
+    extra: T,
 ) -> c_int {
     let kind = match of {
         OF_COMM => Kind::Comm,
@@ -138,12 +119,11 @@ unsafe fn create_key(
         copy,
         delete,
         extra,
-        short,
     }));
     let extra = std::ptr::from_mut(made).cast::<c_void>();
     let (copy, delete) = (
-        copy_in_fortran as *const c_void as usize,
-        delete_in_fortran as *const c_void as usize,
+        copy_in_fortran::<T> as *const c_void as usize,
+        delete_in_fortran::<T> as *const c_void as usize,
     );
     // SAFETY: an output argument of the caller.
     let (code, key) = unsafe {
@@ -161,34 +141,6 @@ unsafe fn create_key(
     code
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_attr_create_keyval_fint(
-    of: c_int,
-    copy: usize,
-    delete: usize,
-    key: *mut c_int,
-    extra: c_int,
-    _flags: c_int,
-    _bindings: *mut c_void,
-) -> c_int {
-    // SAFETY: passed on.
-    unsafe { create_key(of, copy, delete, key, extra as isize, true) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_attr_create_keyval_aint(
-    of: c_int,
-    copy: usize,
-    delete: usize,
-    key: *mut c_int,
-    extra: isize,
-    _flags: c_int,
-    _bindings: *mut c_void,
-) -> c_int {
-    // SAFETY: passed on.
-    unsafe { create_key(of, copy, delete, key, extra, false) }
-}
-
 unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
     let value = std::ptr::without_provenance_mut(value as usize);
     // SAFETY: a value is not looked at.
@@ -200,32 +152,6 @@ unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
             _ => INTERN,
         }
     }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_attr_set_fint(
-    of: c_int,
-    object: Handle,
-    _table: *mut c_void,
-    key: c_int,
-    value: c_int,
-    _predefined: bool,
-) -> c_int {
-    // SAFETY: passed on.
-    unsafe { set(of, object, key, value as isize) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_attr_set_aint(
-    of: c_int,
-    object: Handle,
-    _table: *mut c_void,
-    key: c_int,
-    value: isize,
-    _predefined: bool,
-) -> c_int {
-    // SAFETY: passed on.
-    unsafe { set(of, object, key, value) }
 }
 
 /// The value of an attribute; `table` is what a field of an object holds: the standard's handle of the object.
@@ -276,38 +202,58 @@ fn kind_of_key(key: c_int) -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_attr_get_fint(
-    table: usize,
-    key: c_int,
-    value: *mut c_int,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: output arguments of the caller.
-    unsafe {
-        let (code, found) = get(table, key, flag);
-        if flag.read() != 0 {
-            value.write(found as c_int);
+/// What Open MPI's Fortran libraries call, for either kind of value.
+macro_rules! called_by_fortran_libraries {
+    ($($value:ty: $create:ident $set:ident $get:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $create(
+            of: c_int,
+            copy: CopyFunction<$value>,
+            delete: DeleteFunction<$value>,
+            key: *mut c_int,
+            extra: $value,
+            _flags: c_int,
+            _bindings: *mut c_void,
+        ) -> c_int {
+            // SAFETY: passed on.
+            unsafe { create_key::<$value>(of, copy, delete, key, extra) }
         }
-        code
-    }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $set(
+            of: c_int,
+            object: Handle,
+            _table: *mut c_void,
+            key: c_int,
+            value: $value,
+            _predefined: bool,
+        ) -> c_int {
+            // SAFETY: passed on.
+            unsafe { set(of, object, key, value.whole()) }
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $get(
+            table: usize,
+            key: c_int,
+            value: *mut $value,
+            flag: *mut c_int,
+        ) -> c_int {
+            // SAFETY: output arguments of the caller.
+            unsafe {
+                let (code, found) = get(table, key, flag);
+                if flag.read() != 0 {
+                    value.write(<$value>::of(found));
+                }
+                code
+            }
+        }
+    )* };
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_attr_get_aint(
-    table: usize,
-    key: c_int,
-    value: *mut isize,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: output arguments of the caller.
-    unsafe {
-        let (code, found) = get(table, key, flag);
-        if flag.read() != 0 {
-            value.write(found);
-        }
-        code
-    }
+called_by_fortran_libraries! {
+    c_int: ompi_attr_create_keyval_fint ompi_attr_set_fint ompi_attr_get_fint;
+    isize: ompi_attr_create_keyval_aint ompi_attr_set_aint ompi_attr_get_aint;
 }
 
 /// What Fortran programs name: functions that leave an attribute behind, that copy it as it is, and that do nothing.

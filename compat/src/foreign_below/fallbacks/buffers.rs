@@ -4,113 +4,75 @@ use super::Foreign;
 use crate::below::{self, slot};
 use crate::foreign_below::own::buffers::{self, Owner};
 use crate::foreign_below::own::{Children, fail, fail_at_self, make, put};
+use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
-/// `MPI_ERR_BUFFER` of the standard.
-const BUFFER: c_int = 1;
-
-fn comm_of<F: Foreign>(comm: F::Below) -> Owner {
-    Owner::Comm(F::request_number(comm))
-}
-
-fn session_of<F: Foreign>(session: F::Below) -> Owner {
-    Owner::Session(F::request_number(session))
-}
-
-unsafe fn detach<F: Foreign>(
-    owner: Owner,
-    address: *mut c_void,
-    size: *mut c_int,
-) -> Result<(), c_int> {
-    // SAFETY: output arguments of the caller.
-    unsafe {
-        let (known, bytes) = buffers::detach::<F>(owner).ok_or(BUFFER)?;
-        address.cast::<*mut c_void>().write_unaligned(known);
-        size.write(c_int::try_from(bytes).unwrap_or(c_int::MAX));
-    }
-    Ok(())
-}
-
-pub unsafe extern "C" fn MPI_Comm_attach_buffer<F: Foreign>(
-    comm: F::Below,
-    buffer: *mut c_void,
-    size: c_int,
-) -> c_int {
-    match buffers::attach::<F>(comm_of::<F>(comm), buffer, size.into()) {
-        Ok(()) => 0,
-        // SAFETY: a communicator of the library below.
-        Err(class) => unsafe { fail::<F>(comm, class) },
-    }
-}
-
-pub unsafe extern "C" fn MPI_Comm_detach_buffer<F: Foreign>(
-    comm: F::Below,
-    buffer: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
+/// Where an error goes that no communicator has.
+unsafe fn fail_of_session<F: Foreign>(_session: F::Below, class: c_int) -> c_int {
     // SAFETY: passed on.
-    unsafe {
-        match detach::<F>(comm_of::<F>(comm), buffer, size) {
-            Ok(()) => 0,
-            Err(class) => fail::<F>(comm, class),
+    unsafe { fail_at_self::<F>(class) }
+}
+
+/// The functions of a kind of owner, and what hears of their errors.
+macro_rules! functions {
+    ($($owner:ident $fail:ident:
+        $attach:ident<F: Foreign> $detach:ident<F: Foreign>
+        $flush:ident<F: Foreign> $iflush:ident<F: Foreign>;)*) => { $(
+        pub unsafe extern "C" fn $attach<F: Foreign>(
+            object: F::Below,
+            buffer: *mut c_void,
+            size: c_int,
+        ) -> c_int {
+            let owner = Owner::$owner(F::request_number(object));
+            match buffers::attach::<F>(owner, buffer, size.into()) {
+                Ok(()) => 0,
+                // SAFETY: an object of the program.
+                Err(class) => unsafe { $fail::<F>(object, class) },
+            }
         }
-    }
-}
 
-pub unsafe extern "C" fn MPI_Comm_flush_buffer<F: Foreign>(comm: F::Below) -> c_int {
-    // SAFETY: passed on.
-    unsafe { buffers::flush::<F>(comm_of::<F>(comm)) };
-    0
-}
-
-pub unsafe extern "C" fn MPI_Comm_iflush_buffer<F: Foreign>(
-    comm: F::Below,
-    request: *mut F::Below,
-) -> c_int {
-    // SAFETY: an output argument of the caller.
-    unsafe { request.write(buffers::flush_request::<F>(comm_of::<F>(comm))) };
-    0
-}
-
-pub unsafe extern "C" fn MPI_Session_attach_buffer<F: Foreign>(
-    session: F::Below,
-    buffer: *mut c_void,
-    size: c_int,
-) -> c_int {
-    match buffers::attach::<F>(session_of::<F>(session), buffer, size.into()) {
-        Ok(()) => 0,
-        // SAFETY: passed on.
-        Err(class) => unsafe { fail_at_self::<F>(class) },
-    }
-}
-
-pub unsafe extern "C" fn MPI_Session_detach_buffer<F: Foreign>(
-    session: F::Below,
-    buffer: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    // SAFETY: passed on.
-    unsafe {
-        match detach::<F>(session_of::<F>(session), buffer, size) {
-            Ok(()) => 0,
-            Err(class) => fail_at_self::<F>(class),
+        pub unsafe extern "C" fn $detach<F: Foreign>(
+            object: F::Below,
+            address: *mut c_void,
+            size: *mut c_int,
+        ) -> c_int {
+            let owner = Owner::$owner(F::request_number(object));
+            // SAFETY: output arguments of the caller.
+            unsafe {
+                let Some((known, bytes)) = buffers::detach::<F>(owner) else {
+                    return $fail::<F>(object, class::BUFFER);
+                };
+                address.cast::<*mut c_void>().write_unaligned(known);
+                size.write(c_int::try_from(bytes).unwrap_or(c_int::MAX));
+            }
+            0
         }
-    }
+
+        pub unsafe extern "C" fn $flush<F: Foreign>(object: F::Below) -> c_int {
+            // SAFETY: passed on.
+            unsafe { buffers::flush::<F>(Owner::$owner(F::request_number(object))) };
+            0
+        }
+
+        pub unsafe extern "C" fn $iflush<F: Foreign>(
+            object: F::Below,
+            request: *mut F::Below,
+        ) -> c_int {
+            let owner = Owner::$owner(F::request_number(object));
+            // SAFETY: an output argument of the caller.
+            unsafe { request.write(buffers::flush_request::<F>(owner)) };
+            0
+        }
+    )* };
 }
 
-pub unsafe extern "C" fn MPI_Session_flush_buffer<F: Foreign>(session: F::Below) -> c_int {
-    // SAFETY: passed on.
-    unsafe { buffers::flush::<F>(session_of::<F>(session)) };
-    0
-}
-
-pub unsafe extern "C" fn MPI_Session_iflush_buffer<F: Foreign>(
-    session: F::Below,
-    request: *mut F::Below,
-) -> c_int {
-    // SAFETY: an output argument of the caller.
-    unsafe { request.write(buffers::flush_request::<F>(session_of::<F>(session))) };
-    0
+functions! {
+    Comm fail:
+        MPI_Comm_attach_buffer<F: Foreign> MPI_Comm_detach_buffer<F: Foreign>
+        MPI_Comm_flush_buffer<F: Foreign> MPI_Comm_iflush_buffer<F: Foreign>;
+    Session fail_of_session:
+        MPI_Session_attach_buffer<F: Foreign> MPI_Session_detach_buffer<F: Foreign>
+        MPI_Session_flush_buffer<F: Foreign> MPI_Session_iflush_buffer<F: Foreign>;
 }
 
 /// Of the library's own buffer, detaching waits until the messages are on their way.

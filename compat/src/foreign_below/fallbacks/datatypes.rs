@@ -4,6 +4,7 @@ use super::{Fit, Foreign};
 use crate::below;
 use crate::family::{Kind, Word};
 use crate::foreign_below::own::large_types;
+use crate::foreign_below::standard::class;
 use std::ffi::c_int;
 
 pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
@@ -94,9 +95,6 @@ pub unsafe extern "C" fn MPI_Type_contiguous_c<F: Foreign>(
     }
 }
 
-/// `MPI_ERR_TYPE` of the standard.
-const TYPE: c_int = 3;
-
 /// Handles of the standard: a value, an index, the pair.
 const INT: usize = 0x209;
 const PAIRS: [(usize, usize); 6] = [
@@ -114,7 +112,7 @@ pub unsafe extern "C" fn MPI_Type_get_value_index<F: Foreign>(
     pair: *mut F::Below,
 ) -> c_int {
     if [value, index].contains(&F::null(Kind::Datatype)) {
-        return F::word_in(Word::Error, TYPE);
+        return F::word_in(Word::Error, class::TYPE);
     }
     let here = |handle: F::Below| F::handle_out(Kind::Datatype, handle);
     let known = PAIRS.iter().find(|(known, _)| here(value) == *known);

@@ -31,9 +31,10 @@ use super::Foreign;
 use super::fortran::class_below;
 use super::kept::{Life, keep};
 use super::own;
+use super::standard::class;
 use crate::below::{self, slot};
 use crate::blocks;
-use crate::family::{IN_PLACE, Kind};
+use crate::family::IN_PLACE;
 use buffers::*;
 use datatypes::*;
 use events::*;
@@ -70,11 +71,6 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     }
 }
 
-/// Error classes of the standard.
-const COUNT: c_int = 2;
-const UNSUPPORTED: c_int = 55;
-const MPI_COMM_SELF: usize = 0x102;
-
 /// One line for each function.
 static SAID: [AtomicBool; below::NAMES.len()] =
     [const { AtomicBool::new(false) }; below::NAMES.len()];
@@ -93,25 +89,18 @@ unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
         // No process reads it when standard error is closed.
         let _ = writeln!(std::io::stderr(), "portcullis: {name}: {what}");
     }
-    let code = class_below::<F>(class);
-    let (mut begun, mut ended) = (0, 0);
-    // SAFETY: questions that may be asked at any time, then a call between init and finalize.
-    unsafe {
-        (below::MPI_Initialized::<F>())(&raw mut begun);
-        (below::MPI_Finalized::<F>())(&raw mut ended);
-        if begun != 0 && ended == 0 && !name.starts_with("MPI_T_") {
-            let comm = F::handle_in(Kind::Comm, MPI_COMM_SELF);
-            (below::MPI_Comm_call_errhandler::<F>())(comm, code);
-        }
+    if own::world::is_running::<F>() && !name.starts_with("MPI_T_") {
+        // SAFETY: between init and finalize.
+        return unsafe { own::fail_at_self::<F>(class) };
     }
-    code
+    class_below::<F>(class)
 }
 
 /// Stands in the slot of a function that a library lacks and that nothing is made of.
 unsafe extern "C" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
     // SAFETY: passed on.
-    unsafe { refuse::<F>(ID, UNSUPPORTED, &what) }
+    unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }
 }
 
 /// Of a function whose twin counts with an `int`.
@@ -121,7 +110,7 @@ unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
         F::NAME
     );
     // SAFETY: passed on.
-    unsafe { refuse::<F>(id, COUNT, &what) }
+    unsafe { refuse::<F>(id, class::COUNT, &what) }
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 use super::Foreign;
 use crate::below;
 use crate::family::Kind;
+use crate::foreign_below::own::packed::{self, Packed};
 use crate::foreign_below::own::{Children, make};
 use std::any::Any;
 use std::ffi::{c_int, c_void};
-
-/// `MPI_PACKED` of the standard.
-const MPI_PACKED: usize = 0x207;
 
 /// A message, or room for one.
 struct Side<F: Foreign>(*mut c_void, c_int, F::Below, c_int, c_int);
@@ -81,21 +79,23 @@ pub unsafe extern "C" fn MPI_Isendrecv_replace<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    let (mut size, mut at) = (0, 0);
     // SAFETY: arguments of the library below, which are what the standard demands.
     unsafe {
-        let code = (below::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size);
-        if code != 0 {
-            return code;
-        }
-        let mut packed = vec![0u8; usize::try_from(size).unwrap_or(0)];
-        let place = packed.as_mut_ptr().cast::<c_void>();
-        let code = (below::MPI_Pack::<F>())(buf, count, datatype, place, size, &raw mut at, comm);
-        if code != 0 {
-            return code;
-        }
-        let kind = F::handle_in(Kind::Datatype, MPI_PACKED);
-        let send = Side::<F>(place, at, kind, dest, sendtag);
+        let size = match packed::size::<F>(count, datatype, comm) {
+            Ok(size) => size,
+            Err(code) => return code,
+        };
+        let mut packed = match Packed::new::<F>(buf, count, datatype, size, comm) {
+            Ok(packed) => packed,
+            Err(code) => return code,
+        };
+        let send = Side::<F>(
+            packed.place(),
+            packed.length(),
+            Packed::datatype::<F>(),
+            dest,
+            sendtag,
+        );
         let receive = Side::<F>(buf, count, datatype, source, recvtag);
         both::<F>(&send, &receive, comm, Some(Box::new(packed)), request)
     }

@@ -3,12 +3,11 @@
 use super::Foreign;
 use crate::family::{Kind, Word};
 use crate::foreign_below::own::parts::{Message, Partitioned};
-use crate::foreign_below::own::{ARGUMENT, fail, make, with_parts};
+use crate::foreign_below::own::{fail, make, with_parts};
+use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
-/// `MPI_ERR_COUNT`, `MPI_ERR_RANK` and `MPI_ANY_SOURCE` of the standard.
-const COUNT: c_int = 2;
-const RANK: c_int = 6;
+/// `MPI_ANY_SOURCE` of the standard.
 const ANY_SOURCE: c_int = -1;
 
 unsafe fn initiate<F: Foreign>(
@@ -19,11 +18,11 @@ unsafe fn initiate<F: Foreign>(
 ) -> c_int {
     let comm = message.comm;
     let wrong = if partitions <= 0 {
-        Some(ARGUMENT)
+        Some(class::ARG)
     } else if message.count < 0 {
-        Some(COUNT)
+        Some(class::COUNT)
     } else if !sends && message.peer == F::word_in(Word::Rank, ANY_SOURCE) {
-        Some(RANK)
+        Some(class::RANK)
     } else {
         None
     };
@@ -33,7 +32,7 @@ unsafe fn initiate<F: Foreign>(
             return fail::<F>(comm, class);
         }
         let Some(whole) = message.count.checked_mul(partitions.into()) else {
-            return fail::<F>(comm, COUNT);
+            return fail::<F>(comm, class::COUNT);
         };
         let message = Message {
             count: whole,

@@ -3,16 +3,8 @@
 use super::Foreign;
 use crate::below;
 use crate::family::{Kind, UNDEFINED};
+use crate::foreign_below::own::place_of_status;
 use std::ffi::c_int;
-use std::ptr::without_provenance_mut;
-
-/// Where the status of a request goes.
-fn place<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
-    match statuses.addr() == F::BELOW_STATUS_IGNORE {
-        true => without_provenance_mut(F::BELOW_STATUS_IGNORE),
-        false => statuses.wrapping_add(i),
-    }
-}
 
 unsafe fn ask<F: Foreign>(
     requests: *const F::Below,
@@ -44,7 +36,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
     unsafe {
         flag.write(1);
         for i in 0..many(count) {
-            match ask::<F>(requests, i, place::<F>(statuses, i)) {
+            match ask::<F>(requests, i, place_of_status::<F>(statuses, i)) {
                 Ok(true) => {}
                 Ok(false) => flag.write(0),
                 Err(code) => return code,
@@ -112,7 +104,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_some<F: Foreign>(
                 continue;
             }
             active = true;
-            match ask::<F>(requests, i, place::<F>(statuses, found)) {
+            match ask::<F>(requests, i, place_of_status::<F>(statuses, found)) {
                 Ok(true) => {
                     indices.add(found).write(i as c_int);
                     found += 1;

@@ -4,23 +4,18 @@
 //! A session is a duplicate of `MPI_COMM_SELF`, which has the session's error handler; process sets are the world and the process.
 
 use super::Foreign;
+use super::own::fail_at_self;
 use super::own::of_groups::made_of_groups;
 use crate::below;
 use crate::family::Kind;
 use crate::foreign_below::error_handlers::with_subject;
 use crate::foreign_below::fortran::class_below;
+use crate::foreign_below::infos::entry;
 use crate::foreign_below::own::world::{hold, is_held};
+use crate::foreign_below::standard::{MPI_COMM_SELF, MPI_COMM_WORLD, class};
+use crate::lock::lock;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// `MPI_ERR_GROUP`, `MPI_ERR_ARG`, `MPI_ERR_OTHER`, `MPI_ERR_SESSION` of the standard.
-const GROUP: c_int = 9;
-const ARGUMENT: c_int = 13;
-const OTHER: c_int = 16;
-const SESSION: c_int = 60;
-/// `MPI_COMM_WORLD` and `MPI_COMM_SELF` of the standard.
-const MPI_COMM_WORLD: usize = 0x101;
-const MPI_COMM_SELF: usize = 0x102;
+use std::sync::{Mutex, MutexGuard};
 
 const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 
@@ -35,7 +30,7 @@ struct Session {
 static SESSIONS: Mutex<Vec<Option<Session>>> = Mutex::new(Vec::new());
 
 fn sessions() -> MutexGuard<'static, Vec<Option<Session>>> {
-    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&SESSIONS)
 }
 
 fn world<F: Foreign>() -> F::Below {
@@ -82,33 +77,20 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
         },
         // SAFETY: the library below is initialised, since a session is asked for.
         None if is_held() => unsafe {
-            (below::MPI_Comm_call_errhandler::<F>())(own_self::<F>(), code);
+            fail_at_self::<F>(class);
         },
         None => {}
     }
     code
 }
 
-/// The entry of an info, if it has it.
-unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
-    if info == F::null(Kind::Info) {
-        return None;
+/// What a function of a session does with it; of none, the error.
+unsafe fn with<F: Foreign>(session: F::Below, ask: impl FnOnce(Session) -> c_int) -> c_int {
+    match find::<F>(session) {
+        Some(known) => ask(known),
+        // SAFETY: passed on.
+        None => unsafe { fail::<F>(session, class::SESSION) },
     }
-    let (mut text, mut flag) = ([0u8; 256], 0);
-    // SAFETY: an info of the program; the buffer has room for the text and its end.
-    unsafe {
-        let code = (below::MPI_Info_get::<F>())(
-            info,
-            key.as_ptr(),
-            255,
-            text.as_mut_ptr().cast(),
-            &raw mut flag,
-        );
-        if code != 0 || flag == 0 {
-            return None;
-        }
-    }
-    CStr::from_bytes_until_nul(&text).ok().map(CStr::to_owned)
 }
 
 unsafe fn info_of<F: Foreign>(key: &CStr, value: &CStr, info: *mut F::Below) -> c_int {
@@ -129,7 +111,7 @@ pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
     // SAFETY: arguments of the library below, which are what the standard demands.
     unsafe {
         if !hold::<F>() {
-            return class_below::<F>(OTHER);
+            return class_below::<F>(class::OTHER);
         }
         let mut comm = F::null(Kind::Comm);
         let code = (below::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm);
@@ -153,7 +135,7 @@ pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below
     // SAFETY: as above.
     unsafe {
         let Some(known) = find::<F>(*session) else {
-            return fail::<F>(*session, SESSION);
+            return fail::<F>(*session, class::SESSION);
         };
         let mut comm = F::of_request_number(known.comm);
         (below::MPI_Comm_free::<F>())(&raw mut comm);
@@ -172,10 +154,9 @@ pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        match find::<F>(session) {
-            Some(known) => info_of::<F>(c"thread_level", &known.level, info),
-            None => fail::<F>(session, SESSION),
-        }
+        with::<F>(session, |known| {
+            info_of::<F>(c"thread_level", &known.level, info)
+        })
     }
 }
 
@@ -186,12 +167,11 @@ pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        if find::<F>(session).is_none() {
-            return fail::<F>(session, SESSION);
-        }
-        count.write(SETS.len() as c_int);
+        with::<F>(session, |_| {
+            count.write(SETS.len() as c_int);
+            0
+        })
     }
-    0
 }
 
 pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
@@ -203,22 +183,21 @@ pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        if find::<F>(session).is_none() {
-            return fail::<F>(session, SESSION);
-        }
-        let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
-            return fail::<F>(session, ARGUMENT);
-        };
-        let bytes = set.to_bytes();
-        let room = usize::try_from(length.read()).unwrap_or(0);
-        if room > 0 {
-            let kept = bytes.len().min(room - 1);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), kept);
-            name.add(kept).write(0);
-        }
-        length.write(bytes.len() as c_int + 1);
+        with::<F>(session, |_| {
+            let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
+                return fail::<F>(session, class::ARG);
+            };
+            let bytes = set.to_bytes();
+            let room = usize::try_from(length.read()).unwrap_or(0);
+            if room > 0 {
+                let kept = bytes.len().min(room - 1);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), kept);
+                name.add(kept).write(0);
+            }
+            length.write(bytes.len() as c_int + 1);
+            0
+        })
     }
-    0
 }
 
 /// The communicator of a process set.
@@ -241,16 +220,15 @@ pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        if find::<F>(session).is_none() {
-            return fail::<F>(session, SESSION);
-        }
-        let Some(comm) = members::<F>(name) else {
-            return fail::<F>(session, ARGUMENT);
-        };
-        let mut size = 0;
-        (below::MPI_Comm_size::<F>())(comm, &raw mut size);
-        let size = CString::new(size.to_string()).unwrap_or_default();
-        info_of::<F>(c"mpi_size", &size, info)
+        with::<F>(session, |_| {
+            let Some(comm) = members::<F>(name) else {
+                return fail::<F>(session, class::ARG);
+            };
+            let mut size = 0;
+            (below::MPI_Comm_size::<F>())(comm, &raw mut size);
+            let size = CString::new(size.to_string()).unwrap_or_default();
+            info_of::<F>(c"mpi_size", &size, info)
+        })
     }
 }
 
@@ -261,14 +239,23 @@ pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        if find::<F>(session).is_none() {
-            return fail::<F>(session, SESSION);
-        }
-        match members::<F>(name) {
+        with::<F>(session, |_| match members::<F>(name) {
             Some(comm) => (below::MPI_Comm_group::<F>())(comm, group),
-            None => fail::<F>(session, ARGUMENT),
+            None => fail::<F>(session, class::ARG),
+        })
+    }
+}
+
+/// Gives a new communicator what the program said of it.
+unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
+    // SAFETY: the caller's new communicator, and handles of the program.
+    unsafe {
+        (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
+        if info != F::null(Kind::Info) {
+            (below::MPI_Comm_set_info::<F>())(comm, info);
         }
     }
+    made_of_groups::<F>(comm);
 }
 
 /// A tag for each string; equal ones have equal tags.
@@ -293,15 +280,11 @@ pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     unsafe {
         comm.write(F::null(Kind::Comm));
         if group == F::null(Kind::Group) {
-            return tell::<F>(handler, Kind::Comm.null(), GROUP);
+            return tell::<F>(handler, Kind::Comm.null(), class::GROUP);
         }
         let code = (below::MPI_Comm_create_group::<F>())(world::<F>(), group, tag_of(string), comm);
         if code == 0 {
-            (below::MPI_Comm_set_errhandler::<F>())(*comm, handler);
-            if info != F::null(Kind::Info) {
-                (below::MPI_Comm_set_info::<F>())(*comm, info);
-            }
-            made_of_groups::<F>(*comm);
+            made::<F>(*comm, info, handler);
         }
         code
     }
@@ -322,7 +305,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     unsafe {
         comm.write(F::null(Kind::Comm));
         if local == null || remote == null {
-            return tell::<F>(handler, Kind::Comm.null(), GROUP);
+            return tell::<F>(handler, Kind::Comm.null(), class::GROUP);
         }
         let (mut of_world, mut there) = (null, 0);
         (below::MPI_Comm_group::<F>())(world::<F>(), &raw mut of_world);
@@ -350,11 +333,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
             (below::MPI_Comm_free::<F>())(&raw mut here);
         }
         if code == 0 {
-            (below::MPI_Comm_set_errhandler::<F>())(*comm, handler);
-            if info != F::null(Kind::Info) {
-                (below::MPI_Comm_set_info::<F>())(*comm, info);
-            }
-            made_of_groups::<F>(*comm);
+            made::<F>(*comm, info, handler);
         }
         code
     }
@@ -368,7 +347,7 @@ pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
     // SAFETY: as above.
     unsafe {
         if !hold::<F>() {
-            return class_below::<F>(OTHER);
+            return class_below::<F>(class::OTHER);
         }
         (below::MPI_Comm_create_errhandler::<F>())(function, handler)
     }
@@ -380,12 +359,9 @@ pub unsafe extern "C" fn MPI_Session_set_errhandler<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        match find::<F>(session) {
-            Some(known) => {
-                (below::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
-            }
-            None => fail::<F>(session, SESSION),
-        }
+        with::<F>(session, |known| {
+            (below::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
+        })
     }
 }
 
@@ -395,12 +371,9 @@ pub unsafe extern "C" fn MPI_Session_get_errhandler<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        match find::<F>(session) {
-            Some(known) => {
-                (below::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
-            }
-            None => fail::<F>(session, SESSION),
-        }
+        with::<F>(session, |known| {
+            (below::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
+        })
     }
 }
 
@@ -410,15 +383,12 @@ pub unsafe extern "C" fn MPI_Session_call_errhandler<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        match find::<F>(session) {
-            Some(known) => {
-                let comm = F::of_request_number(known.comm);
-                let subject = F::handle_out(Kind::Session, session);
-                with_subject(subject, || {
-                    (below::MPI_Comm_call_errhandler::<F>())(comm, code)
-                })
-            }
-            None => fail::<F>(session, SESSION),
-        }
+        with::<F>(session, |known| {
+            let comm = F::of_request_number(known.comm);
+            let subject = F::handle_out(Kind::Session, session);
+            with_subject(subject, || {
+                (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+            })
+        })
     }
 }

@@ -4,19 +4,20 @@
 //! send fails where the standard says that the buffer is full. A communicator with a buffer uses it; else, in a process that is
 //! in no world, that of a session; else that of the process, which is the library's own unless it is automatic.
 
-use super::{Children, End, Operation, Original, fail, leaving, of_groups, put};
-use crate::below::{self, slot};
+use super::packed::{self, Packed};
+use super::{Children, End, Operation, fail, leaving, of_groups, original, put_in_front};
+use crate::below;
 use crate::family::{BUFFER_AUTOMATIC, Kind, Word};
 use crate::foreign_below::Foreign;
+use crate::foreign_below::standard::class;
+use crate::lock::lock;
 use std::any::Any;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::without_provenance_mut;
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
-/// `MPI_ERR_BUFFER`, `MPI_PROC_NULL` and `MPI_PACKED` of the standard.
-const BUFFER: c_int = 1;
+/// `MPI_PROC_NULL` of the standard.
 const PROC_NULL: c_int = -3;
-const MPI_PACKED: usize = 0x207;
 /// What a message takes beside its data; programs reckon with 512.
 const OVERHEAD: usize = 64;
 
@@ -31,7 +32,7 @@ pub enum Owner {
 /// A message that is under way.
 struct Message<F: Foreign> {
     request: F::Below,
-    _data: Vec<u8>,
+    _data: Packed,
     takes: usize,
 }
 
@@ -48,10 +49,13 @@ impl<F: Foreign> Buffer<F> {
     unsafe fn reap(&mut self) -> bool {
         self.messages.retain_mut(|message| {
             let mut flag = 0;
-            let ignore = without_provenance_mut(F::BELOW_STATUS_IGNORE);
             // SAFETY: a request of the library below that this message alone has.
             let code = unsafe {
-                (below::MPI_Test::<F>())(&raw mut message.request, &raw mut flag, ignore)
+                (below::MPI_Test::<F>())(
+                    &raw mut message.request,
+                    &raw mut flag,
+                    super::ignore::<F>(),
+                )
             };
             code == 0 && flag == 0
         });
@@ -68,10 +72,6 @@ type Shared<F> = Arc<Mutex<Buffer<F>>>;
 /// All that are attached; each is a [`Shared`].
 static ALL: Mutex<Vec<(Owner, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
     let all = lock(&ALL);
     let (_, buffer) = all.iter().find(|(known, _)| *known == owner)?;
@@ -79,7 +79,7 @@ fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
 }
 
 /// The buffer that a send of a communicator goes through; none is the library's own.
-unsafe fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
+fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
     if let Some(buffer) = find::<F>(Owner::Comm(F::request_number(comm))) {
         return Some(buffer);
     }
@@ -88,8 +88,7 @@ unsafe fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
         .find(|(owner, _)| matches!(owner, Owner::Session(_)))
         .map(|(owner, _)| *owner);
     match session {
-        // SAFETY: between init and finalize, as the caller is.
-        Some(session) if unsafe { of_groups::is_of_session::<F>(comm) } => find::<F>(session),
+        Some(session) if of_groups::is_of_session::<F>(comm) => find::<F>(session),
         _ => find::<F>(Owner::Process),
     }
 }
@@ -106,9 +105,7 @@ pub fn narrow_with(narrow: fn()) {
 pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Result<(), c_int> {
     static ARMED: Once = Once::new();
     ARMED.call_once(|| {
-        put(slot::MPI_Bsend, MPI_Bsend::<F> as *mut c_void);
-        put(slot::MPI_Ibsend, MPI_Ibsend::<F> as *mut c_void);
-        put(slot::MPI_Bsend_init, MPI_Bsend_init::<F> as *mut c_void);
+        put_in_front! { MPI_Bsend MPI_Ibsend MPI_Bsend_init }
         if let Some(narrow) = NARROW.get() {
             narrow();
         }
@@ -117,10 +114,10 @@ pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Resu
     });
     let mut all = lock(&ALL);
     if size < 0 {
-        return Err(super::ARGUMENT);
+        return Err(class::ARG);
     }
     if all.iter().any(|(known, _)| *known == owner) {
-        return Err(BUFFER);
+        return Err(class::BUFFER);
     }
     let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
     let buffer = Buffer::<F> {
@@ -190,53 +187,44 @@ unsafe fn send<F: Foreign>(
 ) -> c_int {
     // SAFETY: the program's message, which the library below judges.
     unsafe {
-        let mut size = 0;
-        let code = (below::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size);
-        if code != 0 {
-            return code;
-        }
+        let room = match packed::size::<F>(count, datatype, comm) {
+            Ok(room) => room,
+            Err(code) => return code,
+        };
         if dest == F::word_in(Word::Rank, PROC_NULL) {
             return (below::MPI_Send::<F>())(data, count, datatype, dest, tag, comm);
         }
-        let room = usize::try_from(size).unwrap_or(0);
         let mut buffer = lock(buffer);
         buffer.reap();
         let takes = room + OVERHEAD;
         let size = usize::try_from(buffer.size).unwrap_or(0);
         if !buffer.automatic && buffer.used() + takes > size {
             drop(buffer);
-            return fail::<F>(comm, BUFFER);
+            return fail::<F>(comm, class::BUFFER);
         }
-        let (mut packed, mut at) = (vec![0u8; room], 0);
-        let place = packed.as_mut_ptr().cast::<c_void>();
-        let code = (below::MPI_Pack::<F>())(
-            data,
-            count,
-            datatype,
-            place,
-            size_of_int(room),
-            &raw mut at,
-            comm,
-        );
-        if code != 0 {
-            return code;
-        }
+        let mut data = match Packed::new::<F>(data, count, datatype, room, comm) {
+            Ok(data) => data,
+            Err(code) => return code,
+        };
         let mut request = F::null(Kind::Request);
-        let kind = F::handle_in(Kind::Datatype, MPI_PACKED);
-        let code = (below::MPI_Isend::<F>())(place, at, kind, dest, tag, comm, &raw mut request);
+        let code = (below::MPI_Isend::<F>())(
+            data.place(),
+            data.length(),
+            Packed::datatype::<F>(),
+            dest,
+            tag,
+            comm,
+            &raw mut request,
+        );
         if code == 0 {
             buffer.messages.push(Message {
                 request,
-                _data: packed,
+                _data: data,
                 takes,
             });
         }
         code
     }
-}
-
-fn size_of_int(room: usize) -> c_int {
-    c_int::try_from(room).unwrap_or(c_int::MAX)
 }
 
 // SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
@@ -253,9 +241,7 @@ unsafe extern "C" fn MPI_Bsend<F: Foreign>(
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
-            None => Original(slot::MPI_Bsend).get(below::MPI_Bsend::<F>())(
-                data, count, datatype, dest, tag, comm,
-            ),
+            None => original!(MPI_Bsend)(data, count, datatype, dest, tag, comm),
         }
     }
 }
@@ -272,9 +258,7 @@ unsafe extern "C" fn MPI_Ibsend<F: Foreign>(
     // SAFETY: as above.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
-            return Original(slot::MPI_Ibsend).get(below::MPI_Ibsend::<F>())(
-                data, count, datatype, dest, tag, comm, request,
-            );
+            return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
         };
         let code = send::<F>(&buffer, data, count, datatype, dest, tag, comm);
         if code == 0 {
@@ -306,9 +290,7 @@ unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
     // SAFETY: as above.
     unsafe {
         if of::<F>(comm).is_none() {
-            return Original(slot::MPI_Bsend_init).get(below::MPI_Bsend_init::<F>())(
-                data, count, datatype, dest, tag, comm, request,
-            );
+            return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
         }
         let given = Given::<F>(data, count, datatype, dest, tag, comm);
         let again = move || {
@@ -338,7 +320,7 @@ macro_rules! process_buffer {
             // SAFETY: as above.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
-                    return Original(slot::$attach).get(below::$attach::<F>())(address, size);
+                    return original!($attach)(address, size);
                 }
                 #[allow(clippy::useless_conversion)] // Of one of the two.
                 match attach::<F>(Owner::Process, address, size.into()) {
@@ -352,7 +334,7 @@ macro_rules! process_buffer {
             // SAFETY: as above.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
-                    return Original(slot::$detach).get(below::$detach::<F>())(address, size);
+                    return original!($detach)(address, size);
                 };
                 address.cast::<*mut c_void>().write_unaligned(known);
                 #[allow(clippy::unnecessary_fallible_conversions, clippy::useless_conversion)]
@@ -375,10 +357,7 @@ unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        let original = Original(slot::MPI_Comm_create_from_group);
-        let code = original.get(below::MPI_Comm_create_from_group::<F>())(
-            group, string, info, handler, comm,
-        );
+        let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {
             of_groups::made_of_groups::<F>(*comm);
         }
@@ -393,13 +372,7 @@ pub fn has_process_buffer<F: Foreign>() -> bool {
 
 /// For a library that has one buffer for all, before the program calls anything.
 pub fn prepare<F: Foreign>() {
-    macro_rules! all {
-        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
-    }
-    all! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
-    put(
-        slot::MPI_Comm_create_from_group,
-        MPI_Comm_create_from_group::<F> as *mut c_void,
-    );
+    put_in_front! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
+    put_in_front! { MPI_Comm_create_from_group }
     leaving::watch::<F>(of_groups::left);
 }

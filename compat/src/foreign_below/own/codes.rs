@@ -4,19 +4,16 @@
 //! gives out; its class and its text are told here, and an error handler hears of the class though the library below has called it
 //! with another code. The register knows what may be taken back: a class without codes, a code without a text.
 
-use super::{ARGUMENT, Original, put};
-use crate::below::{self, slot};
+use super::{original, put_in_front};
 use crate::convert::own_class_out;
 use crate::family::Word;
 use crate::foreign_below::Foreign;
 use crate::foreign_below::error_handlers::with_code;
 use crate::foreign_below::fortran::class_below;
+use crate::foreign_below::standard::class;
+use crate::lock::lock;
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// `MPI_ERR_UNKNOWN` and `MPI_ERR_OTHER` of the standard.
-const UNKNOWN: c_int = 14;
-const OTHER: c_int = 16;
+use std::sync::{Mutex, MutexGuard};
 
 /// The texts of classes that some library lacks.
 const TEXTS: [(c_int, &CStr); 5] = [
@@ -28,12 +25,6 @@ const TEXTS: [(c_int, &CStr); 5] = [
 ];
 const NO_TEXT: &CStr = c"an error class that the library below does not have";
 
-macro_rules! original {
-    ($name:ident) => {
-        Original(slot::$name).get(below::$name::<F>())
-    };
-}
-
 /// What the program has added: a code of the library below, the class that it belongs to, whether it has a text.
 struct Added {
     code: c_int,
@@ -44,7 +35,7 @@ struct Added {
 static ADDED: Mutex<Vec<Added>> = Mutex::new(Vec::new());
 
 fn added() -> MutexGuard<'static, Vec<Added>> {
-    ADDED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&ADDED)
 }
 
 /// Takes back a class or a code; the code of an error.
@@ -61,7 +52,7 @@ pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
             added.swap_remove(place);
             0
         }
-        _ => class_below::<F>(ARGUMENT),
+        _ => class_below::<F>(class::ARG),
     }
 }
 
@@ -80,7 +71,7 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
             // SAFETY: a code that the program added, and an empty text.
             unsafe { original!(MPI_Add_error_string)(code, c"".as_ptr()) }
         }
-        None => class_below::<F>(ARGUMENT),
+        None => class_below::<F>(class::ARG),
     }
 }
 
@@ -138,7 +129,10 @@ unsafe extern "C" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int)
             return 0;
         }
         let result = original!(MPI_Error_class)(code, class);
-        if result == 0 && *class == F::word_in(Word::Error, UNKNOWN) && newer::<F>(code).is_some() {
+        if result == 0
+            && *class == F::word_in(Word::Error, class::UNKNOWN)
+            && newer::<F>(code).is_some()
+        {
             class.write(code);
         }
         result
@@ -164,7 +158,7 @@ unsafe extern "C" fn MPI_Error_string<F: Foreign>(
         let mut found = 0;
         let mut is_unknown = || {
             original!(MPI_Error_class)(code, &raw mut found) == 0
-                && found == F::word_in(Word::Error, UNKNOWN)
+                && found == F::word_in(Word::Error, class::UNKNOWN)
         };
         let class = own_class_out(code).or_else(|| newer::<F>(code).filter(|_| is_unknown()));
         let Some(class) = class else {
@@ -187,7 +181,7 @@ macro_rules! callers {
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {
-                        with_code(class, || original!($name)(object, class_below::<F>(OTHER)))
+                        with_code(class, || original!($name)(object, class_below::<F>(class::OTHER)))
                     }
                     None => original!($name)(object, code),
                 }
@@ -204,14 +198,11 @@ callers! {
 
 /// Of every library, before the program calls anything; `removes` where it can take back what was added.
 pub fn prepare<F: Foreign>(removes: bool) {
-    macro_rules! all {
-        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut std::ffi::c_void);)* };
-    }
-    all! {
+    put_in_front! {
         MPI_Error_class MPI_Error_string
         MPI_Comm_call_errhandler MPI_Win_call_errhandler MPI_File_call_errhandler
     }
     if !removes {
-        all! { MPI_Add_error_class MPI_Add_error_code MPI_Add_error_string }
+        put_in_front! { MPI_Add_error_class MPI_Add_error_code MPI_Add_error_string }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Below, such a datatype is one of chunks; the program asks for what it said itself.
 
-use super::{Original, put};
-use crate::below::{self, slot};
+use super::{original, put_in_front};
+use crate::below;
 use crate::family::{FIRST_DYNAMIC, Kind, Word};
 use crate::foreign_below::Foreign;
-use std::ffi::{c_int, c_void};
+use crate::lock::lock;
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once};
 
 /// `MPI_COMBINER_CONTIGUOUS` of the standard.
 const CONTIGUOUS: c_int = 103;
@@ -26,13 +27,7 @@ static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn made() -> MutexGuard<'static, Vec<Made>> {
-    MADE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-macro_rules! original {
-    ($name:ident) => {
-        Original(slot::$name).get(below::$name::<F>())
-    };
+    lock(&MADE)
 }
 
 fn find<F: Foreign>(datatype: F::Below) -> Option<Made> {
@@ -49,7 +44,9 @@ fn find<F: Foreign>(datatype: F::Below) -> Option<Made> {
 /// Both are datatypes of the library below.
 pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::Below) {
     static ARMED: Once = Once::new();
-    ARMED.call_once(|| put(slot::MPI_Type_free, MPI_Type_free::<F> as *mut c_void));
+    ARMED.call_once(|| {
+        put_in_front! { MPI_Type_free }
+    });
     let mut held = element;
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         // SAFETY: as the caller says.

@@ -4,29 +4,18 @@
 //! it always does; ours are advanced in between, which moves on what they are made of.
 
 use super::{
-    End, Original, State, advance, cancel, empty, free, ignore, is_own, put, start, take, tell,
+    End, State, advance, cancel, empty, free, is_own, original, place_of_status, put_in_front,
+    start, take, tell,
 };
-use crate::below::{self, slot};
 use crate::family::{Kind, UNDEFINED};
 use crate::foreign_below::Foreign;
 use crate::foreign_below::fortran::class_below;
-use std::ffi::{c_int, c_void};
-
-/// `MPI_ERR_IN_STATUS` of the standard.
-const IN_STATUS: c_int = 19;
-
-macro_rules! original {
-    ($name:ident) => {
-        Original(slot::$name).get(below::$name::<F>())
-    };
-}
+use crate::foreign_below::standard::class;
+use std::ffi::c_int;
 
 /// The slots of all functions that take requests.
-pub fn put_in_front<F: Foreign>() {
-    macro_rules! all {
-        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
-    }
-    all! {
+pub fn prepare<F: Foreign>() {
+    put_in_front! {
         MPI_Wait MPI_Test MPI_Waitall MPI_Testall MPI_Waitany MPI_Testany MPI_Waitsome MPI_Testsome
         MPI_Start MPI_Startall MPI_Request_free MPI_Cancel MPI_Request_get_status
     }
@@ -64,18 +53,35 @@ fn join<F: Foreign>(all: &mut [F::Below], own: &[usize], theirs: &[F::Below]) {
     }
 }
 
-fn at<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
-    match statuses.addr() == F::BELOW_STATUS_IGNORE || statuses.is_null() {
-        true => ignore::<F>(),
-        false => statuses.wrapping_add(i),
-    }
-}
-
 /// A status with the code of its operation.
 fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
     let mut inner = F::status_above(&status);
     inner.error = code;
     F::status_below(&inner)
+}
+
+/// Operations have ended well, and their statuses have to say so where one of ours has not.
+unsafe fn tell_that_all_is_well<F: Foreign>(
+    statuses: *mut F::BelowStatus,
+    these: impl Iterator<Item = usize>,
+) {
+    for i in these {
+        let place = place_of_status::<F>(statuses, i);
+        if place.addr() != F::BELOW_STATUS_IGNORE {
+            // SAFETY: the caller's array has that many, which the library below has written.
+            unsafe { tell::<F>(place, &with_code::<F>((place.read(), 0))) };
+        }
+    }
+}
+
+/// Asks until there is an answer, and leaves the core to others in between.
+fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// Where one of ours stands, once it has ended or is inactive.
@@ -119,13 +125,10 @@ unsafe extern "C" fn MPI_Wait<F: Foreign>(
             return original!(MPI_Wait)(request, status);
         }
         let mut flag = 0;
-        loop {
+        until(|| {
             let code = MPI_Test::<F>(request, &raw mut flag, status);
-            if flag != 0 {
-                return code;
-            }
-            std::thread::yield_now();
-        }
+            (flag != 0).then_some(code)
+        })
     }
 }
 
@@ -155,7 +158,7 @@ unsafe fn finish_all<F: Foreign>(
     code: c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    let in_status = class_below::<F>(IN_STATUS);
+    let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
     let mut ends = Vec::with_capacity(own.len());
     // SAFETY: the caller's arrays.
@@ -163,14 +166,9 @@ unsafe fn finish_all<F: Foreign>(
         for &i in own {
             let end = ended::<F>(all[i]).unwrap_or_else(|| (empty::<F>(), 0));
             if end.1 != 0 && result == 0 {
-                // The others have ended well, and their statuses have to say so.
                 result = in_status;
-                for other in 0..all.len() {
-                    let place = at::<F>(statuses, other);
-                    if place.addr() != F::BELOW_STATUS_IGNORE && !own.contains(&other) {
-                        tell::<F>(place, &with_code::<F>((place.read(), 0)));
-                    }
-                }
+                let others = (0..all.len()).filter(|i| !own.contains(i));
+                tell_that_all_is_well::<F>(statuses, others);
             }
             ends.push(end);
         }
@@ -180,7 +178,7 @@ unsafe fn finish_all<F: Foreign>(
             } else {
                 with_code::<F>(end)
             };
-            tell::<F>(at::<F>(statuses, i), &shown);
+            tell::<F>(place_of_status::<F>(statuses, i), &shown);
             take::<F>(&raw mut all[i]);
         }
     }
@@ -198,9 +196,10 @@ unsafe extern "C" fn MPI_Waitall<F: Foreign>(
         let Some((own, mut theirs)) = split::<F>(all) else {
             return original!(MPI_Waitall)(count, requests, statuses);
         };
-        while own.iter().any(|i| ended::<F>(all[*i]).is_none()) {
-            std::thread::yield_now();
-        }
+        until(|| {
+            let all_ended = own.iter().all(|i| ended::<F>(all[*i]).is_some());
+            all_ended.then_some(())
+        });
         let code = original!(MPI_Waitall)(count, theirs.as_mut_ptr(), statuses);
         join::<F>(all, &own, &theirs);
         finish_all::<F>(all, &own, code, statuses)
@@ -324,13 +323,10 @@ unsafe extern "C" fn MPI_Waitany<F: Foreign>(
             return original!(MPI_Waitany)(count, requests, index, status);
         }
         let mut flag = 0;
-        loop {
+        until(|| {
             let code = MPI_Testany::<F>(count, requests, index, &raw mut flag, status);
-            if code != 0 || flag != 0 {
-                return code;
-            }
-            std::thread::yield_now();
-        }
+            (code != 0 || flag != 0).then_some(code)
+        })
     }
 }
 
@@ -360,15 +356,12 @@ unsafe extern "C" fn MPI_Testsome<F: Foreign>(
                 State::Ended(end) => {
                     active = true;
                     if end.1 != 0 {
-                        result = class_below::<F>(IN_STATUS);
-                        for other in (0..before).filter(|_| code == 0) {
-                            let place = at::<F>(statuses, other);
-                            if place.addr() != F::BELOW_STATUS_IGNORE {
-                                tell::<F>(place, &with_code::<F>((place.read(), 0)));
-                            }
+                        result = class_below::<F>(class::IN_STATUS);
+                        if code == 0 {
+                            tell_that_all_is_well::<F>(statuses, 0..before);
                         }
                     }
-                    tell::<F>(at::<F>(statuses, found), &with_code::<F>(end));
+                    tell::<F>(place_of_status::<F>(statuses, found), &with_code::<F>(end));
                     indices.add(found).write(i as c_int);
                     found += 1;
                     take::<F>(&raw mut all[i]);
@@ -392,13 +385,10 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
         }
-        loop {
+        until(|| {
             let code = MPI_Testsome::<F>(count, requests, completed, indices, statuses);
-            if code != 0 || completed.read() != 0 {
-                return code;
-            }
-            std::thread::yield_now();
-        }
+            (code != 0 || completed.read() != 0).then_some(code)
+        })
     }
 }
 

@@ -16,26 +16,25 @@ mod leaving;
 mod mixed;
 pub mod newer;
 pub mod of_groups;
+pub mod packed;
 pub mod parts;
 mod slots;
 pub mod world;
 
 pub use children::Children;
-pub(super) use slots::{Original, put};
+pub use slots::Original;
+pub(super) use slots::{original, put, put_in_front};
 
 use super::Foreign;
 use super::fortran::class_below;
+use super::standard::{MPI_COMM_SELF, class};
 use crate::below;
 use crate::family::Kind;
+use crate::lock::lock;
 use std::any::Any;
 use std::ffi::c_int;
 use std::ptr::without_provenance_mut;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-
-/// `MPI_ERR_REQUEST`, `MPI_ERR_ARG` and `MPI_COMM_SELF` of the standard.
-pub const REQUEST: c_int = 7;
-pub const ARGUMENT: c_int = 13;
-const MPI_COMM_SELF: usize = 0x102;
+use std::sync::{Arc, Mutex, Once};
 
 /// How an operation ended: its status, and the code of an error.
 pub type End<F> = (<F as crate::Family>::BelowStatus, c_int);
@@ -83,14 +82,10 @@ type Entry = Arc<dyn Any + Send + Sync>;
 static TABLE: Mutex<Vec<Option<Entry>>> = Mutex::new(Vec::new());
 static ORPHANS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The handle of a new operation, which is under way unless it is persistent.
 pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     static ARMED: Once = Once::new();
-    ARMED.call_once(mixed::put_in_front::<F>);
+    ARMED.call_once(mixed::prepare::<F>);
     let own = Own::<F> {
         active: !operation.is_persistent(),
         operation,
@@ -138,7 +133,7 @@ enum State<F: Foreign> {
 /// Moves an operation on. One that another thread is moving, or a function of the program that was called meanwhile, is pending.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(own) = find::<F>(request) else {
-        return State::Ended((empty::<F>(), class_below::<F>(REQUEST)));
+        return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
     };
     let Ok(mut own) = own.try_lock() else {
         return State::Pending;
@@ -211,21 +206,29 @@ pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
 }
 
 /// The null status argument.
-fn ignore<F: Foreign>() -> *mut F::BelowStatus {
+pub fn ignore<F: Foreign>() -> *mut F::BelowStatus {
     without_provenance_mut(F::BELOW_STATUS_IGNORE)
+}
+
+/// Where the status of the i-th request of an array goes.
+pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
+    match statuses.addr() == F::BELOW_STATUS_IGNORE || statuses.is_null() {
+        true => ignore::<F>(),
+        false => statuses.wrapping_add(i),
+    }
 }
 
 /// Begins a persistent operation.
 unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
     let Some(own) = find::<F>(request) else {
         // SAFETY: passed on.
-        return unsafe { fail_at_self::<F>(REQUEST) };
+        return unsafe { fail_at_self::<F>(class::REQUEST) };
     };
     let mut own = lock(&own);
     if own.active || !own.operation.is_persistent() {
         drop(own);
         // SAFETY: passed on.
-        return unsafe { fail_at_self::<F>(REQUEST) };
+        return unsafe { fail_at_self::<F>(class::REQUEST) };
     }
     // SAFETY: persistent, and not active.
     let code = unsafe { own.operation.start() };
@@ -287,13 +290,13 @@ pub unsafe fn with_parts<F: Foreign>(
     ask: impl FnOnce(&mut parts::Partitioned<F>, bool) -> Result<(), c_int>,
 ) -> c_int {
     let answer = match find::<F>(request) {
-        None => Err(REQUEST),
+        None => Err(class::REQUEST),
         Some(own) => {
             let mut own = lock(&own);
             let active = own.active;
             match own.operation.parts() {
                 Some(parts) => ask(parts, active),
-                None => Err(REQUEST),
+                None => Err(class::REQUEST),
             }
         }
     };

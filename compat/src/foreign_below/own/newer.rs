@@ -1,10 +1,11 @@
 //! Questions that an older library refuses and to which the standard has an answer since: the names of null handles, parts of the
 //! machine that the library does not know, memory of windows that is not shared.
 
-use super::{Original, put};
+use super::{original, put, put_in_front};
 use crate::below::{self, slot};
 use crate::family::{INVALID, Kind, UNDEFINED, Word};
 use crate::foreign_below::Foreign;
+use crate::foreign_below::infos::entry;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -14,12 +15,6 @@ const HARDWARE: [c_int; 2] = [222, 223];
 const RESOURCE: c_int = 224;
 const CREATE_FLAVOR: c_int = 604;
 const FLAVOR_SHARED: c_int = 314;
-
-macro_rules! original {
-    ($name:ident) => {
-        Original(slot::$name).get(below::$name::<F>())
-    };
-}
 
 // SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
 
@@ -70,29 +65,16 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
             || is_one_of(&[RESOURCE])
             || (!KNOWS_HARDWARE && is_one_of(&HARDWARE))
         {
-            match is_shared_memory::<F>(info) {
-                true => F::word_in(Word::Split, SHARED),
-                false => UNDEFINED,
+            match entry::<F>(info, c"mpi_hw_resource_type") {
+                Some(kind) if kind.as_c_str() == c"mpi_shared_memory" => {
+                    F::word_in(Word::Split, SHARED)
+                }
+                _ => UNDEFINED,
             }
         } else {
             kind
         };
         original!(MPI_Comm_split_type)(comm, kind, key, info, made)
-    }
-}
-
-/// Whether an info names the memory of a node.
-unsafe fn is_shared_memory<F: Foreign>(info: F::Below) -> bool {
-    if info == F::null(Kind::Info) {
-        return false;
-    }
-    let (mut text, mut flag) = ([0u8; 64], 0);
-    // SAFETY: an info of the program; the buffer has room for the text and its end.
-    unsafe {
-        let key = c"mpi_hw_resource_type".as_ptr();
-        let code =
-            (below::MPI_Info_get::<F>())(info, key, 63, text.as_mut_ptr().cast(), &raw mut flag);
-        code == 0 && flag != 0 && text.starts_with(b"mpi_shared_memory\0")
     }
 }
 
@@ -151,10 +133,7 @@ shared_query! { MPI_Win_shared_query_c isize }
 
 /// For a library of a version before 4.1, before the program calls anything.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
-    macro_rules! all {
-        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
-    }
-    all! {
+    put_in_front! {
         MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name
         MPI_Win_shared_query MPI_Win_shared_query_c
     }

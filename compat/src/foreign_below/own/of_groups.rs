@@ -1,14 +1,15 @@
 //! Which communicators belong to sessions: those that were made of groups.
 
-use crate::below;
+use super::world::is_running;
 use crate::foreign_below::Foreign;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::lock::lock;
+use std::sync::{Mutex, MutexGuard};
 
 /// Communicators that were made of groups, as programs with sessions do.
 static OF_GROUPS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn of_groups() -> MutexGuard<'static, Vec<usize>> {
-    OF_GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&OF_GROUPS)
 }
 
 /// A communicator was made of a group.
@@ -26,15 +27,6 @@ pub fn left(number: usize) {
 }
 
 /// Whether a communicator is one of a session: it was made of a group, or there is no world.
-///
-/// # Safety
-/// Between init and finalize.
-pub unsafe fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
-    let (mut begun, mut ended) = (0, 0);
-    // SAFETY: questions that may be asked at any time.
-    unsafe {
-        (below::MPI_Initialized::<F>())(&raw mut begun);
-        (below::MPI_Finalized::<F>())(&raw mut ended);
-    }
-    begun == 0 || ended != 0 || of_groups().contains(&F::request_number(comm))
+pub fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
+    !is_running::<F>() || of_groups().contains(&F::request_number(comm))
 }

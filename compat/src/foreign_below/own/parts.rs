@@ -4,14 +4,16 @@
 //! they were made, whatever the order of starts; so the number is part of the tag of the message below. These tags are above all
 //! that the program may use (half of those that the library has). A receive of the program from any tag could still match one.
 
-use super::{ARGUMENT, Children, End, Operation, Original, REQUEST, put};
-use crate::below::{self, slot};
+use super::{Children, End, Operation, original, put_in_front};
+use crate::below;
 use crate::family::{Kind, Word};
 use crate::foreign_below::Foreign;
 use crate::foreign_below::fallbacks::Fit;
+use crate::foreign_below::standard::{MPI_COMM_WORLD, class};
+use crate::lock::lock;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// What a message is made of.
 pub struct Message<F: Foreign> {
@@ -109,16 +111,16 @@ impl<F: Foreign> Partitioned<F> {
         parts: impl Iterator<Item = c_int>,
     ) -> Result<(), c_int> {
         if !active {
-            return Err(REQUEST);
+            return Err(class::REQUEST);
         }
-        let ready = self.ready.as_mut().ok_or(REQUEST)?;
+        let ready = self.ready.as_mut().ok_or(class::REQUEST)?;
         for part in parts {
             let part = usize::try_from(part)
                 .ok()
                 .and_then(|part| ready.get_mut(part));
             match part {
                 Some(part) if !*part => *part = true,
-                _ => return Err(ARGUMENT),
+                _ => return Err(class::ARG),
             }
         }
         if ready.iter().all(|part| *part) && self.under_way.is_none() {
@@ -134,10 +136,10 @@ impl<F: Foreign> Partitioned<F> {
     /// Between init and finalize.
     pub unsafe fn arrived(&mut self, active: bool, part: c_int) -> Result<bool, c_int> {
         if self.ready.is_some() {
-            return Err(REQUEST);
+            return Err(class::REQUEST);
         }
         if !usize::try_from(part).is_ok_and(|part| part < self.parts) {
-            return Err(ARGUMENT);
+            return Err(class::ARG);
         }
         // SAFETY: passed on.
         Ok(!active || unsafe { self.advance() }.is_some())
@@ -190,9 +192,8 @@ static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 const ALL_TAGS: c_int = 32767;
 static HIGHEST: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
 
-/// `MPI_TAG_UB` and `MPI_COMM_WORLD` of the standard.
+/// `MPI_TAG_UB` of the standard.
 const TAG_UB: c_int = 501;
-const MPI_COMM_WORLD: usize = 0x101;
 
 fn highest<F: Foreign>() -> c_int {
     *HIGHEST.get_or_init(|| {
@@ -201,8 +202,8 @@ fn highest<F: Foreign>() -> c_int {
         let world = F::handle_in(Kind::Comm, MPI_COMM_WORLD);
         // SAFETY: a predefined attribute, which is an integer.
         unsafe {
-            let ask = Original(slot::MPI_Comm_get_attr).get(below::MPI_Comm_get_attr::<F>());
-            let code = ask(world, keyval, (&raw mut value).cast(), &raw mut flag);
+            let code =
+                original!(MPI_Comm_get_attr)(world, keyval, (&raw mut value).cast(), &raw mut flag);
             if code == 0 && flag != 0 && !value.is_null() {
                 return value.read();
             }
@@ -219,7 +220,7 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
         message.tag,
         sends,
     );
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = lock(&MADE);
     let number = match made.iter_mut().find(|(known, _)| *known == key) {
         Some((_, count)) => {
             *count += 1;
@@ -240,7 +241,7 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
 
 /// A communicator is the program's no longer, and its handle may be another's next.
 fn left(number: usize) {
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = lock(&MADE);
     made.retain(|((of, ..), _)| *of != number);
 }
 
@@ -254,8 +255,7 @@ unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
     static HALF: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
     // SAFETY: called as the function of the library below.
     unsafe {
-        let original = Original(slot::MPI_Comm_get_attr).get(below::MPI_Comm_get_attr::<F>());
-        let code = original(comm, keyval, value, flag);
+        let code = original!(MPI_Comm_get_attr)(comm, keyval, value, flag);
         if code == 0 && keyval == F::word_in(Word::Keyval, TAG_UB) && flag.read() != 0 {
             let half = HALF.get_or_init(|| highest::<F>() / 2 - 1);
             value.cast::<*const c_int>().write_unaligned(half);
@@ -266,9 +266,6 @@ unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
 
 /// For a library that has no partitioned operations, before the program calls anything.
 pub fn prepare<F: Foreign>() {
-    put(
-        slot::MPI_Comm_get_attr,
-        MPI_Comm_get_attr::<F> as *mut c_void,
-    );
+    put_in_front! { MPI_Comm_get_attr }
     super::leaving::watch::<F>(left);
 }

@@ -18,6 +18,26 @@ pub fn put(id: usize, function: *mut c_void) {
     }
 }
 
+/// Puts functions of this library into the slots of the same names.
+macro_rules! put_in_front {
+    ($($name:ident)*) => { $(
+        $crate::foreign_below::own::put(
+            $crate::below::slot::$name,
+            $name::<F> as *mut ::std::ffi::c_void,
+        );
+    )* };
+}
+pub(crate) use put_in_front;
+
+/// The function of a name that stood in its slot before.
+macro_rules! original {
+    ($name:ident) => {
+        $crate::foreign_below::own::Original($crate::below::slot::$name)
+            .get($crate::below::$name::<F>())
+    };
+}
+pub(crate) use original;
+
 /// The way to what stood in a slot before.
 #[derive(Clone, Copy, Debug)]
 pub struct Original(pub usize);

@@ -4,14 +4,15 @@
 //! initialises anything, and finalised at the end of the process: it can be initialised once only, and sessions may come after the
 //! program's `MPI_Finalize`. What the program asks about the world is answered from what it has called itself.
 
-use super::{Original, put};
-use crate::below::{self, slot};
+use super::{original, put_in_front};
+use crate::below;
 use crate::family::Word;
 use crate::foreign_below::Foreign;
 use crate::inside;
-use std::ffi::{c_char, c_int, c_void};
+use crate::lock::lock;
+use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// `MPI_THREAD_MULTIPLE` of the standard.
 const THREAD_MULTIPLE: c_int = 4096;
@@ -33,18 +34,23 @@ static STATE: Mutex<State> = Mutex::new(State {
 });
 
 fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-macro_rules! original {
-    ($name:ident) => {
-        Original(slot::$name).get(below::$name::<F>())
-    };
+    lock(&STATE)
 }
 
 /// Whether this library has initialised the one below.
 pub fn is_held() -> bool {
     state().is_held
+}
+
+/// Whether the program is between init and finalize.
+pub fn is_running<F: Foreign>() -> bool {
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: questions that may be asked at any time.
+    unsafe {
+        (below::MPI_Initialized::<F>())(&raw mut begun);
+        (below::MPI_Finalized::<F>())(&raw mut ended);
+    }
+    begun != 0 && ended == 0
 }
 
 /// Initialises the library below unless that was done; whether it is there.
@@ -212,10 +218,7 @@ unsafe extern "C" fn MPI_Comm_create_errhandler<F: Foreign>(
 
 /// For a library that has no sessions, before the program calls anything.
 pub fn prepare<F: Foreign>() {
-    macro_rules! all {
-        ($($name:ident)*) => { $(put(slot::$name, $name::<F> as *mut c_void);)* };
-    }
-    all! {
+    put_in_front! {
         MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create
         MPI_Comm_create_errhandler
     }
