@@ -5,10 +5,20 @@ use tests::{Job, compile};
 
 const TCP: [&str; 3] = ["--mca", "btl", "tcp,self"];
 
-/// A job of `survivors` in which ranks die by `kill -9`; which and when, the seed says.
-fn survivors(what: &str, ranks: u32, seed: u32) -> Job {
-    let job = Job::of("survivors").arg(what).arg(seed.to_string());
+/// A job of a program in which ranks die by `kill -9`; which and when, the seed says.
+fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
+    let job = Job::of(program).arg(what).arg(seed.to_string());
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
+}
+
+/// What calls say of a dead rank.
+fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
+    surviving("deaths", what, ranks, seed)
+}
+
+/// How programs go on without dead ranks.
+fn recoveries(what: &str, ranks: u32, seed: u32) -> Job {
+    surviving("recoveries", what, ranks, seed)
 }
 
 #[test]
@@ -22,16 +32,16 @@ fn communicators_are_revoked_agreed_on_and_shrunk_though_nobody_dies() {
 #[test]
 fn every_call_that_a_death_concerns_says_so_and_the_others_go_on() {
     for ranks in [2, 3, 5] {
-        survivors("dead", ranks, 1).holds();
-        survivors("dead", ranks, 1).with(TCP).holds();
+        deaths("dead", ranks, 1).holds();
+        deaths("dead", ranks, 1).with(TCP).holds();
     }
 }
 
 #[test]
 fn a_loop_of_collectives_is_revoked_and_shrunk_whenever_somebody_dies() {
     for seed in 1..=3 {
-        survivors("loop", 7, seed).holds();
-        survivors("loop", 4, seed).with(TCP).holds();
+        recoveries("loop", 7, seed).holds();
+        recoveries("loop", 4, seed).with(TCP).holds();
     }
 }
 
@@ -56,22 +66,22 @@ fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
     // Those that have the last sum leave while others wait for it: a leave is no failure. Which of the two comes first is chance.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
-        survivors("checkpoint", ranks, 1).holds();
+        recoveries("checkpoint", ranks, 1).holds();
     }
 }
 
 #[test]
 fn groups_of_the_living_make_communicators_that_work() {
     for ranks in [2, 3, 5] {
-        survivors("groups", ranks, 1).holds();
-        survivors("groups", ranks, 1).with(TCP).holds();
+        deaths("groups", ranks, 1).holds();
+        deaths("groups", ranks, 1).with(TCP).holds();
     }
 }
 
 #[test]
 fn the_hardware_barrier_names_the_dead_node_and_is_left() {
     for version in ["1", "2"] {
-        let job = survivors("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
+        let job = deaths("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
         let outcome = job.with(["--mca", "coll_hwbarr_version", version]).holds();
         let told = "coll hwbarr: warning: the hardware barrier of 4 nodes has lost node 3, which is dead; the others leave it";
         assert_eq!(
@@ -88,7 +98,7 @@ fn the_hardware_barrier_names_the_dead_node_and_is_left() {
 fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = folder.path().join("report.json");
-    let job = survivors("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
+    let job = deaths("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
     let job = job.with(["--mca", "coll_hwbarr_version", "2"]);
     let path = report.to_string_lossy();
     job.with(["--mca", "coll_hwbarr_sim_report", &path]).holds();
@@ -101,14 +111,14 @@ fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
-    for (what, seed) in [
-        ("barrier", 1),
-        ("groups", 1),
-        ("loop", 1),
-        ("loop", 2),
-        ("loop", 3),
+    for (program, what, seed) in [
+        ("deaths", "barrier", 1),
+        ("deaths", "groups", 1),
+        ("recoveries", "loop", 1),
+        ("recoveries", "loop", 2),
+        ("recoveries", "loop", 3),
     ] {
-        let job = hosts.remote_job(&compile("survivors"), 3);
+        let job = hosts.remote_job(&compile(program), 3);
         let job = job.with(["--with-ft", "ulfm"]).arg(what);
         job.arg(seed.to_string()).holds();
     }
@@ -117,7 +127,7 @@ fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
 #[test]
 fn a_pool_goes_on_when_its_workers_die() {
     for ranks in [2, 5, 8] {
-        survivors("pool", ranks, 1).holds();
+        recoveries("pool", ranks, 1).holds();
     }
 }
 
@@ -126,8 +136,8 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     for ranks in [2, 3, 5] {
-        survivors("memory", ranks, 1).arg(&file).holds();
-        let by_messages = survivors("memory", ranks, 1).arg(&file);
+        deaths("memory", ranks, 1).arg(&file).holds();
+        let by_messages = deaths("memory", ranks, 1).arg(&file);
         by_messages.with(TCP).with(["--mca", "osc", "am"]).holds();
     }
 }
@@ -135,8 +145,8 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
 /// Also in MPI_Init, in a spawn, and in the recovery from another death.
 #[test]
 fn any_process_may_die_at_any_moment() {
-    let outcome = survivors("soak", 6, 1).arg("8").arg("6").succeeds();
-    let line = "all claims of survivors hold";
+    let outcome = surviving("soak", "soak", 6, 1).arg("8").arg("6").succeeds();
+    let line = "all claims of soak hold";
     assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
     assert!(
         outcome
@@ -149,7 +159,7 @@ fn any_process_may_die_at_any_moment() {
 
 #[test]
 fn without_the_option_a_death_ends_the_job_as_ever() {
-    let outcome = Job::of("survivors").arg("dead").arg("1").ranks(3).run();
+    let outcome = Job::of("deaths").arg("dead").arg("1").ranks(3).run();
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
     assert!(
         outcome.stderr.contains("All other ranks are ended."),

@@ -7,13 +7,14 @@ mod batch;
 mod statuses;
 
 use super::args::{out, read};
-use super::replay::state_replayed;
+use super::replay::decide;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
     self, EMPTY, Finished, RequestState, c_status, failed_status, finish, finish_simple, look,
 };
 use batch::Batch;
+pub(super) use batch::Several;
 use mpi_core::record::Asker;
 use mpi_core::request::Status;
 pub(super) use statuses::Statuses;
@@ -130,7 +131,9 @@ pub unsafe fn MPI_Test(
 ) -> Outcome {
     // SAFETY: arguments of the caller.
     unsafe {
-        let seen = state_replayed(Asker::Test, read(request, "request")?)?;
+        let handle = read(request, "request")?;
+        let natural = || request::state_after_progress(handle);
+        let seen = decide(Asker::Test, &[handle], natural)?;
         out(flag, (seen != RequestState::Running).into(), "flag")?;
         match seen {
             RequestState::Running => Ok(()),
@@ -161,17 +164,8 @@ pub unsafe fn MPI_Testall(
     // SAFETY: arguments of the caller.
     unsafe {
         let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
-        let natural = || -> Result<bool, Failure> {
-            Ok(batch.survey_twice(|s| s.running == 0)?.running == 0)
-        };
-        let done = match batch.is_scripted()? {
-            // All of them: no place need be named.
-            true => {
-                let all = || Ok(natural()?.then(Vec::new));
-                batch.scripted(Asker::Testall, all)?.is_some()
-            }
-            false => natural()?,
-        };
+        let natural = || Ok(batch.survey_twice(|s| s.running == 0)?.running == 0);
+        let done = decide(Asker::Testall, batch.requests, natural)?;
         out(flag, done.into(), "flag")?;
         // A replay says so of requests that are yet to end.
         if done { batch.take_all() } else { Ok(()) }
@@ -212,26 +206,13 @@ pub unsafe fn MPI_Waitany(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
-        let complete = match batch.is_scripted()? {
-            true => {
-                let natural = || {
-                    batch.wait_any()?;
-                    Ok(batch.first_complete().map(|place| vec![place]))
-                };
-                batch.scripted(Asker::Waitany, natural)?.and_then(only)
-            }
-            false => {
-                batch.wait_any()?;
-                batch.first_complete()
-            }
+        let natural = || {
+            batch.wait_any()?;
+            Ok(batch.first_complete())
         };
+        let complete = decide(Asker::Waitany, batch.requests, natural)?;
         take_any(&mut batch, complete, indx, status)
     }
-}
-
-/// The one place of an answer about one request.
-fn only(places: Vec<usize>) -> Option<usize> {
-    places.first().copied()
 }
 
 pub unsafe fn MPI_Testany(
@@ -244,18 +225,12 @@ pub unsafe fn MPI_Testany(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
-        let natural = || -> Result<Option<Option<usize>>, Failure> {
+        let natural = || {
             let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
             let nothing = survey.complete == 0 && survey.running > 0;
             Ok((!nothing).then(|| batch.first_complete()))
         };
-        let found = match batch.is_scripted()? {
-            true => {
-                let places = || Ok(natural()?.flatten().map(|place| vec![place]));
-                batch.scripted(Asker::Testany, places)?.map(only)
-            }
-            false => natural()?,
-        };
+        let found = decide(Asker::Testany, batch.requests, natural)?;
         let Some(complete) = found else {
             out(indx, MPI_UNDEFINED, "index")?;
             return out(flag, 0, "flag");
@@ -274,24 +249,17 @@ pub unsafe fn MPI_Waitsome(
 ) -> Outcome {
     // SAFETY: arguments of the caller.
     unsafe {
-        let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
-        if batch.is_scripted()? {
-            let natural = || {
-                batch.survey_twice(|s| s.running == 0)?;
-                batch.wait_any()?;
-                Ok(batch.complete())
-            };
-            let places = batch.scripted(Asker::Waitsome, natural)?;
-            return batch.take_these(places, outcount, array_of_indices);
-        }
-        // As in MPI_Testsome, what has arrived is seen at once.
-        batch.survey_twice(|s| s.running == 0)?;
-        if !batch.wait_any()? {
-            return out(outcount, MPI_UNDEFINED, "outcount");
-        }
-        let taken = batch.take_some(array_of_indices)?;
-        out(outcount, taken as c_int, "outcount")?;
-        batch.report()
+        let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        let natural = || {
+            // As in MPI_Testsome, what has arrived is seen at once.
+            batch.survey_twice(|s| s.running == 0)?;
+            Ok(match batch.wait_any()? {
+                true => Several::Complete,
+                false => Several::Inactive,
+            })
+        };
+        let found = decide(Asker::Waitsome, batch.requests, natural)?;
+        batch.take_several(&found, outcount, array_of_indices)
     }
 }
 
@@ -304,22 +272,16 @@ pub unsafe fn MPI_Testsome(
 ) -> Outcome {
     // SAFETY: arguments of the caller.
     unsafe {
-        let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
-        if batch.is_scripted()? {
-            let natural = || {
-                batch.survey_twice(|s| s.running == 0)?;
-                Ok(batch.complete())
-            };
-            let places = batch.scripted(Asker::Testsome, natural)?;
-            return batch.take_these(places, outcount, array_of_indices);
-        }
-        // All that can be complete by now, also when some is already: callers expect what has arrived to be seen at once.
-        let survey = batch.survey_twice(|s| s.running == 0)?;
-        if survey.running + survey.complete == 0 {
-            return out(outcount, MPI_UNDEFINED, "outcount");
-        }
-        let taken = batch.take_some(array_of_indices)?;
-        out(outcount, taken as c_int, "outcount")?;
-        batch.report()
+        let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        let natural = || {
+            // All that can be complete by now, also when some is already: callers expect what has arrived to be seen at once.
+            let survey = batch.survey_twice(|s| s.running == 0)?;
+            Ok(match survey.running + survey.complete {
+                0 => Several::Inactive,
+                _ => Several::Complete,
+            })
+        };
+        let found = decide(Asker::Testsome, batch.requests, natural)?;
+        batch.take_several(&found, outcount, array_of_indices)
     }
 }

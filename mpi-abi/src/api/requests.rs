@@ -3,7 +3,7 @@
 
 use super::args::{length, out, read, slice};
 use super::completion::{Statuses, set_empty, set_status};
-use super::replay::{self, state_replayed};
+use super::replay::decide;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{self, EMPTY, General, RequestObject, RequestState, look, peek};
@@ -52,7 +52,8 @@ pub unsafe fn MPI_Request_get_status(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let done = state_replayed(Asker::GetStatus, request)? != RequestState::Running;
+    let natural = || request::state_after_progress(request);
+    let done = decide(Asker::GetStatus, &[request], natural)? != RequestState::Running;
     // SAFETY: arguments of the caller.
     unsafe {
         out(flag, done.into(), "flag")?;
@@ -74,24 +75,11 @@ unsafe fn looked_at<'a>(
 ) -> Result<(&'a [MPI_Request], Vec<RequestState>), Failure> {
     // SAFETY: passed on.
     let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
-    state::engine()?.poll_once();
-    let mut looks = requests
-        .iter()
-        .map(|h| look(*h))
-        .collect::<Result<Vec<_>, _>>()?;
-    if state::is_scripted() && looks.iter().any(|look| *look != RequestState::Inactive) {
-        let complete = (0..looks.len()).filter(|at| looks[*at] == RequestState::Complete);
-        let complete: Vec<usize> = complete.collect();
-        let natural = || Ok((!complete.is_empty()).then_some(complete));
-        let found = replay::places(Asker::GetStatus, requests, natural)?;
-        for (at, look) in looks.iter_mut().enumerate() {
-            *look = match found.as_ref().is_some_and(|found| found.contains(&at)) {
-                true => RequestState::Complete,
-                false if *look == RequestState::Inactive => RequestState::Inactive,
-                false => RequestState::Running,
-            };
-        }
-    }
+    let natural = || {
+        state::engine()?.poll_once();
+        requests.iter().map(|handle| look(*handle)).collect()
+    };
+    let looks = decide(Asker::GetStatus, requests, natural)?;
     Ok((requests, looks))
 }
 

@@ -104,7 +104,7 @@ pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBu
     }
 }
 
-/// Seen from where the user is, also when the agent is elsewhere.
+/// Seen from where the user is, also when the supervisor is elsewhere.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,6 +1,6 @@
-//! The outpost: the launcher on another host, which does what the agent says and tells what happens.
+//! The daemon: the launcher on another host, which does what the supervisor says and tells what happens.
 //!
-//! `mpirun --daemon` speaks `wire` over its standard input and output. It starts its ranks with the same `Starter` as the agent,
+//! `mpirun --daemon` speaks `wire` over its standard input and output. It starts its ranks with the same `Starter` as the supervisor,
 //! hands lines of PMI and pieces of output up, and knows nothing of jobs but its own part of them.
 //! It may have links to other hosts itself; their frames pass through unread.
 //!
@@ -13,15 +13,16 @@ mod others;
 mod parting;
 mod start;
 mod tapes;
+mod uplink;
 
 use super::descendants;
 use super::frontend;
 use super::limits::Limits;
-use super::link::{Link, Queue};
+use super::link::Link;
 use super::pmi_socket::PmiSocket;
 use super::stdin_fanout::Feed;
 use super::trim_memory::MemoryTrim;
-use super::wire::{ALL, Frames, FromDaemon, GREETING, Hello};
+use super::wire::{ALL, FromDaemon, Hello};
 use crate::node::Node;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,6 +30,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
 use std::time::{Duration, Instant};
+use uplink::Uplink;
 
 /// Serves the launcher at the other end of standard input and output; the result is the exit code.
 pub fn run() -> i32 {
@@ -64,24 +66,17 @@ struct Daemon {
     guard: OwnedFd,
     signals: OwnedFd,
     nofile: Option<u64>,
-    above: OwnedFd,
-    to_above: OwnedFd,
-    frames: Frames,
-    queue: Queue,
-    heard: Instant,
-    told: Instant,
+    uplink: Uplink,
     hello: Option<Hello>,
     links: Vec<Link>,
     ranks: Vec<Here>,
     nodes: Vec<(usize, Node)>,
     feed: Feed,
-    /// Bytes of standard input that the readers have not taken, which the agent is to be told of when they have.
+    /// Bytes of standard input that the readers have not taken, which the supervisor is to be told of when they have.
     unfed: usize,
     reports: (OwnedFd, OwnedFd),
     null: OwnedFd,
     epoll: OwnedFd,
-    /// The launcher above has gone; there is none left to tell.
-    orphaned: bool,
     finishing: bool,
     kill_at: Option<Instant>,
     slimming: MemoryTrim,
@@ -90,28 +85,15 @@ struct Daemon {
 impl Daemon {
     fn new(guard: OwnedFd, signals: OwnedFd, nofile: Option<u64>) -> io::Result<Daemon> {
         use rustix::fs::{Mode, OFlags};
-        let above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-        let to_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        // What a rank's ancestor prints must not land between frames.
-        rustix::stdio::dup2_stdin(&null)?;
-        rustix::stdio::dup2_stdout(&null)?;
-        rustix::io::ioctl_fionbio(&above, true)?;
-        rustix::io::ioctl_fionbio(&to_above, true)?;
+        let uplink = Uplink::open(&null)?;
         let pipes = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut queue = Queue::default();
-        queue.push(GREETING);
         Ok(Daemon {
             guard,
             signals,
             nofile,
-            above,
-            to_above,
-            frames: Frames::new(false),
-            queue,
-            heard: Instant::now(),
-            told: Instant::now(),
+            uplink,
             hello: None,
             links: Vec::new(),
             ranks: Vec::new(),
@@ -121,7 +103,6 @@ impl Daemon {
             reports: rustix::pipe::pipe_with(pipes)?,
             null,
             epoll,
-            orphaned: false,
             finishing: false,
             kill_at: None,
             slimming: MemoryTrim::default(),
@@ -147,12 +128,12 @@ impl Daemon {
         self.empty_pipes();
         self.await_links();
         descendants::end_all();
-        self.write_all();
+        self.uplink.write_all(&self.guard);
         Ok(())
     }
 
     fn is_done(&self) -> bool {
-        (self.finishing || self.orphaned) && !self.ranks.iter().any(|rank| rank.alive)
+        (self.finishing || self.uplink.is_lost()) && !self.ranks.iter().any(|rank| rank.alive)
     }
 
     /// Sleeps until there is something to do. The descriptors are few, as few ranks are on one host.
@@ -161,15 +142,12 @@ impl Daemon {
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.epoll, PollFlags::IN),
         ];
-        if !self.orphaned {
+        if !self.uplink.is_lost() {
             fds.push(PollFd::new(&self.guard, PollFlags::IN));
-            fds.push(PollFd::new(&self.above, PollFlags::IN));
-            if !self.queue.is_empty() {
-                fds.push(PollFd::new(&self.to_above, PollFlags::OUT));
-            }
         }
+        self.uplink.poll_fds(&mut fds);
         // A full queue means that the launcher above does not read us, so we do not read the ranks either.
-        if !self.queue.is_full() {
+        if !self.uplink.is_full() {
             for rank in &self.ranks {
                 fds.extend(rank.pmi.iter().map(|pmi| PollFd::new(pmi, PollFlags::IN)));
                 let pipes = [&rank.stdout, &rank.stderr].into_iter().flatten();
@@ -240,7 +218,7 @@ impl Daemon {
         if let Some(limits) = self.limits() {
             self.keep(&limits);
         }
-        if self.queue.drain_into(&self.to_above).is_none() {
+        if !self.uplink.write() {
             self.lose_above(libc::SIGTERM);
         }
     }

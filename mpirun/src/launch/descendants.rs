@@ -1,7 +1,7 @@
 //! Everything below this process, found in `/proc` and ended.
 //!
-//! A stray is re-parented to the agent as soon as its own parent dies, because the agent is a subreaper;
-//! so whatever a rank has left behind is found by walking down from the agent.
+//! A stray is re-parented to the supervisor as soon as its own parent dies, because the supervisor is a subreaper;
+//! so whatever a rank has left behind is found by walking down from the supervisor.
 
 use super::sys;
 use std::fs;

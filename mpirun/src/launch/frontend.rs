@@ -1,8 +1,8 @@
 //! The front end: the process that the user started and that the shell waits for.
 //!
-//! It forks the agent, passes signals on, feeds a terminal's input to rank 0, and ends with the agent's exit code.
-//! The agent leaves the front end's process group, so that a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
-//! and the agent hears of it in one way only.
+//! It forks the supervisor, passes signals on, feeds a terminal's input to rank 0, and ends with the supervisor's exit code.
+//! The supervisor leaves the front end's process group, so that a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
+//! and the supervisor hears of it in one way only.
 
 use super::program::Plan;
 use super::supervisor::{self, Adopted, Wires};
@@ -59,7 +59,7 @@ fn launch(plan: &Plan) -> io::Result<i32> {
     serve(plan, (read, Some(write)), None)
 }
 
-/// Runs the agent, with the ranks' input and the pipe into which a terminal's input goes.
+/// Runs the supervisor, with the ranks' input and the pipe into which a terminal's input goes.
 fn serve(
     plan: &Plan,
     (stdin, feed): (OwnedFd, Option<OwnedFd>),
@@ -106,7 +106,7 @@ fn guard(
     match sys::fork()? {
         Forked::Child => {
             drop((to_child, feed, signals));
-            let code = match become_agent(waited) {
+            let code = match become_supervisor(waited) {
                 Ok(signals) => work(to_guard, signals, nofile),
                 Err(error) => {
                     eprintln!("mpirun: {error}");
@@ -126,14 +126,19 @@ fn guard(
     }
 }
 
-fn become_agent(waited: &[Signal]) -> io::Result<OwnedFd> {
+fn become_supervisor(waited: &[Signal]) -> io::Result<OwnedFd> {
     rustix::process::setpgid(None, None)?;
     sys::adopt_orphans()?;
     sys::signal_file(waited)
 }
 
-/// Serves until the agent has ended.
-fn attend(agent: i32, to_agent: &OwnedFd, signals: &OwnedFd, mut feed: Option<OwnedFd>) -> i32 {
+/// Serves until the supervisor has ended.
+fn attend(
+    supervisor: i32,
+    to_supervisor: &OwnedFd,
+    signals: &OwnedFd,
+    mut feed: Option<OwnedFd>,
+) -> i32 {
     let mut pending: Vec<u8> = Vec::new();
     let mut slimming = MemoryTrim::default();
     loop {
@@ -160,12 +165,12 @@ fn attend(agent: i32, to_agent: &OwnedFd, signals: &OwnedFd, mut feed: Option<Ow
         while let Some(signal) = sys::next_signal(signals) {
             if signal == libc::SIGCHLD {
                 while let Some((pid, ended)) = sys::reap() {
-                    if pid == agent {
+                    if pid == supervisor {
                         return ended.code();
                     }
                 }
             } else {
-                pass_on(to_agent, signal);
+                pass_on(to_supervisor, signal);
             }
         }
         if input {
@@ -174,12 +179,16 @@ fn attend(agent: i32, to_agent: &OwnedFd, signals: &OwnedFd, mut feed: Option<Ow
     }
 }
 
-fn pass_on(to_agent: &OwnedFd, signal: Signal) {
+fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
     let byte = [signal as u8];
-    // If the agent has died, SIGCHLD says so in a moment.
-    let _ = rustix::net::send(to_agent, &byte, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    // If the supervisor has died, SIGCHLD says so in a moment.
+    let _ = rustix::net::send(
+        to_supervisor,
+        &byte,
+        SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+    );
     if signal == libc::SIGTSTP {
-        // The shell must see us stop; the ranks stop by the agent's hand.
+        // The shell must see us stop; the ranks stop by the supervisor's hand.
         sys::stop_self();
     }
 }

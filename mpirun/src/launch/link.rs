@@ -250,7 +250,7 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     late
 }
 
-/// The command that reaches a host and becomes an agent there.
+/// The command that reaches a host and becomes the daemon there.
 fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = agent.to_vec();
     if words.is_empty() {

@@ -1,20 +1,20 @@
-//! Launching: a front end that the user sees, an agent that owns the ranks, and an outpost on every other host.
+//! Launching: a front end that the user sees, a supervisor that owns the ranks, and a daemon on every other host.
 //!
 //! `mpirun` forks once. The parent, the *front end* ([`frontend`]), does little: it passes signals on, feeds a terminal's input to rank 0,
-//! and ends with the agent's exit code.
-//! The child, the *agent* (`agent`), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
+//! and ends with the supervisor's exit code.
+//! The child, the *supervisor* (`supervisor`), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
 //! The two are joined by a socket, which has no messages but one byte for a signal; its closing means that the other side has died.
 //!
-//! Ranks of another host are started by an [`daemon`] there, which is the same program, reached by ssh (`link`, `wire`)
-//! and guarded by a parent of its own as the agent is by the front end.
+//! Ranks of another host are started by a [`daemon`] there, which is the same program, reached by ssh (`link`, `wire`)
+//! and guarded by a parent of its own as the supervisor is by the front end.
 //!
 //! Promise: whichever process dies, by whatever signal, everything that was started is gone within a moment.
-//! * A rank dies: the agent reaps it and ends the others, or, where the job survives deaths (`--with-ft`), tells the others.
-//! * The front end dies: the agent sees the socket close and ends all.
-//! * The agent dies: each rank has asked the kernel to die with it, and orphans below come to the front end, which kills them.
-//! * An outpost dies, or its host: its link closes or falls silent, and the agent ends all, or takes its ranks for dead.
-//! * A link closes: the outpost ends everything it has.
-//! * Children of ranks: the agent is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
+//! * A rank dies: the supervisor reaps it and ends the others, or, where the job survives deaths (`--with-ft`), tells the others.
+//! * The front end dies: the supervisor sees the socket close and ends all.
+//! * The supervisor dies: each rank has asked the kernel to die with it, and orphans below come to the front end, which kills them.
+//! * A daemon dies, or its host: its link closes or falls silent, and the supervisor ends all, or takes its ranks for dead.
+//! * A link closes: the daemon ends everything it has.
+//! * Children of ranks: the supervisor is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!
 //! Inside a Slurm allocation other hosts are Slurm's business: the process becomes [`srun`].
 //! Ranks on Open MPI's library are that launcher's business: the process becomes it ([`theirs`]).

@@ -240,13 +240,13 @@ impl Starter<'_> {
                 (Some(cpus), Some(sharers)) => sharers > cpus.len(),
                 _ => !roomy,
             };
-            let who = (rank, local_rank, appnum);
+            let identity = (rank, local_rank, appnum);
             let room = Room {
                 cpus,
                 sharers,
                 shares,
             };
-            let mut fresh = self.start_rank(&place, who, app, stdin, room)?;
+            let mut fresh = self.start_rank(&place, identity, app, stdin, room)?;
             fresh.bound = machine.as_ref().map(|machine| match cpus {
                 Some(cpus) => format!("bound to {}", machine.describe(cpus)),
                 None if order.binding.to.is_none() => "not bound".to_string(),

@@ -1,7 +1,7 @@
-//! The agent: one thread, one epoll, that owns the ranks of all jobs of one `mpirun`.
+//! The supervisor: one thread, one epoll, that owns the ranks of all jobs of one `mpirun`.
 //!
-//! Ranks of this host are its children; those of other hosts are children of an [outpost](super::daemon) there,
-//! which does what the agent says over a [link](super::link) and tells what happens. What a rank's end, output or question means
+//! Ranks of this host are its children; those of other hosts are children of a [daemon](super::daemon) there,
+//! which does what the supervisor says over a [link](super::link) and tells what happens. What a rank's end, output or question means
 //! is decided here alone, wherever the rank is.
 //!
 //! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
@@ -54,13 +54,13 @@ pub const OUTPUT_LOST: i32 = 74;
 /// A job that was ended does not wait longer than this for its output to be read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What the agent was given by the front end.
+/// What the supervisor was given by the front end.
 pub struct Wires {
     /// One byte for each signal to pass on; closed when the front end has died.
     pub front: OwnedFd,
     /// Rank 0's standard input.
     pub stdin: OwnedFd,
-    /// Signals sent to the agent itself, SIGCHLD among them.
+    /// Signals sent to the supervisor itself, SIGCHLD among them.
     pub signals: OwnedFd,
     pub nofile: Option<u64>,
     /// The process that is served without having been started.
@@ -77,7 +77,7 @@ pub struct Adopted {
 
 /// Runs a plan to its end; the result is mpirun's exit code.
 pub fn run(plan: &Plan, wires: Wires) -> i32 {
-    match Supervisor::new(plan, wires).and_then(|mut agent| agent.run()) {
+    match Supervisor::new(plan, wires).and_then(|mut supervisor| supervisor.run()) {
         Ok(code) => code,
         Err(error) => {
             descendants::end_all();
@@ -133,7 +133,7 @@ impl<'a> Supervisor<'a> {
         };
         let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
-        let agent = Supervisor {
+        let supervisor = Supervisor {
             course: course::Course::new(plan.timeout),
             plan,
             wires,
@@ -157,9 +157,9 @@ impl<'a> Supervisor<'a> {
             slimming: MemoryTrim::default(),
             front_lives: true,
         };
-        watch(&agent.epoll, &agent.wires.front, Watch::Front);
-        watch(&agent.epoll, &agent.wires.signals, Watch::Signals);
-        Ok(agent)
+        watch(&supervisor.epoll, &supervisor.wires.front, Watch::Front);
+        watch(&supervisor.epoll, &supervisor.wires.signals, Watch::Signals);
+        Ok(supervisor)
     }
 
     fn run(&mut self) -> Result<i32, StartError> {

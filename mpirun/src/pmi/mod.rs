@@ -40,7 +40,7 @@ pub enum Effect {
     Send(Proc, Vec<u8>),
     /// End all jobs with this exit code.
     Abort {
-        who: Proc,
+        by: Proc,
         code: i32,
         message: Option<String>,
     },
@@ -204,13 +204,13 @@ impl Server {
     }
 
     /// Whether the process has said that it is an MPI program.
-    pub fn has_initialized(&self, who: Proc) -> bool {
-        self.clients[who.0].stage != Stage::Silent
+    pub fn has_initialized(&self, proc: Proc) -> bool {
+        self.clients[proc.0].stage != Stage::Silent
     }
 
     /// Whether the process has said that it is done with MPI, so that its end is no failure.
-    pub fn has_finalized(&self, who: Proc) -> bool {
-        self.clients[who.0].stage == Stage::Finalized
+    pub fn has_finalized(&self, proc: Proc) -> bool {
+        self.clients[proc.0].stage == Stage::Finalized
     }
 
     /// The members of barriers that a process that has ended would have to enter; empty when no process waits for it.
@@ -220,21 +220,21 @@ impl Server {
     }
 
     /// Whether any process of the same job has said that it is an MPI program.
-    pub fn has_initialized_peers(&self, who: Proc) -> bool {
-        self.jobs[self.clients[who.0].job].initialized
+    pub fn has_initialized_peers(&self, proc: Proc) -> bool {
+        self.jobs[self.clients[proc.0].job].initialized
     }
 
     /// A process has died, and the others go on: no barrier waits for it, and every client of every job that asked for it is told.
     ///
     /// What the process has put stays there.
-    pub fn died(&mut self, who: Proc) -> Vec<Effect> {
-        let client = &mut self.clients[who.0];
+    pub fn died(&mut self, proc: Proc) -> Vec<Effect> {
+        let client = &mut self.clients[proc.0];
         if std::mem::replace(&mut client.dead, true) {
             return Vec::new();
         }
         let (job, rank) = (client.job, client.rank);
-        self.dead.push(who);
-        let mut effects = self.tell_all(self.notice(who));
+        self.dead.push(proc);
+        let mut effects = self.tell_all(self.notice(proc));
         // A client that leaves a barrier because of a death has been told of it before.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
@@ -259,9 +259,9 @@ impl Server {
     }
 
     /// Takes one line of a client.
-    pub fn line(&mut self, who: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
-        self.answer(who, line).map_err(|reason| {
-            let client = &self.clients[who.0];
+    pub fn line(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
+        self.answer(proc, line).map_err(|reason| {
+            let client = &self.clients[proc.0];
             Nonsense {
                 job: client.job,
                 rank: client.rank,
@@ -285,15 +285,15 @@ impl Server {
         send(parent, line).into_iter().collect()
     }
 
-    fn answer(&mut self, who: Proc, line: &[u8]) -> Result<Vec<Effect>, WireError> {
-        if let Some(effects) = self.spawn_line(who, line)? {
+    fn answer(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, WireError> {
+        if let Some(effects) = self.spawn_line(proc, line)? {
             return Ok(effects);
         }
         let message = Message::parse(line)?;
-        let client = &self.clients[who.0];
+        let client = &self.clients[proc.0];
         let (job, rank) = (client.job, client.rank);
         let reply = match message.cmd() {
-            "init" => return self.init(who, &message),
+            "init" => return self.init(proc, &message),
             "get_maxes" => Line::cmd("maxes")
                 .with("rc", 0)
                 .with("kvsname_max", KVSNAME_MAX)
@@ -312,13 +312,13 @@ impl Server {
             "get" => self.get(job, &message)?,
             "barrier_in" => return self.barrier(job, rank, &message),
             "finalize" => {
-                self.clients[who.0].stage = Stage::Finalized;
+                self.clients[proc.0].stage = Stage::Finalized;
                 let reply = Line::cmd("finalize_ack").with("rc", 0);
-                let mut effects: Vec<Effect> = send(who, reply).into_iter().collect();
-                effects.extend(self.tell_all(self.notice(who).with("left", 1)));
+                let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
+                effects.extend(self.tell_all(self.notice(proc).with("left", 1)));
                 return Ok(effects);
             }
-            "abort" => return Ok(vec![abort(who, &message)]),
+            "abort" => return Ok(vec![abort(proc, &message)]),
             "publish_name" => {
                 let (service, port) = (message.need("service")?, message.need("port")?);
                 if self.names.contains_key(service) {
@@ -343,13 +343,13 @@ impl Server {
                 });
             }
         };
-        Ok(send(who, reply).into_iter().collect())
+        Ok(send(proc, reply).into_iter().collect())
     }
 
-    fn init(&mut self, who: Proc, message: &Message) -> Result<Vec<Effect>, WireError> {
+    fn init(&mut self, proc: Proc, message: &Message) -> Result<Vec<Effect>, WireError> {
         let version = message.number("pmi_version")?;
         let minor = message.number("pmi_subversion")?;
-        let client = &mut self.clients[who.0];
+        let client = &mut self.clients[proc.0];
         client.stage = Stage::Talking;
         client.hears_deaths = message.get(HEARS_DEATHS) == Some("1");
         self.jobs[client.job].initialized = true;
@@ -365,10 +365,10 @@ impl Server {
                 .with("pmi_version", 1)
                 .with("pmi_subversion", 2)
         };
-        let mut effects: Vec<Effect> = send(who, reply).into_iter().collect();
-        if self.clients[who.0].listens() {
+        let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
+        if self.clients[proc.0].listens() {
             let earlier = self.dead.iter().map(|&dead| self.notice(dead));
-            effects.extend(earlier.filter_map(|notice| send(who, notice)));
+            effects.extend(earlier.filter_map(|notice| send(proc, notice)));
         }
         Ok(effects)
     }
@@ -430,8 +430,8 @@ impl Server {
     }
 
     /// Takes the lines of a spawn, which have a syntax of their own; `None` if this line is none of them.
-    fn spawn_line(&mut self, who: Proc, line: &[u8]) -> Result<Option<Vec<Effect>>, WireError> {
-        let client = &mut self.clients[who.0];
+    fn spawn_line(&mut self, proc: Proc, line: &[u8]) -> Result<Option<Vec<Effect>>, WireError> {
+        let client = &mut self.clients[proc.0];
         if client.spawn.is_none() {
             if line != b"mcmd=spawn" {
                 return Ok(None);
@@ -445,7 +445,7 @@ impl Server {
             return Ok(Some(Vec::new()));
         };
         client.spawn = None;
-        let parent = who;
+        let parent = proc;
         Ok(Some(vec![Effect::Spawn { parent, request }]))
     }
 }
@@ -472,9 +472,9 @@ fn process_mapping(hosts: &[u32]) -> String {
     format!("(vector,{})", blocks.join(","))
 }
 
-fn abort(who: Proc, message: &Message) -> Effect {
+fn abort(by: Proc, message: &Message) -> Effect {
     Effect::Abort {
-        who,
+        by,
         code: message.number("exitcode").map_or(1, |code| code as i32),
         message: message
             .get("message")

@@ -10,8 +10,8 @@ fn server(size: usize) -> Server {
 }
 
 /// What one process is told after a line; the line must be understood.
-fn told(server: &mut Server, who: usize, line: &str) -> Vec<(usize, String)> {
-    said(server.line(Proc(who), line.as_bytes()).unwrap())
+fn told(server: &mut Server, proc: usize, line: &str) -> Vec<(usize, String)> {
+    said(server.line(Proc(proc), line.as_bytes()).unwrap())
 }
 
 fn said(effects: Vec<Effect>) -> Vec<(usize, String)> {
@@ -64,15 +64,15 @@ fn a_barrier_holds_all_until_the_last_has_entered() {
     assert_eq!(server.waiting_for(Proc(1)), [0, 2]);
     let out = told(&mut server, 1, "cmd=barrier_in");
     assert_eq!(
-        out.iter().map(|(who, _)| *who).collect::<Vec<_>>(),
+        out.iter().map(|(proc, _)| *proc).collect::<Vec<_>>(),
         [0, 1, 2]
     );
     assert!(server.waiting_for(Proc(1)).is_empty());
 }
 
 /// What is said after the death of a process.
-fn told_of_death(server: &mut Server, who: usize) -> Vec<(usize, String)> {
-    said(server.died(Proc(who)))
+fn told_of_death(server: &mut Server, proc: usize) -> Vec<(usize, String)> {
+    said(server.died(Proc(proc)))
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn abort_carries_its_code_and_message() {
     let mut server = server(1);
     let effects = server.line(Proc(0), br"cmd=abort exitcode=42 message=no\ more");
     let expected = Effect::Abort {
-        who: Proc(0),
+        by: Proc(0),
         code: 42,
         message: Some("no more".into()),
     };
@@ -316,8 +316,8 @@ proptest! {
 fn the_mapping_and_node_barriers_follow_the_hosts() {
     let mut server = Server::new("t", 1);
     server.add_job(&[0; 4], &[7, 7, 3, 7], &[]);
-    let ask = |server: &mut Server, who: usize, line: &str| {
-        server.line(Proc(who), line.as_bytes()).unwrap()
+    let ask = |server: &mut Server, proc: usize, line: &str| {
+        server.line(Proc(proc), line.as_bytes()).unwrap()
     };
     let said = ask(&mut server, 0, "cmd=get key=PMI_process_mapping");
     let text = format!("{:?}", String::from_utf8(bytes_of(&said[0])).unwrap());

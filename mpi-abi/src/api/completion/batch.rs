@@ -6,13 +6,11 @@
 use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
 use crate::api::args::{length, out, slice_mut};
-use crate::api::replay;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
     self, RequestState, c_status, finish_simple, finish_simple_ones, is_settled, look,
 };
 use crate::state;
-use mpi_core::record::Asker;
 use std::ffi::c_int;
 
 /// Stores the status of one of several requests, which went well, with an error field if another has `failed` (section 3.2.5).
@@ -41,6 +39,16 @@ pub(super) struct Batch<'a> {
 pub(super) struct Survey {
     pub(super) running: usize,
     pub(super) complete: usize,
+}
+
+/// Which requests a call about some of them finds.
+pub(in crate::api) enum Several {
+    /// None is active.
+    Inactive,
+    /// All that are complete now, if any.
+    Complete,
+    /// Those at these places.
+    These(Vec<usize>),
 }
 
 impl<'a> Batch<'a> {
@@ -190,36 +198,11 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The places of all requests that are complete.
-    pub(super) fn complete(&self) -> Option<Vec<usize>> {
-        let complete = |at: &usize| matches!(look(self.requests[*at]), Ok(RequestState::Complete));
-        let places: Vec<usize> = (0..self.requests.len()).filter(complete).collect();
-        (!places.is_empty()).then_some(places)
-    }
-
-    /// The same for what a recording prescribes, or `natural` finds.
-    pub(super) fn scripted(
-        &self,
-        asker: Asker,
-        natural: impl FnOnce() -> Result<Option<Vec<usize>>, Failure>,
-    ) -> Result<Option<Vec<usize>>, Failure> {
-        replay::places(asker, self.requests, natural)
-    }
-
-    /// Whether a run is recorded or replayed and this call has something to decide.
-    pub(super) fn is_scripted(&self) -> Result<bool, Failure> {
-        if !state::is_scripted() {
-            return Ok(false);
-        }
-        let survey = self.survey()?;
-        Ok(survey.running + survey.complete > 0)
-    }
-
     /// Finishes every request that is complete and stores its place; returns how many there were.
     ///
     /// # Safety
     /// `indices` and the statuses are arguments of the caller with room for all.
-    pub(super) unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
+    unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
         let mut taken = 0;
         for i in 0..self.requests.len() {
             if look(self.requests[i])? == RequestState::Complete {
@@ -231,23 +214,30 @@ impl<'a> Batch<'a> {
         Ok(taken)
     }
 
-    /// The same for the requests at these places, if any.
+    /// Finishes what a call about some requests has found, and says how many and which they were.
     ///
     /// # Safety
-    /// As [`Batch::take_some`].
-    pub(super) unsafe fn take_these(
+    /// As [`Batch::take_some`]; `outcount` is an output argument of the caller.
+    pub(super) unsafe fn take_several(
         mut self,
-        places: Option<Vec<usize>>,
+        found: &Several,
         outcount: *mut c_int,
         indices: *mut c_int,
     ) -> Outcome {
-        let places = places.unwrap_or_default();
-        for (taken, i) in places.iter().enumerate() {
-            // SAFETY: passed on.
-            unsafe { self.take_next(*i, taken, indices)? };
-        }
         // SAFETY: passed on.
-        unsafe { out(outcount, places.len() as c_int, "outcount")? };
+        unsafe {
+            let taken = match found {
+                Several::Inactive => return out(outcount, MPI_UNDEFINED, "outcount"),
+                Several::Complete => self.take_some(indices)?,
+                Several::These(places) => {
+                    for (taken, i) in places.iter().enumerate() {
+                        self.take_next(*i, taken, indices)?;
+                    }
+                    places.len()
+                }
+            };
+            out(outcount, taken as c_int, "outcount")?;
+        }
         self.report()
     }
 

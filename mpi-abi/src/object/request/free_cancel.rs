@@ -139,11 +139,5 @@ fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
     if engine.pml().cancel_send(req) {
         return Ok(());
     }
-    match engine.script() {
-        Some(script) => script.cancel(engine, req)?,
-        None => {
-            engine.pml().cancel_recv(req);
-        }
-    }
-    Ok(())
+    Ok(engine.cancel_recv(req)?)
 }

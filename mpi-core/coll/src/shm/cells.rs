@@ -333,7 +333,7 @@ impl Cells {
         }
     }
 
-    /// Waits until those of the others that `who` names have finished an operation, by [`Cells::end_long`], and all before it.
+    /// Waits until those of the others for which `is_waited_for` says so have finished an operation, by [`Cells::end_long`], and all before it.
     #[inline]
     pub async fn await_end(
         &self,
@@ -341,9 +341,9 @@ impl Cells {
         engine: &Engine,
         members: &Members,
         number: u64,
-        who: impl Fn(u32) -> bool,
+        is_waited_for: impl Fn(u32) -> bool,
     ) {
-        let others = || members.others().filter(|rank| who(*rank));
+        let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
         // Requests may be finished by one that has no fence, out of turn.
         let fenced = self.shared || self.lane == Lane::Blocking;

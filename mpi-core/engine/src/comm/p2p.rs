@@ -30,10 +30,7 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(self.completed(Status::PROC_NULL));
         }
-        if let Some(script) = self.script() {
-            return self.irecv_scripted(script, buf.into(), source, tag);
-        }
-        self.irecv_on(Plane::User, buf, source, tag)
+        self.irecv_of_program(buf, source, tag)
     }
 
     /// The same where something is wrong: a receive of a dead process's message ends at once unless that has come,
@@ -115,11 +112,8 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Some(Status::PROC_NULL));
         }
-        if let Some(script) = self.script() {
-            let look = |key: Key| self.peek(key.source(), key.tag());
-            return self.probe_replayed(script, (source, tag), look, |status| *status);
-        }
-        self.look_for(|| self.peek(source, tag), source, tag)
+        let look = |key| self.peek(key);
+        self.find_now(Key::new(source, tag), look, |status| *status)
     }
 
     /// `MPI_Probe`.
@@ -128,11 +122,8 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Status::PROC_NULL);
         }
-        if let Some(script) = self.script() {
-            let look = |key: Key| self.peek(key.source(), key.tag());
-            return self.wait_scripted(script, (source, tag), look, |status| *status);
-        }
-        self.wait_for(|| self.peek(source, tag), source, tag)
+        let look = |key| self.peek(key);
+        self.find(Key::new(source, tag), look, |status| *status)
     }
 
     /// `MPI_Improbe`; a message from `MPI_PROC_NULL` is `Probed::NoProc`.
@@ -141,13 +132,8 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Some(Probed::NoProc));
         }
-        let found = match self.script() {
-            Some(script) => {
-                let look = |key: Key| self.pick(key.source(), key.tag());
-                self.probe_replayed(script, (source, tag), look, |message| message.status)
-            }
-            None => self.look_for(|| self.pick(source, tag), source, tag),
-        };
+        let (asked, look) = (Key::new(source, tag), |key| self.pick(key));
+        let found = self.find_now(asked, look, |message| message.status);
         Ok(found?.map(Probed::Message))
     }
 
@@ -157,24 +143,17 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Probed::NoProc);
         }
-        let message = match self.script() {
-            Some(script) => {
-                let look = |key: Key| self.pick(key.source(), key.tag());
-                self.wait_scripted(script, (source, tag), look, |message| message.status)
-            }
-            None => self.wait_for(|| self.pick(source, tag), source, tag),
-        };
+        let (asked, look) = (Key::new(source, tag), |key| self.pick(key));
+        let message = self.find(asked, look, |message| message.status);
         Ok(Probed::Message(message?))
     }
 
-    fn peek(&self, source: i32, tag: i32) -> Option<Status> {
-        let pml = self.engine().pml();
-        pml.iprobe(self.plane(Plane::User), Key::new(source, tag))
+    fn peek(&self, key: Key) -> Option<Status> {
+        self.engine().pml().iprobe(self.plane(Plane::User), key)
     }
 
-    fn pick(&self, source: i32, tag: i32) -> Option<Message> {
-        let pml = self.engine().pml();
-        pml.improbe(self.plane(Plane::User), Key::new(source, tag))
+    fn pick(&self, key: Key) -> Option<Message> {
+        self.engine().pml().improbe(self.plane(Plane::User), key)
     }
 
     /// The error of a probe that no process is left to serve.

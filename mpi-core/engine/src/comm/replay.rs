@@ -1,4 +1,6 @@
-//! Receives and probes of a run that is recorded or replayed: what they find is written down, or was ([`crate::record`]).
+//! Receives and probes, where a run that is recorded or replayed ([`crate::record`]) is asked: what they find is written down, or was.
+//!
+//! In any other run each of them is one branch on a plain load.
 
 use super::Comm;
 use crate::Error;
@@ -10,12 +12,52 @@ use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 
 impl Comm {
     #[inline]
-    pub(super) fn script(&self) -> Option<&Script> {
+    fn script(&self) -> Option<&Script> {
         self.engine().script()
     }
 
+    /// A receive of the program.
+    #[inline(always)]
+    pub(super) fn irecv_of_program(
+        &self,
+        buf: impl Into<Room>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Req, Error> {
+        if let Some(script) = self.script() {
+            return self.irecv_scripted(script, buf.into(), source, tag);
+        }
+        self.irecv_on(Plane::User, buf, source, tag)
+    }
+
+    /// A message that a probe finds without waiting.
+    pub(super) fn find_now<T>(
+        &self,
+        asked: Key,
+        look: impl Fn(Key) -> Option<T>,
+        status: impl Fn(&T) -> Status,
+    ) -> Result<Option<T>, Error> {
+        match self.script() {
+            Some(script) => self.find_now_scripted(script, asked, look, status),
+            None => self.look_for(|| look(asked), asked.source(), asked.tag()),
+        }
+    }
+
+    /// A message that a probe waits for.
+    pub(super) fn find<T>(
+        &self,
+        asked: Key,
+        look: impl Fn(Key) -> Option<T>,
+        status: impl Fn(&T) -> Status,
+    ) -> Result<T, Error> {
+        match self.script() {
+            Some(script) => self.find_scripted(script, asked, look, status),
+            None => self.wait_for(|| look(asked), asked.source(), asked.tag()),
+        }
+    }
+
     #[cold]
-    pub(super) fn irecv_scripted(
+    fn irecv_scripted(
         &self,
         script: &Script,
         buf: Room,
@@ -28,12 +70,11 @@ impl Comm {
         Ok(req)
     }
 
-    /// A probe that does not wait.
     #[cold]
-    pub(super) fn probe_replayed<T>(
+    fn find_now_scripted<T>(
         &self,
         script: &Script,
-        (source, tag): (i32, i32),
+        asked: Key,
         look: impl Fn(Key) -> Option<T>,
         status: impl Fn(&T) -> Status,
     ) -> Result<Option<T>, Error> {
@@ -49,7 +90,7 @@ impl Comm {
                 }
             };
         }
-        let found = self.look_for(|| look(Key::new(source, tag)), source, tag)?;
+        let found = self.look_for(|| look(asked), asked.source(), asked.tag())?;
         match found.as_ref().map(status) {
             Some(status) => script.found(ASKER, status.source, status.tag)?,
             None => script.found_nothing(ASKER)?,
@@ -57,18 +98,17 @@ impl Comm {
         Ok(found)
     }
 
-    /// A probe that waits; without a wildcard it is no decision.
+    /// Without a wildcard it is no decision.
     #[cold]
-    pub(super) fn wait_scripted<T>(
+    fn find_scripted<T>(
         &self,
         script: &Script,
-        (source, tag): (i32, i32),
+        asked: Key,
         look: impl Fn(Key) -> Option<T>,
         status: impl Fn(&T) -> Status,
     ) -> Result<T, Error> {
         const ASKER: Asker = Asker::Probe;
-        let asked = Key::new(source, tag);
-        let is_wild = source == ANY_SOURCE || tag == ANY_TAG;
+        let is_wild = asked.source() == ANY_SOURCE || asked.tag() == ANY_TAG;
         let recorded = match script.is_replay() && is_wild {
             true => script.probed(ASKER)?,
             false => None,

@@ -10,13 +10,17 @@
 mod balance;
 mod extensions;
 mod names;
+mod operations;
+mod place;
 mod progress;
 mod progress_hook;
 mod spin_hold;
+mod waiting;
 
 pub use progress_hook::{Occasion, ProgressHook};
 
 pub use progress::PollAlways;
+pub use waiting::Threads;
 
 use crate::Witness;
 use crate::bml::Bml;
@@ -24,11 +28,8 @@ use crate::btl::{ProcId, Transport};
 use crate::group::Group;
 use crate::pml::{Config, Pml};
 use crate::record::Script;
-use crate::request::Req;
-use balance::Balance;
 use extensions::Extensions;
 use mpi_base::cpu::Cores;
-use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::hardware::Confinement;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
@@ -37,10 +38,14 @@ use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
 use mpi_base::yield_now::yield_now;
 use mpi_transport::universe::{Universe, job_number};
-use std::cell::{Cell, OnceCell, RefCell};
+use operations::Operations;
+use place::Place;
+use progress_hook::Hooks;
+use std::cell::OnceCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use waiting::Waiting;
 
 /// Set by `mpirun --explain`.
 pub static EXPLAIN: Param<bool> = Param::new(
@@ -85,53 +90,16 @@ pub struct Parts {
     pub pml: Config,
 }
 
-/// How several threads of a process wait in one engine: one of them looks, for all, and the others follow it.
-#[derive(Clone, Copy, Debug)]
-pub struct Threads {
-    /// If another thread looks already, waits until that one has news or has gone, and answers yes; else the caller is the one that looks.
-    /// It tells whether there may be news for those that follow: its look was `busy`, or it `slept` before.
-    pub follow: fn(busy: bool, slept: bool) -> bool,
-    /// Whether a thread wants to begin a call, so that no thread may sleep.
-    pub wanted: fn() -> bool,
-}
-
 struct Inner {
-    me: ProcId,
-    size: u32,
-    universe: Arc<Universe>,
-    params: Params,
-    node: Node,
-    neighbours: Vec<ProcId>,
-    cores: Cores,
+    place: Place,
     pml: Pml,
+    waiting: Waiting,
+    operations: Operations,
+    hooks: Hooks,
     witness: OnceCell<Rc<Witness>>,
     extensions: Extensions,
-    policy: WaitPolicy,
-    /// Whether that is the one of ranks that share cores.
-    crowded: bool,
-    /// Where they do.
-    even: Option<Balance>,
-    /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
-    ear: OnceCell<Option<DescriptorDoorbell>>,
     /// What this process tells about itself; written here, read by `mpirun`.
     state: Held<StatePage>,
-    /// Collective requests that progress polls.
-    running: RefCell<Vec<Req>>,
-    /// The completion count when they were last polled.
-    polled: Cell<u64>,
-    /// What takes part in something beside the operations, and whether there is any.
-    attendants: RefCell<Vec<Weak<dyn ProgressHook>>>,
-    attended: Cell<bool>,
-    /// How many [`progress::PollAlways`] live.
-    restless: Cell<u32>,
-    progressing: Cell<bool>,
-    /// How many calls that only look have found nothing in a row.
-    idle: Cell<u32>,
-    relax: Cell<Option<fn()>>,
-    threads: Cell<Option<Threads>>,
-    /// Whether this process has slept since its threads were last told of news.
-    slept: Cell<bool>,
-    watch: Cell<Option<fn()>>,
 }
 
 impl Engine {
@@ -149,46 +117,27 @@ impl Engine {
             btls,
             pml,
         } = parts;
-        let policy = WaitPolicy::new(cores.usable, cores.shared_by(neighbours.len()));
-        let crowded = policy == WaitPolicy::CROWDED;
-        if crowded {
-            // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
-            node.my_inbox().bell().ask_for_fences();
-        }
-        // Where a quota is what limits, cores are free; what is spread over them uses it up the sooner.
-        let spreads = crowded && !cores.limited_by_quota();
-        let even = spreads.then(|| Balance::of(&node));
-        let even = even.transpose()?;
+        let waiting = Waiting::of(&node, &cores, neighbours.len())?;
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
         state.confine(&confinement);
         Ok(Engine(Rc::new(Inner {
-            me,
-            size,
-            universe: Arc::new(Universe::new(job_number(&job), me, size)),
-            params,
-            node,
-            neighbours,
-            cores,
             pml: Pml::new(Bml::new(me, size, btls), size, pml),
+            waiting,
+            operations: Operations::default(),
+            hooks: Hooks::default(),
             witness: OnceCell::new(),
             extensions: Extensions::default(),
-            policy,
-            crowded,
-            even,
-            ear: OnceCell::new(),
             state,
-            running: RefCell::default(),
-            polled: Cell::new(0),
-            attendants: RefCell::default(),
-            attended: Cell::new(false),
-            restless: Cell::new(0),
-            progressing: Cell::new(false),
-            idle: Cell::new(0),
-            relax: Cell::new(None),
-            threads: Cell::new(None),
-            slept: Cell::new(false),
-            watch: Cell::new(None),
+            place: Place {
+                me,
+                size,
+                universe: Arc::new(Universe::new(job_number(&job), me, size)),
+                params,
+                node,
+                neighbours,
+                cores,
+            },
         })))
     }
 
@@ -219,74 +168,70 @@ impl Engine {
 
     /// This process's rank in the job.
     pub fn me(&self) -> ProcId {
-        self.0.me
+        self.0.place.me
     }
 
     /// The number of processes in the job.
     pub fn size(&self) -> u32 {
-        self.0.size
+        self.0.place.size
     }
 
     /// What the user has set, read when the engine was made.
     pub fn params(&self) -> &Params {
-        &self.0.params
+        &self.0.place.params
     }
 
     /// The memory that the processes of this node share.
     pub fn node(&self) -> &Node {
-        &self.0.node
+        &self.0.place.node
     }
 
     /// Job ranks of the processes that share this node's memory, by rank on the node.
     pub fn neighbours(&self) -> &[ProcId] {
-        &self.0.neighbours
+        &self.0.place.neighbours
     }
 
     /// The members of a group that share this node's memory: the rank of each in the group, and on the node.
     pub fn members_here(&self, group: &Group) -> impl Iterator<Item = (u32, u32)> {
-        let neighbours = (0..).zip(&self.0.neighbours);
-        neighbours.filter_map(|(place, proc)| Some((group.rank_of(*proc)?, place)))
+        self.0.place.members_here(group)
     }
 
     /// A number that the processes of a job on a node share, and no other node and no other job has.
     pub fn node_id(&self) -> u64 {
-        let first = self.0.neighbours.first().copied().unwrap_or(self.0.me);
-        self.name_of(first)
+        self.name_of(self.0.place.first_here())
     }
 
     /// The processes that this one knows, those of other jobs too.
     pub fn universe(&self) -> &Arc<Universe> {
-        &self.0.universe
+        &self.0.place.universe
     }
 
     /// Where this process may run.
     pub fn cores(&self) -> Cores {
-        self.0.cores
+        self.0.place.cores
     }
 
     /// How this process waits.
     pub fn policy(&self) -> WaitPolicy {
-        self.0.policy
+        self.0.waiting.policy()
     }
 
     /// Whether the user wants to hear what is selected.
     pub fn explains(&self) -> bool {
-        self.0.params.get(&EXPLAIN).unwrap_or(false)
+        self.params().get(&EXPLAIN).unwrap_or(false)
     }
 
     /// Whether ranks of this node share cores, so that a waiting one must make room.
     #[inline]
     pub fn is_oversubscribed(&self) -> bool {
-        self.0.crowded
+        self.0.waiting.is_oversubscribed()
     }
 
     /// Gives the core away where ranks share cores, and sees to it that they share them evenly.
     #[inline(always)]
     pub fn give_core_away(&self) {
         yield_now();
-        if let Some(even) = &self.0.even {
-            even.waits();
-        }
+        self.0.waiting.waits();
     }
 
     /// Keeps a shared core for a moment, when no other rank on it is likely to have anything to do; whether it was long enough.
@@ -342,16 +287,16 @@ impl Engine {
 
     /// What to call between two polls of a wait, so that other threads get in.
     pub fn set_relax(&self, relax: Option<fn()>) {
-        self.0.relax.set(relax);
+        self.0.waiting.set_relax(relax);
     }
 
     /// How threads that wait at the same time share the looking; without it only one thread waits at a time.
     pub fn set_threads(&self, threads: Option<Threads>) {
-        self.0.threads.set(threads);
+        self.0.waiting.set_threads(threads);
     }
 
     /// What to call in every nap of a long wait: `mpi-abi` looks whether the launcher is still there.
     pub fn set_watch(&self, watch: Option<fn()>) {
-        self.0.watch.set(watch);
+        self.0.waiting.set_watch(watch);
     }
 }

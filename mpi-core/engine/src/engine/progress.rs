@@ -3,14 +3,13 @@
 //! Everything that happens in the engine happens in [`Engine::progress`]: transports are polled, queues move, collective operations advance.
 //! Nothing that blocks may be called from inside it; a nested call returns at once.
 
-use super::{Engine, Occasion};
+use super::{Engine, Inner, Occasion};
 use crate::Error;
 use crate::Witness;
 use crate::comm::CommError;
 use crate::fault::FaultError;
 use crate::pml::Key;
 use crate::request::{Body, Outcome, Req, Running, Status};
-use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::state::{About, Waits};
 use mpi_base::wait::Waiter;
 use std::future::Future;
@@ -25,14 +24,20 @@ impl Engine {
     /// Looks once at everything that may have happened; returns whether something had.
     #[inline]
     pub fn progress(&self) -> bool {
-        if self.0.progressing.replace(true) {
+        let Inner {
+            pml,
+            operations,
+            hooks,
+            ..
+        } = &*self.0;
+        if operations.enter() {
             return false;
         }
-        let mut busy = self.0.pml.progress();
-        if !self.0.running.borrow().is_empty() || self.0.attended.get() {
+        let mut busy = pml.progress();
+        if !operations.is_empty() || hooks.are_any() {
             busy |= self.advance();
         }
-        self.0.progressing.set(false);
+        operations.leave(false);
         busy
     }
 
@@ -46,10 +51,7 @@ impl Engine {
         self.0.pml.bml().attend();
         let steps = (0..STEPS).take_while(|_| self.progress()).count();
         let busy = steps > 0;
-        let idle = if busy { 0 } else { self.0.idle.get() + 1 };
-        self.0.idle.set(idle);
-        if idle >= self.0.policy.looks {
-            self.0.idle.set(0);
+        if self.0.waiting.has_looked(busy) {
             self.give_core_away();
         }
         busy
@@ -57,20 +59,12 @@ impl Engine {
 
     /// Polls collective operations and attendants, if anything completed since they were last polled; returns whether an operation ended.
     fn advance(&self) -> bool {
-        let requests = self.0.pml.requests();
-        let seen = requests.completions();
-        if self.0.polled.replace(seen) == seen && self.0.restless.get() == 0 {
+        let (operations, requests) = (&self.0.operations, self.0.pml.requests());
+        if !operations.are_due(requests.completions()) {
             return false;
         }
-        let mut running = std::mem::take(&mut *self.0.running.borrow_mut());
-        let before = running.len();
-        running.retain(|req| !self.poll_request(req));
-        let ended = running.len() < before;
+        let ended = operations.poll_each(|req| self.poll_request(req));
         self.ask_attendants(Occasion::Completion);
-        // Operations that were started meanwhile stand behind those that were there.
-        let mut list = self.0.running.borrow_mut();
-        running.append(&mut list);
-        *list = running;
         ended
     }
 
@@ -114,13 +108,11 @@ impl Engine {
     pub fn spawn(&self, running: Running) -> Req {
         let req = self.0.pml.requests().begin(Body::Coll(running));
         // Its first steps are as much a part of progress as all later ones, so that it finds the same rules in all of them.
-        let nested = self.0.progressing.replace(true);
+        let nested = self.0.operations.enter();
         let ended = self.poll_request(&req);
-        self.0.progressing.set(nested);
+        self.0.operations.leave(nested);
         if !ended {
-            self.0.running.borrow_mut().push(req.clone());
-            // What completed before this operation began does not concern it, but what completes from now on does.
-            self.0.polled.set(self.0.polled.get().wrapping_sub(1));
+            self.0.operations.add(req.clone());
         }
         req
     }
@@ -130,7 +122,7 @@ impl Engine {
     /// All members of a communicator get the same answer at the same place of an operation:
     /// what a nonblocking call started is always inside progress, what a blocking call runs never is.
     pub fn may_block(&self) -> bool {
-        !self.0.progressing.get()
+        !self.0.operations.is_inside()
     }
 
     /// Waits until `done`, progressing, first awake and then asleep.
@@ -199,7 +191,7 @@ impl Engine {
     /// A wait of this process, for callers that have their own loop around [`Engine::turn`].
     #[inline]
     pub fn waiter(&self) -> Waiter {
-        Waiter::new(self.0.policy)
+        Waiter::new(self.policy())
     }
 
     /// One turn of waiting: progress, look whether it is `done`, and if nothing moved rest as long as the waiter says.
@@ -211,9 +203,10 @@ impl Engine {
         if done() {
             return true;
         }
-        let threads = self.0.threads.get();
+        let waiting = &self.0.waiting;
+        let threads = waiting.threads();
         if let Some(threads) = &threads
-            && (threads.follow)(busy, self.0.slept.take())
+            && (threads.follow)(busy, waiting.take_slept())
         {
             // Another thread has looked for this one, and something has happened.
             return false;
@@ -224,18 +217,16 @@ impl Engine {
         } else {
             if waiter.is_tired() {
                 self.tired();
-            } else if let Some(even) = &self.0.even {
-                even.waits();
+            } else {
+                waiting.waits();
             }
             waiter.pause_or(|nap| {
                 let wanted = || threads.as_ref().is_some_and(|t| (t.wanted)());
                 self.sleep(nap, || done() || self.pending() || wanted());
-                self.0.slept.set(true);
+                waiting.has_slept();
             });
         }
-        if let Some(relax) = self.0.relax.get() {
-            relax();
-        }
+        waiting.relax();
         false
     }
 
@@ -243,26 +234,22 @@ impl Engine {
     #[cold]
     fn tired(&self) {
         self.0.state.waits_since(now_ns());
-        if let Some(even) = &self.0.even {
-            even.sleeps();
-        }
-        if let Some(watch) = self.0.watch.get() {
-            watch();
-        }
+        self.0.waiting.sleeps();
+        self.0.waiting.watch();
         self.ask_attendants(Occasion::Time);
     }
 
     /// Sleeps on the bell; with transports that wait for descriptors, on both.
     fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
-        let bell = self.0.node.my_inbox().bell();
+        let bell = self.node().my_inbox().bell();
         self.0.pml.bml().with_descriptors(|descriptors, others| {
             if descriptors.is_empty() {
                 return bell.sleep(nap, news);
             }
             let mut bells = vec![bell];
             bells.extend(others.iter().map(|inbox| inbox.bell()));
-            match self.0.ear.get_or_init(|| DescriptorDoorbell::new().ok()) {
-                Some(ear) => ear.sleep(&bells, nap, descriptors, news),
+            match self.0.waiting.descriptors() {
+                Some(doorbell) => doorbell.sleep(&bells, nap, descriptors, news),
                 // Where the system has no such sockets, descriptors are looked at between short sleeps.
                 None => bell.sleep(nap.min(SHORT_NAP), news),
             }
@@ -271,14 +258,14 @@ impl Engine {
 
     /// Whether going to sleep now would miss something.
     fn pending(&self) -> bool {
-        self.0.pml.pending() || (self.0.restless.get() > 0 && self.progress())
+        self.0.pml.pending() || (self.0.operations.is_restless() && self.progress())
     }
 
     /// As long as the token lives, every turn polls the operations under way, not only those in which something completed.
     ///
     /// An operation that waits for something other than messages holds one.
     pub fn poll_always(&self) -> PollAlways {
-        self.0.restless.set(self.0.restless.get() + 1);
+        self.0.operations.add_restless();
         PollAlways(self.clone())
     }
 
@@ -380,7 +367,7 @@ impl Engine {
             self.wait_until(|| {
                 // What waits for messages is worth polling when one has completed; what waits for something else, always.
                 let now = requests.completions();
-                if value.is_none() && (now != seen || self.0.restless.get() > 0) {
+                if value.is_none() && (now != seen || self.0.operations.is_restless()) {
                     seen = now;
                     if let Poll::Ready(v) = poll(future.as_mut()) {
                         value = Some(v);
@@ -406,8 +393,8 @@ pub struct PollAlways(Engine);
 
 impl Drop for PollAlways {
     fn drop(&mut self) {
-        let inner = &self.0.0;
-        inner.restless.set(inner.restless.get() - 1);
+        let PollAlways(engine) = self;
+        engine.0.operations.remove_restless();
     }
 }
 

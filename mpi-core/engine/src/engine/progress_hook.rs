@@ -7,6 +7,7 @@
 //! and goes with its own owner.
 
 use super::Engine;
+use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 
 /// Why a component is asked.
@@ -24,32 +25,55 @@ pub trait ProgressHook {
     fn attend(&self, occasion: Occasion);
 }
 
+/// The hooks of one process.
+#[derive(Default)]
+pub(super) struct Hooks {
+    all: RefCell<Vec<Weak<dyn ProgressHook>>>,
+    /// Whether there is any.
+    any: Cell<bool>,
+}
+
+impl Hooks {
+    #[inline]
+    pub fn are_any(&self) -> bool {
+        self.any.get()
+    }
+
+    fn add(&self, hook: Weak<dyn ProgressHook>) {
+        self.all.borrow_mut().push(hook);
+        self.any.set(true);
+    }
+
+    fn ask(&self, occasion: Occasion) {
+        let mut all = self.all.take();
+        all.retain(|hook| {
+            let hook = hook.upgrade();
+            if let Some(hook) = &hook {
+                hook.attend(occasion);
+            }
+            hook.is_some()
+        });
+        // Those that were enlisted meanwhile stand behind those that were there.
+        let mut list = self.all.borrow_mut();
+        all.append(&mut list);
+        self.any.set(!all.is_empty());
+        *list = all;
+    }
+}
+
 impl Engine {
-    /// From now on `who` attends, until it is dropped.
-    pub fn enlist(&self, who: Weak<dyn ProgressHook>) {
-        self.0.attendants.borrow_mut().push(who);
-        self.0.attended.set(true);
+    /// From now on `hook` attends, until it is dropped.
+    pub fn enlist(&self, hook: Weak<dyn ProgressHook>) {
+        self.0.hooks.add(hook);
     }
 
     /// Asks all.
     pub(super) fn ask_attendants(&self, occasion: Occasion) {
-        if !self.0.attended.get() {
+        if !self.0.hooks.are_any() {
             return;
         }
-        let nested = self.0.progressing.replace(true);
-        let mut all = self.0.attendants.take();
-        all.retain(|who| {
-            let who = who.upgrade();
-            if let Some(who) = &who {
-                who.attend(occasion);
-            }
-            who.is_some()
-        });
-        // Those that were enlisted meanwhile stand behind those that were there.
-        let mut list = self.0.attendants.borrow_mut();
-        all.append(&mut list);
-        self.0.attended.set(!all.is_empty());
-        *list = all;
-        self.0.progressing.set(nested);
+        let nested = self.0.operations.enter();
+        self.0.hooks.ask(occasion);
+        self.0.operations.leave(nested);
     }
 }

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_hears_of_a_revocation_though_some_die() {
+    fn all_ranks_hear_of_a_revocation_though_some_die() {
         for size in 1..=40 {
             assert_eq!(reached(size, &[]).len() as u32, size);
         }

@@ -7,9 +7,22 @@ use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;
 use crate::request::{Body, Req};
 
+impl Engine {
+    /// `MPI_Cancel` of a receive: takes it back unless a message has met it.
+    pub fn cancel_recv(&self, req: &Req) -> Result<(), RecordError> {
+        match self.script() {
+            Some(script) => script.cancel(self, req),
+            None => {
+                self.pml().cancel_recv(req);
+                Ok(())
+            }
+        }
+    }
+}
+
 impl Script {
     /// Takes a receive back, if that was possible when this was recorded.
-    pub fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
+    fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
         if !self.is_replay() {
             let found = match engine.pml().cancel_recv(req) {
                 true => Decision::Cancelled {

@@ -1,27 +1,20 @@
-//! The outpost and the launcher above it: what it says, what it orders, and what happens when it is gone.
+//! The daemon and the launcher above it: what it says, what it orders, and what happens when it is gone.
 
 use super::super::link::Link;
 use super::super::pmi_socket::Said;
 use super::super::sys::Signal;
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
 use super::super::{ends_the_job, polite};
+use super::uplink::FromAbove;
 use super::{Daemon, watch_room};
 use crate::node;
 use rustix::fd::AsFd;
-use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 impl Daemon {
     pub(super) fn tell(&mut self, what: &FromDaemon) {
         let frame = wire::frame(self.me(), what);
-        self.pass_up(&frame);
-    }
-
-    pub(super) fn pass_up(&mut self, frame: &[u8]) {
-        if !self.orphaned {
-            self.told = Instant::now();
-            self.queue.push(frame);
-        }
+        self.uplink.send(&frame);
     }
 
     pub(super) fn read_guard(&mut self) {
@@ -39,27 +32,21 @@ impl Daemon {
     }
 
     pub(super) fn read_above(&mut self) {
-        let mut buffer = [0u8; 64 * 1024];
-        while !self.orphaned {
-            match rustix::io::read(&self.above, &mut buffer) {
-                Ok(got @ 1..) => {
-                    self.heard = Instant::now();
-                    self.frames.push(&buffer[..got]);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                _ => {
-                    self.obey_frames();
-                    return self.lose_above(libc::SIGTERM);
-                }
+        while !self.uplink.is_lost() {
+            let found = self.uplink.read();
+            if matches!(found, FromAbove::Nothing) {
+                return;
             }
             self.obey_frames();
+            if matches!(found, FromAbove::Ended) {
+                return self.lose_above(libc::SIGTERM);
+            }
         }
     }
 
     pub(super) fn obey_frames(&mut self) {
         loop {
-            match self.frames.next_frame() {
+            match self.uplink.next_frame() {
                 Ok(None) => return,
                 Ok(Some((host, body))) => {
                     if host == ALL || host != self.me() {
@@ -165,10 +152,9 @@ impl Daemon {
 
     /// The launcher above has gone, or is not to be believed: everything here ends.
     pub(super) fn lose_above(&mut self, signal: Signal) {
-        if self.orphaned {
+        if !self.uplink.lose() {
             return;
         }
-        self.orphaned = true;
         for link in &mut self.links {
             link.close();
         }

@@ -1,4 +1,4 @@
-//! An outpost's own ranks: what they say, and how they end.
+//! A daemon's own ranks: what they say, and how they end.
 
 use super::super::pmi_socket::Heard;
 use super::super::sys::{self, Ended, FailedStart, Signal};
@@ -84,7 +84,7 @@ impl Daemon {
     }
 
     pub(super) fn read_ranks(&mut self) {
-        if self.queue.is_full() {
+        if self.uplink.is_full() {
             return;
         }
         for index in 0..self.ranks.len() {

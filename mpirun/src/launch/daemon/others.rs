@@ -1,4 +1,4 @@
-//! An outpost and the hosts behind it: frames pass through unread, and lost hosts are told of above.
+//! A daemon and the hosts behind it: frames pass through unread, and lost hosts are told of above.
 
 use super::super::limits::Limits;
 use super::super::link::{self, Heard};
@@ -7,7 +7,7 @@ use super::Daemon;
 
 impl Daemon {
     pub(super) fn read_link(&mut self, number: usize) {
-        if self.queue.is_full() || !self.links[number].is_open() {
+        if self.uplink.is_full() || !self.links[number].is_open() {
             return;
         }
         let heard = self.links[number].hear();
@@ -15,7 +15,7 @@ impl Daemon {
             match self.links[number].frames.next_frame() {
                 Ok(Some((host, body))) => {
                     let frame = wire::raw_frame(host, &body);
-                    self.pass_up(&frame);
+                    self.uplink.send(&frame);
                 }
                 Ok(None) => break,
                 Err(error) => return self.cut(number, error.to_string()),
@@ -40,13 +40,13 @@ impl Daemon {
 
     pub(super) fn keep(&mut self, limits: &Limits) {
         let silence = limits.silence;
-        if !silence.is_zero() && self.told.elapsed() >= silence / 3 {
+        if !silence.is_zero() && self.uplink.silence_here() >= silence / 3 {
             self.tell(&FromDaemon::Beat);
         }
         for (number, why) in link::keep(&mut self.links, limits) {
             self.cut(number, why);
         }
-        if !silence.is_zero() && self.heard.elapsed() >= silence {
+        if !silence.is_zero() && self.uplink.silence_above() >= silence {
             self.lose_above(libc::SIGTERM);
         }
     }

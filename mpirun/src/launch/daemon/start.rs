@@ -1,4 +1,4 @@
-//! How an outpost starts its part of a job.
+//! How a daemon starts its part of a job.
 
 use super::super::ranks::{self, Starter};
 use super::super::wire::{FromDaemon, Order};

@@ -1,4 +1,4 @@
-//! The tapes of an outpost's ranks on their way to the trace.
+//! The tapes of a daemon's ranks on their way to the trace.
 
 use super::super::wire::FromDaemon;
 use super::Daemon;
@@ -21,8 +21,8 @@ impl Daemon {
                 let events = piece.iter().map(Event::words).collect();
                 let lost = tape.lost;
                 self.tell(&FromDaemon::EventRing { proc, lost, events });
-                if self.queue.is_full() {
-                    self.write_all();
+                if self.uplink.is_full() {
+                    self.uplink.write_all(&self.guard);
                 }
             }
         }

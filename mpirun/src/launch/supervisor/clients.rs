@@ -123,14 +123,14 @@ impl Supervisor<'_> {
                         }
                     }
                 }
-                Effect::Abort { who, code, message } => {
+                Effect::Abort { by, code, message } => {
                     let cause = Cause::Aborted { code, message };
                     // An exit status has eight bits, and an abort is never a success.
                     let status = match code & 0xff {
                         0 => 1,
                         low => low,
                     };
-                    self.abort(who, cause, status);
+                    self.abort(by, cause, status);
                 }
                 Effect::Spawn { parent, request } => self.spawn(parent, request),
             }

@@ -1,4 +1,4 @@
-//! How the agent takes deaths: which of them is a failure, what is said of it, and how the others are ended.
+//! How the supervisor takes deaths: which of them is a failure, what is said of it, and how the others are ended.
 
 use super::super::ending::{Cause, Who, last_call};
 use super::super::polite;
@@ -15,19 +15,18 @@ impl Supervisor<'_> {
     ///
     /// With ranks on several hosts it may have seen a connection break sooner than we hear that the rank at its other end has died,
     /// which is what people want to know.
-    pub(super) fn abort(&mut self, who: Proc, cause: Cause, code: i32) {
+    pub(super) fn abort(&mut self, by: Proc, cause: Cause, code: i32) {
         if self.links.is_empty() {
-            return self.fail(who, cause, code);
+            return self.fail(by, cause, code);
         }
-        self.hold_cause(who, cause, code);
+        self.hold_cause(by, cause, code);
     }
 
     /// A failure waits for the news that may explain it.
-    fn hold_cause(&mut self, who: Proc, cause: Cause, code: i32) {
+    fn hold_cause(&mut self, proc: Proc, cause: Cause, code: i32) {
         if !self.is_running() {
             return;
         }
-        let proc = who;
         self.held_cause.hold(Failure { proc, cause, code });
     }
 
@@ -87,8 +86,8 @@ impl Supervisor<'_> {
             // After MPI_Finalize no rank depends on it: the code counts, the others go on.
             _ if finalized => {
                 if self.is_running() && self.course.fail(ended.code()) {
-                    let who = self.who(proc);
-                    self.say(&format!("{who} {} after MPI_Finalize", Cause::Died(ended)));
+                    let name = self.name_of(proc);
+                    self.say(&format!("{name} {} after MPI_Finalize", Cause::Died(ended)));
                 }
             }
             _ => self.fail(proc, Cause::Died(ended), ended.code()),
@@ -137,9 +136,9 @@ impl Supervisor<'_> {
 
     fn fail_now(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.held_cause.drop_it();
-        let who = self.who(proc);
+        let name = self.name_of(proc);
         let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
-        let mut text = format!("{who} {cause}.");
+        let mut text = format!("{name} {cause}.");
         if let Some(call) = self.last_call(proc) {
             text += &format!(" {call}");
         }
@@ -150,7 +149,7 @@ impl Supervisor<'_> {
         self.end(code, libc::SIGTERM);
     }
 
-    pub(super) fn who(&self, proc: Proc) -> String {
+    pub(super) fn name_of(&self, proc: Proc) -> String {
         self.ranks.get(proc).map_or_else(String::new, |rank| {
             Who {
                 rank: rank.rank,

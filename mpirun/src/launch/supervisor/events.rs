@@ -1,4 +1,4 @@
-//! What the agent's epoll watches, and how an event says what it is about.
+//! What the supervisor's epoll watches, and how an event says what it is about.
 
 use crate::launch::pmi_socket::PmiSocket;
 use crate::pmi::Proc;

@@ -1,4 +1,4 @@
-//! The agent as the reader of standard input, where no single rank of this host can have it to itself.
+//! The supervisor as the reader of standard input, where no single rank of this host can have it to itself.
 
 use super::super::wire::{Order, ToDaemon};
 use super::{Supervisor, Watch};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Bytes that may be under way to another host.
 const CREDIT: usize = 64 * 1024;
 
-/// What the agent knows of the input's way.
+/// What the supervisor knows of the input's way.
 #[derive(Debug, Default)]
 pub(super) struct Pump {
     /// Whether there is more to read.

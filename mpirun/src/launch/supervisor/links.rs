@@ -1,4 +1,4 @@
-//! The agent and other hosts: reaching them, telling them what to do, and hearing what happens there.
+//! The supervisor and other hosts: reaching them, telling them what to do, and hearing what happens there.
 
 use super::super::ending::Cause;
 use super::super::link::{self, Heard, Link};
@@ -281,7 +281,9 @@ impl Supervisor<'_> {
     pub(super) fn part(&mut self, limit: Option<Instant>) {
         self.collect_tapes(limit);
         self.send_all_hosts(&ToDaemon::Finish);
-        self.converse(limit, |agent| !agent.links.iter().any(Link::is_open));
+        self.converse(limit, |supervisor| {
+            !supervisor.links.iter().any(Link::is_open)
+        });
         for link in &mut self.links {
             link.close();
         }

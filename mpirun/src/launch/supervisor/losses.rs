@@ -1,4 +1,4 @@
-//! The agent where a job survives deaths (`--with-ft`): a rank that has died is *lost*, and the job goes on without it.
+//! The supervisor where a job survives deaths (`--with-ft`): a rank that has died is *lost*, and the job goes on without it.
 //!
 //! A lost rank is told of at once and again, with all others, at the end. What it has left running in its process group is ended,
 //! so that no other process speaks in its name. The PMI server tells the other ranks, and no barrier waits for it any more.
@@ -35,7 +35,7 @@ impl Supervisor<'_> {
         if !self.is_running() || self.is_explained(proc) {
             return;
         }
-        let mut text = format!("{} {cause}.", self.who(proc));
+        let mut text = format!("{} {cause}.", self.name_of(proc));
         if let Some(call) = self.last_call(proc) {
             text += &format!(" {call}");
         }
@@ -212,7 +212,7 @@ mod tests {
             let words = format!("mpirun {line}");
             match request(words.split(' ').map(Into::into)).unwrap() {
                 Request::Job(plan) => plan,
-                Request::Daemon | Request::Adoption { .. } => panic!("{line} makes an agent"),
+                Request::Daemon | Request::Adoption { .. } => panic!("{line} makes a daemon"),
             }
         };
         let first = plan("--with-ft ulfm -host a:2,b:2,c:2 -n 6 prog");

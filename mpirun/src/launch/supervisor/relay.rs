@@ -1,4 +1,4 @@
-//! The agent's output: when ranks are read, when they are held back, and how the last of it is given out.
+//! The supervisor's output: when ranks are read, when they are held back, and how the last of it is given out.
 
 use super::super::output::{Read, Stream, Target};
 use super::super::sys::Signal;

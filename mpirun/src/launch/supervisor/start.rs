@@ -1,4 +1,4 @@
-//! How the agent starts jobs: the launched one, and those that are spawned.
+//! How the supervisor starts jobs: the launched one, and those that are spawned.
 
 use super::super::output::{Stream, StreamId, Style, Target};
 use super::super::pmi_socket::PmiSocket;
@@ -251,8 +251,8 @@ impl Supervisor<'_> {
     /// Says that a rank was started, and where, if that was asked for.
     pub(super) fn tell_of_start(&mut self, proc: Proc, bound: Option<&str>) {
         if self.plan.verbose {
-            let who = self.who(proc);
-            self.say(&format!("{who} was started"));
+            let name = self.name_of(proc);
+            self.say(&format!("{name} was started"));
         }
         if self.plan.report_bindings
             && let Some(rank) = self.ranks.get(proc)
@@ -268,8 +268,8 @@ impl Supervisor<'_> {
         if crate::recording::is_asked_for(&self.plan.env) {
             // Spawned ranks have the numbers of launched ones, and a recording has one file for each number.
             let why = "a run that is recorded or replayed cannot spawn";
-            let who = self.who(parent);
-            self.say(&format!("{who} called MPI_Comm_spawn, which fails: {why}"));
+            let name = self.name_of(parent);
+            self.say(&format!("{name} called MPI_Comm_spawn, which fails: {why}"));
             let effects = self.server.spawned(parent, Err(why.into()));
             return self.apply(effects);
         }

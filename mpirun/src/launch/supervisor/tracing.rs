@@ -1,4 +1,4 @@
-//! The agent as the collector of a trace: the clocks and tapes of all hosts, and the file that is made of them.
+//! The supervisor as the collector of a trace: the clocks and tapes of all hosts, and the file that is made of them.
 //!
 //! While a traced job starts and again when it has ended, each host is asked for its clock several times;
 //! the quickest answers say how it stands to ours ([`Clock`]). When all ranks have ended the hosts send their tapes.
@@ -99,14 +99,14 @@ impl Supervisor<'_> {
         }
         // The clocks first: while tapes are on their way answers are slow.
         self.compare_clocks();
-        self.converse(limit, |agent| {
-            let told = |host: &u32| !agent.tracing.unasked.contains_key(host);
-            agent.far_hosts().iter().all(told)
+        self.converse(limit, |supervisor| {
+            let told = |host: &u32| !supervisor.tracing.unasked.contains_key(host);
+            supervisor.far_hosts().iter().all(told)
         });
         self.send_all_hosts(&ToDaemon::Tapes);
-        self.converse(limit, |agent| {
-            let told = |host: &u32| agent.tracing.heard_out.contains(host);
-            agent.far_hosts().iter().all(told)
+        self.converse(limit, |supervisor| {
+            let told = |host: &u32| supervisor.tracing.heard_out.contains(host);
+            supervisor.far_hosts().iter().all(told)
         });
     }
 

@@ -1,4 +1,4 @@
-//! The agent as a watcher: reports of which rank waits for which, when a user asks, when the time is over, or when nothing moves.
+//! The supervisor as a watcher: reports of which rank waits for which, when a user asks, when the time is over, or when nothing moves.
 
 use super::super::wire::ToDaemon;
 use super::{Supervisor, TIMED_OUT};

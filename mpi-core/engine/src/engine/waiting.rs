@@ -1,0 +1,143 @@
+//! How a process waits: its policy, its share of the cores, what it sleeps on, and what others want to be called meanwhile.
+
+use super::balance::Balance;
+use mpi_base::cpu::Cores;
+use mpi_base::descriptor_doorbell::DescriptorDoorbell;
+use mpi_base::node::{Node, NodeError};
+use mpi_base::wait::WaitPolicy;
+use std::cell::{Cell, OnceCell};
+
+/// How several threads of a process wait in one engine: one of them looks, for all, and the others follow it.
+#[derive(Clone, Copy, Debug)]
+pub struct Threads {
+    /// If another thread looks already, waits until that one has news or has gone, and answers yes; else the caller is the one that looks.
+    /// It tells whether there may be news for those that follow: its look was `busy`, or it `slept` before.
+    pub follow: fn(busy: bool, slept: bool) -> bool,
+    /// Whether a thread wants to begin a call, so that no thread may sleep.
+    pub wanted: fn() -> bool,
+}
+
+pub(super) struct Waiting {
+    policy: WaitPolicy,
+    /// Whether that is the one of ranks that share cores.
+    oversubscribed: bool,
+    /// Where they do.
+    balance: Option<Balance>,
+    /// Where the doorbell is heard while transports wait for descriptors; made by the first such sleep.
+    descriptors: OnceCell<Option<DescriptorDoorbell>>,
+    /// How many calls that only look have found nothing in a row.
+    idle: Cell<u32>,
+    relax: Cell<Option<fn()>>,
+    threads: Cell<Option<Threads>>,
+    /// Whether this process has slept since its threads were last told of news.
+    slept: Cell<bool>,
+    watch: Cell<Option<fn()>>,
+}
+
+impl Waiting {
+    /// Of a process of a node that may keep so many cores busy.
+    pub fn of(node: &Node, cores: &Cores, ranks: usize) -> Result<Waiting, NodeError> {
+        let policy = WaitPolicy::new(cores.usable, cores.shared_by(ranks));
+        let oversubscribed = policy == WaitPolicy::CROWDED;
+        if oversubscribed {
+            // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
+            node.my_inbox().bell().ask_for_fences();
+        }
+        // Where a quota is what limits, cores are free; what is spread over them uses it up the sooner.
+        let spreads = oversubscribed && !cores.limited_by_quota();
+        let balance = spreads.then(|| Balance::of(node));
+        Ok(Waiting {
+            policy,
+            oversubscribed,
+            balance: balance.transpose()?,
+            descriptors: OnceCell::new(),
+            idle: Cell::new(0),
+            relax: Cell::new(None),
+            threads: Cell::new(None),
+            slept: Cell::new(false),
+            watch: Cell::new(None),
+        })
+    }
+
+    #[inline]
+    pub fn policy(&self) -> WaitPolicy {
+        self.policy
+    }
+
+    #[inline]
+    pub fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
+    }
+
+    /// This rank waits on, awake.
+    #[inline(always)]
+    pub fn waits(&self) {
+        if let Some(balance) = &self.balance {
+            balance.waits();
+        }
+    }
+
+    /// This rank is about to sleep.
+    pub fn sleeps(&self) {
+        if let Some(balance) = &self.balance {
+            balance.sleeps();
+        }
+    }
+
+    /// A call has looked once; whether so many in a row have found nothing that it is to give its core away.
+    pub fn has_looked(&self, busy: bool) -> bool {
+        let idle = if busy { 0 } else { self.idle.get() + 1 };
+        let enough = idle >= self.policy.looks;
+        self.idle.set(if enough { 0 } else { idle });
+        enough
+    }
+
+    /// What hears the doorbell and descriptors at once, where the system has it.
+    pub fn descriptors(&self) -> Option<&DescriptorDoorbell> {
+        let made = self
+            .descriptors
+            .get_or_init(|| DescriptorDoorbell::new().ok());
+        made.as_ref()
+    }
+
+    #[inline]
+    pub fn threads(&self) -> Option<Threads> {
+        self.threads.get()
+    }
+
+    pub fn set_threads(&self, threads: Option<Threads>) {
+        self.threads.set(threads);
+    }
+
+    /// Whether this process has slept since that was last asked.
+    pub fn take_slept(&self) -> bool {
+        self.slept.take()
+    }
+
+    pub fn has_slept(&self) {
+        self.slept.set(true);
+    }
+
+    /// Lets other threads in.
+    #[inline]
+    pub fn relax(&self) {
+        if let Some(relax) = self.relax.get() {
+            relax();
+        }
+    }
+
+    pub fn set_relax(&self, relax: Option<fn()>) {
+        self.relax.set(relax);
+    }
+
+    /// Looks whether waiting still makes sense.
+    pub fn watch(&self) {
+        if let Some(watch) = self.watch.get() {
+            watch();
+        }
+    }
+
+    pub fn set_watch(&self, watch: Option<fn()>) {
+        self.watch.set(watch);
+    }
+}

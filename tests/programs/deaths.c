@@ -1,0 +1,194 @@
+/* What calls say of a dead rank, and what still works without it: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
+#include "survival.h"
+#include <unistd.h>
+
+/* What each call says of a dead rank. */
+static void dead(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    static char big[1 << 20], in[1 << 20];
+    int victim = size - 1, flag, acked;
+    MPI_Request request, any;
+    if (rank == victim) {
+        OK(MPI_Send("last", 5, MPI_CHAR, 0, 9, world));
+        nap(20000);
+        die();
+    }
+    double begun = MPI_Wtime();
+    CHECK(class_of(MPI_Recv(in, 1, MPI_CHAR, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%g s", MPI_Wtime() - begun);
+    if (rank == 0) {
+        /* What it sent before it died is there. */
+        OK(MPI_Recv(in, 5, MPI_CHAR, victim, 9, world, MPI_STATUS_IGNORE));
+        CHECK(!strcmp(in, "last"), "%s", in);
+    }
+    CHECK(class_of(MPI_Send(big, sizeof big, MPI_CHAR, victim, 1, world)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    CHECK(class_of(MPI_Ssend(big, 1, MPI_CHAR, victim, 1, world)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    CHECK(class_of(MPI_Recv(in, 1, MPI_CHAR, MPI_ANY_SOURCE, 2, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    CHECK(class_of(MPI_Probe(MPI_ANY_SOURCE, 2, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    OK(MPI_Irecv(in, 1, MPI_CHAR, MPI_ANY_SOURCE, 3, world, &any));
+    CHECK(class_of(MPI_Wait(&any, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED_PENDING, "%d", victim);
+    CHECK(any != MPI_REQUEST_NULL, "a pending request is gone, %d", victim);
+    MPI_Status statuses[1];
+    CHECK(class_of(MPI_Waitall(1, &any, statuses)) == MPI_ERR_IN_STATUS, "%d", victim);
+    CHECK(class_of(statuses[0].MPI_ERROR) == MPIX_ERR_PROC_FAILED_PENDING, "%d", statuses[0].MPI_ERROR);
+    CHECK(failures_of(world) == 1, "%d", failures_of(world));
+    OK(MPIX_Comm_ack_failed(world, 0, &acked));
+    CHECK(acked == 0, "%d", acked);
+    OK(MPIX_Comm_ack_failed(world, size, &acked));
+    CHECK(acked == 1, "%d", acked);
+    int error = MPI_Test(&any, &flag, MPI_STATUS_IGNORE);
+    if (size > 2)
+        CHECK(error == MPI_SUCCESS && !flag, "class %d, %d", class_of(error), flag);
+    else /* nobody is left to send it anything */
+        CHECK(flag && class_of(error) == MPIX_ERR_PROC_FAILED && any == MPI_REQUEST_NULL, "class %d, %d", class_of(error), flag);
+    flag = 1;
+    OK(MPIX_Comm_agree(world, &flag));
+    if (size > 2) {
+        int next = (rank + 1) % (size - 1);
+        OK(MPI_Issend(big, 1, MPI_CHAR, next, 3, world, &request));
+        OK(MPI_Wait(&any, MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        /* Those who live talk on. */
+        OK(MPI_Sendrecv(big, sizeof big, MPI_CHAR, next, 4, in, sizeof in, MPI_CHAR, (rank + size - 2) % (size - 1), 4, world, MPI_STATUS_IGNORE));
+    }
+    CHECK(class_of(MPI_Barrier(world)) == MPIX_ERR_PROC_FAILED, "acknowledging does not heal, %d", victim);
+    flag = ~(1 << rank);
+    OK(MPIX_Comm_agree(world, &flag));
+    int wanted = -1;
+    for (int i = 0; i < size - 1; i++)
+        wanted &= ~(1 << i);
+    CHECK(flag == wanted, "%x is not %x", flag, wanted);
+}
+
+/* A rank dies while the others are in a barrier; each way of calling one ends. */
+static void barrier(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int victim = size - 1, flag = 1, error;
+    MPI_Request request;
+    for (int i = 0; i < 100; i++)
+        OK(MPI_Barrier(world));
+    if (rank == victim) {
+        nap(20000);
+        die();
+    }
+    if (rank % 2)
+        error = MPI_Barrier(world);
+    else {
+        OK(MPI_Ibarrier(world, &request));
+        error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a barrier gives class %d", class_of(error));
+    TRY(MPIX_Comm_agree(world, &flag));
+    CHECK(class_of(MPI_Barrier(world)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    MPI_Comm smaller;
+    OK(MPIX_Comm_shrink(world, &smaller));
+    returning(smaller);
+    OK(MPI_Barrier(smaller));
+    OK(MPI_Comm_free(&smaller));
+}
+
+/* A sum over a communicator of the living, which works. */
+static void works(MPI_Comm comm, const char *made_by)
+{
+    int one = 1, sum = 0, members;
+    CHECK(comm != MPI_COMM_NULL, "%s made none", made_by);
+    returning(comm);
+    OK(MPI_Comm_size(comm, &members));
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == members && members == size - 1, "%s: %d of %d", made_by, sum, members);
+    OK(MPI_Barrier(comm));
+    OK(MPI_Comm_free(&comm));
+}
+
+/* A rank dies while all are being divided; groups without it make communicators that work. */
+static void groups(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD, part = MPI_COMM_NULL;
+    int victim = size - 1, flag = 1, in;
+    MPI_Group all, living;
+    if (rank == victim) {
+        nap(20000);
+        die();
+    }
+    /* Some may have their part and others not, but none waits without end. */
+    int error = MPI_Comm_split(world, 0, rank, &part);
+    CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "MPI_Comm_split gives class %d", class_of(error));
+    CHECK(class_of(MPI_Recv(&in, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    TRY(MPIX_Comm_agree(world, &flag));
+    OK(MPI_Comm_group(world, &all));
+    OK(MPI_Group_excl(all, 1, &victim, &living));
+    OK(MPI_Comm_create_group(world, living, 3, &part));
+    works(part, "MPI_Comm_create_group");
+    OK(MPI_Comm_create_from_group(living, "the living", MPI_INFO_NULL, MPI_ERRORS_RETURN, &part));
+    works(part, "MPI_Comm_create_from_group");
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&living));
+}
+
+/* Windows and files of which a member dies: what needs all members fails, and they are freed. */
+static void memory(char **argv)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int victim = size - 1, *base, *held, zero = 0, failures;
+    MPI_Win win, fenced;
+    MPI_File file;
+    OK(MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, world, &base, &win));
+    OK(MPI_Win_create(&zero, sizeof zero, 1, MPI_INFO_NULL, world, &fenced));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_set_errhandler(fenced, MPI_ERRORS_RETURN));
+    OK(MPI_File_open(world, argv[3], MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    held = base;
+    *held = 0;
+    if (rank == victim) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Send(&zero, 1, MPI_INT, 0, 1, world));
+        nap(20000);
+        die();
+    }
+    if (rank == 0)
+        OK(MPI_Recv(&zero, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE));
+    int go = 1;
+    TRY(MPIX_Comm_agree(world, &go));
+    int error = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    error = error ? error : MPI_Win_unlock(0, win);
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a lock that a dead rank holds gives class %d", class_of(error));
+    CHECK(class_of(MPI_Win_fence(0, fenced)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    MPI_Group failed;
+    OK(MPIX_Win_get_failed(win, &failed));
+    OK(MPI_Group_size(failed, &failures));
+    CHECK(failures == 1, "%d", failures);
+    OK(MPI_Group_free(&failed));
+    error = MPI_File_write_at_all(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE);
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a collective write gives class %d", class_of(error));
+    OK(MPI_File_write_at(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    TRY(MPIX_Comm_agree(world, &go)); /* all have seen that */
+    OK(MPIX_Win_revoke(fenced));
+    OK(MPIX_Win_is_revoked(fenced, &go));
+    CHECK(go, "%d", go);
+    OK(MPI_Win_free(&win));
+    OK(MPI_Win_free(&fenced));
+    error = MPI_File_close(&file);
+    CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "closing gives class %d", class_of(error));
+}
+
+/* Works on while processes die: revoke, shrink, again. */
+
+int main(int argc, char **argv)
+{
+    survive(&argc, &argv);
+    if (!strcmp(argv[1], "dead"))
+        dead();
+    else if (!strcmp(argv[1], "barrier"))
+        barrier();
+    else if (!strcmp(argv[1], "groups"))
+        groups();
+    else if (!strcmp(argv[1], "memory") && argc > 3)
+        memory(argv);
+    else
+        CHECK(0, "%s is unknown", argv[1]);
+    if (rank == 0)
+        printf("all claims of deaths hold on %d ranks\n", size);
+    OK(MPI_Finalize());
+    return 0;
+}
