@@ -23,16 +23,16 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
             MPI_Aint counter = at[target] + middle * unit;
             OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, target, counter, MPI_SUM, win));
             long value = 1000 * rank + i, back = -1;
-            OK(MPI_Put(&value, 1, MPI_LONG, target, at[target] + rank * unit, win));
+            OK(MPI_Put(&value, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(old >= 0 && old < (long)size * TIMES, "%ld at rank %d", old, target);
-            OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, win));
+            OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
             /* Elements of two bytes that share a word, and one of 16 bytes. */
             short two = 1;
-            OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, MPI_SUM, win));
-            OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, MPI_SUM, win));
+            OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, 1, MPI_SHORT, MPI_SUM, win));
+            OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, 1, MPI_LONG, MPI_SUM, win));
         }
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -75,7 +75,7 @@ static void constants(void)
     CHECK(mprotect(mine, WORDS * sizeof(long), PROT_READ) == 0, "not protected");
     OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_fence(0, win));
-    OK(MPI_Get(&back, 1, MPI_LONG, (rank + 1) % size, 5, win));
+    OK(MPI_Get(&back, 1, MPI_LONG, (rank + 1) % size, 5, 1, MPI_LONG, win));
     OK(MPI_Win_fence(0, win));
     CHECK(back == 100 + (rank + 1) % size, "%ld", back);
     OK(MPI_Win_free(&win));
@@ -113,7 +113,7 @@ static void forked(void)
     OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_lock_all(0, win));
     for (long i = 1; i <= ROUNDS; i++) {
-        OK(MPI_Put(&i, 1, MPI_LONG, to, 7, win));
+        OK(MPI_Put(&i, 1, MPI_LONG, to, 7, 1, MPI_LONG, win));
         OK(MPI_Win_flush(to, win));
         OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Win_sync(win));
@@ -130,7 +130,7 @@ static void forked(void)
         CHECK(mine[7] == i, "%ld", mine[7]);
         OK(MPI_Barrier(MPI_COMM_WORLD));
         long back = -1;
-        OK(MPI_Get(&back, 1, MPI_LONG, to, 8, win));
+        OK(MPI_Get(&back, 1, MPI_LONG, to, 8, 1, MPI_LONG, win));
         OK(MPI_Win_flush(to, win));
         CHECK(back == 10 * i, "%ld, not %ld", back, 10 * i);
         OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -147,7 +147,7 @@ static void dies(void)
     OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_lock_all(0, win));
     for (;; i++) {
-        OK(MPI_Put(&i, 1, MPI_LONG, 1, rank + PAGE / sizeof i * (i % 8), win));
+        OK(MPI_Put(&i, 1, MPI_LONG, 1, rank + PAGE / sizeof i * (i % 8), 1, MPI_LONG, win));
         OK(MPI_Win_flush(1, win));
         if (rank == 1 && i == 20000)
             raise(SIGKILL);

@@ -213,7 +213,9 @@ impl Win {
         let attached = || {
             let all = region.address..region.address.checked_add(region.len)?;
             let index = target.here.filter(|_| region.is_mappable)?;
-            self.0.mapped.region(index, all, &range)
+            let first = self.0.mapped.region(index, all, &range)?;
+            // The data may begin before or behind the address that the access names.
+            Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
         };
         let reach = match target.route {
             _ if self.is_me(target) => {
