@@ -62,13 +62,14 @@ fn windows_that_are_left_at_finalize_are_told_in_one_line_of_each_rank_that_know
 /// Neighbours' memory that the program got elsewhere is mapped where the machine has XPMEM, else copied.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
-    for ranks in [1, 2, 4] {
-        Job::of("elsewhere").ranks(ranks).holds();
+    for value in ["false", "true"] {
+        let with = || ["--mca", "osc_direct_xpmem", value];
+        for ranks in [1, 2, 4] {
+            Job::of("elsewhere").ranks(ranks).with(with()).holds();
+        }
+        let accesses = Job::of("accesses").arg("10").arg("5").ranks(4);
+        accesses.with(with()).holds();
     }
-    let without = ["--mca", "osc_direct_xpmem", "false"];
-    Job::of("elsewhere").ranks(3).with(without).holds();
-    let by_copies = Job::of("accesses").arg("10").arg("5").ranks(4);
-    by_copies.with(without).holds();
 }
 
 #[test]
@@ -80,13 +81,13 @@ fn the_explanation_says_how_memory_from_elsewhere_is_reached() {
         let of_windows = lines.filter(|line| line.contains("explain: osc: "));
         of_windows.map(str::to_owned).collect::<Vec<_>>()
     };
-    let told = explained(&["--mca", "osc_direct_xpmem", "false"]);
+    let told = explained(&[]);
     assert!(
         told[0].ends_with("not mapped: osc_direct_xpmem is false"),
         "{told:?}"
     );
     assert!(!told.iter().any(|line| line.contains("is mapped here")));
-    let told = explained(&[]);
+    let told = explained(&["--mca", "osc_direct_xpmem", "true"]);
     let device = std::path::Path::new("/dev/xpmem");
     let (general, of_one) = match device.exists() {
         true => ("is mapped (/dev/xpmem)", "is mapped here (/dev/xpmem)"),

@@ -30,7 +30,7 @@ pub static XPMEM: Param<bool> = Param::new(
     "osc",
     "direct",
     "xpmem",
-    "true",
+    "false",
     Level::USER,
     "Whether memory of neighbours that the program got elsewhere is mapped through /dev/xpmem, where there is one, instead of being copied by the system",
 );
@@ -38,7 +38,7 @@ pub static XPMEM: Param<bool> = Param::new(
 /// The device, or why this process does not use it.
 fn device(engine: &Engine) -> Result<&'static Device, String> {
     // A value that cannot be read is reported when the process starts.
-    if !engine.params().get(&XPMEM).unwrap_or(true) {
+    if !engine.params().get(&XPMEM).unwrap_or(false) {
         return Err("osc_direct_xpmem is false".into());
     }
     if engine.is_fault_tolerant() {
