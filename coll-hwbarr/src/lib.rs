@@ -44,10 +44,14 @@
 #![warn(missing_docs)]
 
 mod channels;
+mod choice;
+#[cfg(test)]
+mod defect;
 mod fallback_agreement;
 mod module;
 mod port;
 mod queue;
+mod sentence;
 mod settings;
 mod setup;
 mod setup_group;

@@ -1,11 +1,14 @@
 //! The parameters `coll_hwbarr_*`, read.
 
+use crate::choice::{Choice, RtlSource, SimFiles};
+#[cfg(test)]
+use crate::defect::Defect;
 use crate::port::wired;
 use embedded_hal::digital::PinState;
 use mpi_base::param::Value;
 use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{Comm, param};
-use sim::served::{Address, SCHEME};
+use sim::served::SCHEME;
 use std::ffi::CStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,40 +80,6 @@ pub enum Version {
     Channels,
 }
 
-/// The port that the user has chosen.
-pub enum Choice {
-    Sim(SimFiles),
-    Rtl(SimFiles, RtlSource),
-    /// The simulator's board of another process, maybe on another host.
-    ///
-    /// With the number of nodes among which the ranks are divided in version 2; zero for one for each host.
-    Served(Address, u32),
-    /// A port of this machine, by its text.
-    Wired(String),
-    #[cfg(test)]
-    Broken(crate::port::broken::Defect, u32),
-}
-
-/// Which RTL is run.
-#[derive(Clone, Default)]
-pub struct RtlSource {
-    /// The Verilog; the product's own if absent.
-    pub folder: Option<PathBuf>,
-    /// Where its translation is kept; the user's cache if absent.
-    pub cache: Option<PathBuf>,
-}
-
-/// What the simulator writes when the last node has closed.
-#[derive(Clone, Default)]
-pub struct SimFiles {
-    pub vcd: Option<PathBuf>,
-    pub report: Option<PathBuf>,
-    /// Events to record; zero without a VCD file.
-    pub record: usize,
-    /// Nodes of a version 2 board; zero for one for each rank.
-    pub nodes: u32,
-}
-
 /// Why there is nothing to serve with.
 pub enum Unfit {
     /// The user does not ask for the component.
@@ -155,7 +124,7 @@ impl Choice {
     fn read(comm: &Comm) -> Result<Choice, Unfit> {
         let text = comm.param(PORT);
         #[cfg(test)]
-        if let Some((defect, node)) = crate::port::broken::Defect::parse(&text) {
+        if let Some((defect, node)) = Defect::parse(&text) {
             return Ok(Choice::Broken(defect, node));
         }
         match text.as_str() {

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::formal::chparam;
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, EUREKA_RTL, RTL, Source, source};
 use crate::tool::{self, Tool, ToolError};
+use crate::yosys::chparam;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -55,6 +55,7 @@ pub const ICE40_HX8K: Target = Target {
     parameters: &[],
     sources: &[
         source!("boards/ice40-hx8k-ct256/ice40_top.v"),
+        INPUTS,
         CLOCK,
         RTL[0],
         RTL[1],
@@ -95,6 +96,7 @@ pub const ICEBREAKER: Target = Target {
     name: "icebreaker",
     sources: &[
         source!("boards/ice40-hx8k-ct256/ice40_top.v"),
+        INPUTS,
         source!("boards/icebreaker/ice40_clock.v"),
         RTL[0],
         RTL[1],
@@ -134,6 +136,7 @@ pub const ICE40_HX8K_EUREKA: Target = Target {
     top: "ice40_eureka_top",
     sources: &[
         source!("boards/ice40-hx8k-ct256/ice40_eureka_top.v"),
+        INPUTS,
         CLOCK,
         RTL[0],
         RTL[1],
@@ -153,6 +156,7 @@ pub const ICE40_HX8K_CHANNELS: Target = Target {
     top: "ice40_channels_top",
     sources: &[
         source!("boards/ice40-hx8k-ct256/ice40_channels_top.v"),
+        INPUTS,
         CLOCK,
         CHANNEL_RTL[0],
         CHANNEL_RTL[1],
@@ -180,6 +184,8 @@ pub const CHANNELS_22: Target = Target {
 
 /// The lines of version 2 from one node: five arrivals, select, clock and data.
 const LINES: u32 = 8;
+
+const INPUTS: Source = source!("boards/ice40-hx8k-ct256/ice40_inputs.v");
 
 const CLOCK: Source = source!("boards/ice40-hx8k-ct256/ice40_clock.v");
 

@@ -26,6 +26,7 @@ mod source;
 pub mod toggle_claims;
 pub mod tool;
 pub mod verilator;
+mod yosys;
 
 pub use source::{
     CHANNEL_PIPE_BENCH, CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, CHANNEL_VHDL, EUREKA_RTL,

@@ -4,8 +4,9 @@
 //! that it writes itself (version 3.3).
 
 use crate::channel_vcd;
-use crate::event::{Event, Record, What};
+use crate::event::Record;
 use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, node_scope};
+use crate::view::{Group, Show, View};
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
@@ -38,38 +39,14 @@ const SHOWN: u64 = 2;
 /// How many named markers GTKWave has, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
 
-/// What of a waveform is shown first; times in the units of its dump.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
-    pub nodes: usize,
-    /// When the first change is; a job takes a while to come to its first barrier.
-    pub begin: u64,
-    /// When a release changes for the first time.
-    pub first_release: Option<u64>,
-    /// When the last change is.
-    pub end: u64,
-}
-
-impl View {
-    pub(crate) fn of(record: &Record) -> Self {
-        let releases = |event: &&Event| matches!(event.what, What::Release { .. });
-        Self {
-            nodes: record.nodes,
-            begin: record.events.first().map_or(0, |event| event.at_ns),
-            first_release: record.events.iter().find(releases).map(|event| event.at_ns),
-            end: record.events.last().map_or(1, |event| event.at_ns),
-        }
-    }
-
-    /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time.
-    /// What is shown ends well behind the first release, or with the run where there is none.
-    fn zoom(self) -> f64 {
-        let all = self.end.saturating_sub(self.begin);
-        let shown = self.first_release.map_or(all, |at| {
-            at.saturating_sub(self.begin).saturating_mul(SHOWN).min(all)
-        });
-        -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
-    }
+/// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time.
+/// What is shown ends well behind the first release, or with the run where there is none.
+fn zoom(view: View) -> f64 {
+    let all = view.end.saturating_sub(view.begin);
+    let shown = view.first_release.map_or(all, |at| {
+        at.saturating_sub(view.begin).saturating_mul(SHOWN).min(all)
+    });
+    -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
 }
 
 /// The lines before the signals: which waveform, what of it is shown first, and the primary marker at the first release.
@@ -77,7 +54,7 @@ fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()
     writeln!(sink, "[*] hwbarr: {} nodes", view.nodes)?;
     writeln!(sink, "[dumpfile] \"{dump_file}\"")?;
     writeln!(sink, "[timestart] {}", view.begin)?;
-    write!(sink, "*{:.6}", view.zoom())?;
+    write!(sink, "*{:.6}", zoom(view))?;
     // No named marker is set.
     match view.first_release {
         Some(at) => write!(sink, " {at}")?,
@@ -117,22 +94,6 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
         writeln!(sink, "@{:x}\n-{title}", flags::GROUP_END)?;
     }
     Ok(())
-}
-
-/// Signals that belong together: how each is called, its path, and how it is shown.
-#[derive(Debug)]
-pub(crate) struct Group {
-    pub title: String,
-    pub signals: Vec<(String, String, Show)>,
-}
-
-/// How a signal is shown.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Show {
-    /// So many bits.
-    Bits(u32),
-    /// A text; of so many bits in a file that has no texts.
-    Text(Option<u32>),
 }
 
 /// The same for a waveform of any signals, in groups.
@@ -221,6 +182,7 @@ pub fn write_channels(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Event, What};
 
     const BEGIN: u64 = 2;
 
@@ -243,7 +205,7 @@ mod tests {
     #[test]
     fn the_first_release_is_within_the_first_picture_and_resolved() {
         for (at, end) in [(5, 9), (8_000, 80_000), (80_000, 4_000_000_000)] {
-            let pixels = FRAME_PIXELS * at as f64 * View::of(&released_at(at, end)).zoom().exp2();
+            let pixels = FRAME_PIXELS * at as f64 * zoom(View::of(&released_at(at, end))).exp2();
             assert!(
                 (WAVE_PIXELS / 4.0..=WAVE_PIXELS).contains(&pixels),
                 "{pixels} of {at} ns"

@@ -35,5 +35,6 @@ pub mod software;
 pub mod study;
 pub mod surfer;
 pub mod vcd;
+mod view;
 pub mod virtual_time;
 pub mod waves;

@@ -8,8 +8,9 @@
 
 use crate::channel_vcd;
 use crate::event::Record;
-use crate::gtkw::{GROUPS, Group, View};
+use crate::gtkw::GROUPS;
 use crate::vcd::{TOP, node_scope};
+use crate::view::{Group, View};
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 

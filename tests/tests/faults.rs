@@ -93,6 +93,25 @@ fn the_hardware_barrier_names_the_dead_node_and_is_left() {
     }
 }
 
+/// The last of the living writes the simulator's report, on one board and on boards below a board.
+#[test]
+fn the_report_of_the_hardware_is_written_without_the_dead_node() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for boards in ["1", "2"] {
+        let report = folder.path().join(boards);
+        let path = report.to_string_lossy();
+        let job = deaths("barrier", 4, 1).with(["--mca", "coll_hwbarr_port", "sim"]);
+        let job = job.with(["--mca", "coll_hwbarr_boards", boards]);
+        job.with(["--mca", "coll_hwbarr_sim_report", &path]).holds();
+        let report = std::fs::read_to_string(&report).expect("a report");
+        let dead: String = report.split_whitespace().collect();
+        assert!(
+            dead.contains("\"dead_nodes\":[3]"),
+            "{boards} boards: {report}"
+        );
+    }
+}
+
 /// The board drops the dead member of the world's channel, so that the living can give the channel back.
 #[test]
 fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {

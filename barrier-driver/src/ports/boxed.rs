@@ -45,18 +45,24 @@ pub struct BoxedChannel {
 /// The wire to the barrier at a port chosen at run time; its `Debug` is the wire's name, and clones are the same wire.
 #[derive(Clone)]
 pub struct BoxedOut {
-    pub(super) port: Arc<dyn Claimed>,
-    pub(super) line: usize,
+    port: Arc<dyn Claimed>,
+    line: usize,
 }
 
 /// The wire from the barrier at a port chosen at run time; its `Debug` is the wire's name, and clones are the same wire.
 #[derive(Clone)]
 pub struct BoxedIn {
-    pub(super) port: Arc<dyn Claimed>,
-    pub(super) line: usize,
+    port: Arc<dyn Claimed>,
+    line: usize,
 }
 
 impl BoxedOut {
+    /// The pin of one outward line.
+    pub(super) fn of(port: &Arc<dyn Claimed>, line: usize) -> Self {
+        let port = port.clone();
+        Self { port, line }
+    }
+
     fn set(&self, high: bool) -> Result<(), WireError> {
         self.port.set(self.line, high).map_err(|failure| WireError {
             wire: self.port.out_name(self.line),
@@ -66,6 +72,12 @@ impl BoxedOut {
 }
 
 impl BoxedIn {
+    /// The pin of one inward line.
+    pub(super) fn of(port: &Arc<dyn Claimed>, line: usize) -> Self {
+        let port = port.clone();
+        Self { port, line }
+    }
+
     fn get(&self) -> Result<bool, WireError> {
         self.port.get(self.line).map_err(|failure| WireError {
             wire: self.port.in_name(self.line),

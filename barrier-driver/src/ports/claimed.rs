@@ -2,7 +2,7 @@
 
 use super::error::Failure;
 use super::spec::{LineName, Spec};
-use super::{BoxedIn, BoxedOut, PortError, SERIAL};
+use super::{PortError, SERIAL};
 use fpga_model::channels::MAX_CHANNELS;
 use std::fmt;
 use std::sync::Arc;
@@ -154,16 +154,4 @@ impl fmt::Debug for Resting {
         let names = (0..self.outs.len()).map(|out| self.port.out_name(out));
         f.debug_set().entries(names).finish()
     }
-}
-
-/// The pin of one outward line.
-pub(super) fn out(port: &Arc<dyn Claimed>, line: usize) -> BoxedOut {
-    let port = port.clone();
-    BoxedOut { port, line }
-}
-
-/// The pin of one inward line.
-pub(super) fn input(port: &Arc<dyn Claimed>, line: usize) -> BoxedIn {
-    let port = port.clone();
-    BoxedIn { port, line }
 }

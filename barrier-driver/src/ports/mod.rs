@@ -77,8 +77,8 @@ pub fn open(text: &str) -> Result<BoxedWires, PortError> {
     let wanted = Wanted::pair(&spec)?;
     let port = (kind.claim)(&spec, &wanted)?;
     Ok(BoxedWires {
-        out: claimed::out(&port, 0),
-        input: claimed::input(&port, 0),
+        out: BoxedOut::of(&port, 0),
+        input: BoxedIn::of(&port, 0),
         resting: Resting::new(&port, &wanted),
     })
 }
@@ -115,8 +115,8 @@ fn channels_of(
     text: &str,
     resting: Resting,
 ) -> Result<BoxedChannels, PortError> {
-    let reply = claimed::input(port, MAX_CHANNELS - 1).shared();
-    let [clock, data, select] = [0, 1, 2].map(|serial| claimed::out(port, MAX_CHANNELS + serial));
+    let reply = BoxedIn::of(port, MAX_CHANNELS - 1).shared();
+    let [clock, data, select] = [0, 1, 2].map(|serial| BoxedOut::of(port, MAX_CHANNELS + serial));
     let pins = SerialPins {
         clock,
         data,
@@ -129,11 +129,11 @@ fn channels_of(
             cause: e.to_string(),
         })?;
     let channels = core::array::from_fn(|channel| BoxedChannel {
-        out: claimed::out(port, channel),
+        out: BoxedOut::of(port, channel),
         input: if channel + 1 == MAX_CHANNELS {
             ReleaseLine::Shared(reply.clone())
         } else {
-            ReleaseLine::Own(claimed::input(port, channel))
+            ReleaseLine::Own(BoxedIn::of(port, channel))
         },
     });
     Ok(BoxedChannels {

@@ -134,8 +134,8 @@ fn over(latches: &Latches, text: &str) -> BoxedWires {
     let lines = Lines::of(&spec, &wanted).expect("two lines");
     let port = port(latches.clone(), "a test".into(), lines).expect("latches never refuse");
     BoxedWires {
-        out: claimed::out(&port, 0),
-        input: claimed::input(&port, 0),
+        out: BoxedOut::of(&port, 0),
+        input: BoxedIn::of(&port, 0),
         resting: Resting::new(&port, &wanted),
     }
 }

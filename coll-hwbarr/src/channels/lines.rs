@@ -1,8 +1,9 @@
 //! Where a node's lines come from.
 
+use crate::choice::{Choice, RtlSource, SimFiles};
 use crate::port::wired::RANK;
 use crate::port::{self, rtl};
-use crate::settings::{Choice, RtlSource, Settings, SimFiles};
+use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
 use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedChannels};

@@ -3,8 +3,8 @@
 use super::lines;
 use super::node_barrier::{Desk, NodeBarrier};
 use super::node_port::{NodePort, Obstacle};
-use crate::module::sentence;
 use crate::port::{Fault, Gate, MOST_NODES, Port, ReadBack, Wire};
+use crate::sentence::sentence;
 use crate::settings::Settings;
 use crate::setup::{self, Ready};
 use crate::setup_group::SetupGroup;

@@ -1,12 +1,13 @@
 //! The simulator's boards below boards in the memory that the ranks of a node share, as a port.
 //!
-//! Memory: a [`Desk`] of our own, a count of barriers for each node, then the boards (crate `sim`, [`Boards`]), laid out by
+//! Memory: a [`Desk`] of our own, a word for each node ([`Attendance`]), then the boards (crate `sim`, [`Boards`]), laid out by
 //! rank 0 and found by the others after a fence. Which rank touches what is as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
+use super::attendance::Attendance;
 use super::sim_files::{self, Releases, Report};
 use super::{Fence, Gate, Mark, Pair, Port, Way, Wire};
-use crate::settings::SimFiles;
+use crate::choice::SimFiles;
 use barrier_driver::ToggleBarrier;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
@@ -17,8 +18,8 @@ use std::ptr::NonNull;
 /// What the nodes tell each other beside the wires.
 #[repr(C)]
 struct Desk {
-    /// How many nodes have put their wire back for good.
-    closed: AtomicU32,
+    /// How many nodes have put their wire back for good, or died.
+    ended: AtomicU32,
     /// Whether the user has been warned.
     warned: AtomicU32,
     /// Releases of the time before the program's first barrier.
@@ -35,7 +36,7 @@ pub struct SimBoards {
     comm: Comm,
     files: SimFiles,
     desk: &'static Desk,
-    /// Barriers that each node has passed.
+    /// How each node has ended.
     barriers: &'static [AtomicU64],
     boards: Boards<'static>,
     /// How the program's barriers go over the wires.
@@ -91,6 +92,13 @@ impl SimBoards {
         })
     }
 
+    fn attendance(&self) -> Attendance<'_> {
+        Attendance {
+            nodes: self.barriers,
+            ended: &self.desk.ended,
+        }
+    }
+
     /// Writes the files; called by the last node to close.
     fn write(&self) -> Result<(), String> {
         let report = || {
@@ -99,8 +107,9 @@ impl SimBoards {
                 before,
                 changes: self.boards.releases() - before,
             };
-            let barriers = self.barriers.iter().map(|b| b.load(Ordering::Relaxed));
-            Report::of_model(self.boards.boards(), self.way, counted, barriers.collect())
+            let all = self.attendance();
+            Report::of_model(self.boards.boards(), self.way, counted, all.barriers())
+                .without(all.dead())
         };
         sim_files::write(&self.comm, &self.files, || self.boards.record(), report)
     }
@@ -156,12 +165,17 @@ impl Port for SimBoards {
         }
     }
 
+    fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
+        drop(gate);
+        self.attendance().bury(dead);
+    }
+
     fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
         drop(gate);
         self.marks = None;
-        self.barriers[self.comm.rank() as usize].store(barriers, Ordering::Relaxed);
-        // SYNC POINT desk.closed: the last one sees what all others have written before.
-        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 == self.comm.size() {
+        // A node may have died after the last barrier.
+        self.attendance().bury(&self.comm.failed_ranks());
+        if self.attendance().close(self.comm.rank(), barriers) {
             self.write()?;
         }
         Ok(())

@@ -2,39 +2,16 @@
 
 use super::sim::Sim;
 use super::{Fence, Mark, Pair, Port, Wire};
-use crate::settings::SimFiles;
+use crate::choice::SimFiles;
+use crate::defect::Defect;
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::rc::Rc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Defect {
-    /// The wire to the barrier is cut: what is written does not arrive.
-    Cut,
-    /// The wire from the barrier floats and follows the one to it.
-    Floating,
-    /// The wire from the barrier breaks after [`HEARD`] changes of the one to it, and keeps its level.
-    Deaf,
-}
-
 /// More changes than the self-test makes.
 const HEARD: u32 = 20;
-
-impl Defect {
-    /// Reads `cut:2`, `floating:3` or `deaf:1`.
-    pub fn parse(text: &str) -> Option<(Defect, u32)> {
-        let (defect, node) = text.split_once(':')?;
-        let defect = match defect {
-            "cut" => Defect::Cut,
-            "floating" => Defect::Floating,
-            "deaf" => Defect::Deaf,
-            _ => return None,
-        };
-        Some((defect, node.parse().ok()?))
-    }
-}
 
 pub struct Broken {
     sim: Sim,

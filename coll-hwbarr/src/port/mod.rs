@@ -3,6 +3,7 @@
 //! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] and [`Gate`] are that driver
 //! without its pin types, so that a module works with whatever the user has configured.
 
+mod attendance;
 pub mod boards;
 #[cfg(test)]
 pub mod broken;
@@ -12,7 +13,7 @@ pub mod sim;
 pub mod sim_files;
 pub mod wired;
 
-use crate::settings::Choice;
+use crate::choice::Choice;
 use barrier_driver::{ReturningBarrier, SelfTest, SelfTestError, ToggleBarrier};
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;

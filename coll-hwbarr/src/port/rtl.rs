@@ -4,7 +4,7 @@
 //! shared memory, and the translation is a file in a cache, which the first to come makes and the others wait for.
 //! Verilator is needed for that once; without it, and without a translation, the component refuses with the name of the package.
 
-use crate::settings::RtlSource;
+use crate::choice::RtlSource;
 use hdl::cache::Cache;
 use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
 use std::path::Path;

@@ -1,13 +1,14 @@
 //! The simulator's live board in the memory that the ranks of a node share, as a port.
 //!
 //! Memory: a [`Desk`] of our own, then the board (crate `sim`), laid out by rank 0 and found by the others after a fence.
-//! Which rank touches what on the desk: rank 0 writes `before` once; each node adds its barriers and edges and then counts itself out in `closed`,
-//! and the last to count out owns everything and writes the files. `warned` is for the first to come.
+//! Which rank touches what on the desk: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
+//! ([`Attendance`]), and the last to end writes the files. `warned` is for the first to come.
 #![allow(unsafe_code)]
 
+use super::attendance::Attendance;
 use super::sim_files::{self, Releases, Report};
 use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, missing_of, rtl};
-use crate::settings::{RtlSource, SimFiles};
+use crate::choice::{RtlSource, SimFiles};
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{InputPin, OutputPin};
 use hdl::cosim::Rtl;
@@ -19,15 +20,15 @@ use std::convert::Infallible;
 /// What the nodes of one board tell each other beside the wires.
 #[repr(C)]
 struct Desk {
-    /// How many nodes have put their wire back for good.
-    closed: AtomicU32,
+    /// How many nodes have put their wire back for good, or died.
+    ended: AtomicU32,
     /// Whether the user has been warned.
     warned: AtomicU32,
     /// Releases of the time before the program's first barrier.
     before: AtomicU64,
     /// Edges that the nodes' copies of the RTL have evaluated.
     rtl_edges: AtomicU64,
-    /// Barriers that each node has passed.
+    /// How each node has ended.
     barriers: [AtomicU64; MOST_NODES as usize],
 }
 
@@ -130,17 +131,23 @@ impl Sim {
         Ok((out, input))
     }
 
+    fn attendance(&self) -> Attendance<'_> {
+        Attendance {
+            nodes: &self.desk.barriers[..self.board.nodes()],
+            ended: &self.desk.ended,
+        }
+    }
+
     /// Writes the files; called by the last node to close.
     fn write(&self) -> Result<(), String> {
         let report = || {
-            let barriers = self.desk.barriers[..self.board.nodes()].iter();
             let before = self.desk.before.load(Ordering::Relaxed);
             let counted = Releases {
                 before,
                 changes: self.board.releases() - before,
             };
-            let barriers = barriers.map(|b| b.load(Ordering::Relaxed)).collect();
-            let report = Report::of_model(1, self.way, counted, barriers);
+            let all = self.attendance();
+            let report = Report::of_model(1, self.way, counted, all.barriers()).without(all.dead());
             match self.rtl {
                 Some(_) => report.of_rtl(self.desk.rtl_edges.load(Ordering::Relaxed)),
                 None => report,
@@ -185,14 +192,19 @@ impl Port for Sim {
         }
     }
 
+    fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
+        drop(gate);
+        self.attendance().bury(dead);
+    }
+
     fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
         drop(gate);
         self.marks = None;
-        self.desk.barriers[self.comm.rank() as usize].store(barriers, Ordering::Relaxed);
         let edges = self.rtl.map_or(0, Rtl::edges);
         self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
-        // SYNC POINT desk.closed: the last one sees what all others have written before.
-        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 == self.comm.size() {
+        // A node may have died after the last barrier.
+        self.attendance().bury(&self.comm.failed_ranks());
+        if self.attendance().close(self.comm.rank(), barriers) {
             self.write()?;
         }
         Ok(())

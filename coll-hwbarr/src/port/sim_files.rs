@@ -1,7 +1,7 @@
-//! What the simulator leaves when the last node has closed: a waveform and a report.
+//! What the simulator leaves when the last living node has closed: a waveform and a report.
 
 use super::Way;
-use crate::settings::SimFiles;
+use crate::choice::SimFiles;
 use mpi_core::plugin::guest::Comm;
 use serde::Serialize;
 use sim::event::Record;
@@ -26,6 +26,8 @@ pub struct Report {
     /// Barriers that the program passed over the wires.
     barriers: u64,
     barriers_by_node: Vec<u64>,
+    /// Nodes that died; how many barriers they had passed is not known, and given as 0.
+    dead_nodes: Vec<u32>,
     releases_of_self_test: u64,
 }
 
@@ -56,8 +58,14 @@ impl Report {
             returns,
             barriers: barriers.iter().copied().max().unwrap_or(0),
             barriers_by_node: barriers,
+            dead_nodes: Vec::new(),
             releases_of_self_test: before,
         }
+    }
+
+    /// The same without these nodes, which died.
+    pub fn without(self, dead_nodes: Vec<u32>) -> Self {
+        Self { dead_nodes, ..self }
     }
 
     /// The same of the RTL, which has evaluated so many edges.

@@ -29,21 +29,12 @@ module ice40_channels_top #(
         .clk_o   (clk)
     );
 
-    wire [LINES-1:0] line = {data_i, clock_i, select_i, arrive_i};
     wire [LINES-1:0] pad;
 
-    genvar n;
-    generate
-        for (n = 0; n < LINES; n = n + 1) begin : port
-            SB_IO #(
-                .PIN_TYPE (6'b0000_01),  // plain input
-                .PULLUP   (1'b1)
-            ) pin (
-                .PACKAGE_PIN (line[n]),
-                .D_IN_0      (pad[n])
-            );
-        end
-    endgenerate
+    ice40_inputs #(.LINES(LINES)) inputs (
+        .wire_i ({data_i, clock_i, select_i, arrive_i}),
+        .pad_o  (pad)
+    );
 
     channel_barrier #(.N(N), .C(C)) barrier (
         .clk_i     (clk),

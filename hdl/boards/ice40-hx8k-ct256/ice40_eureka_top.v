@@ -1,4 +1,6 @@
 // The toggle barrier and the eureka line beside it on an iCE40 HX8K in the CT256 package, as ice40_top.v.
+// It is a top level of its own, since its ports are others and a top level has the pins of one .pcf; the pads and the
+// clock are those of ice40_top.v.
 //
 // Of each node two wires in, its arrival and "found", each with the pad's weak pull-up; a "found" that is not plugged
 // would be high for ever, so tie it low there. To all nodes the release and "found", to each whether it was first.
@@ -24,20 +26,11 @@ module ice40_eureka_top #(
     );
 
     wire [2*N-1:0] pad;
-    wire [2*N-1:0] wires = {says_i, node_i};
 
-    genvar n;
-    generate
-        for (n = 0; n < 2 * N; n = n + 1) begin : node
-            SB_IO #(
-                .PIN_TYPE (6'b0000_01),  // plain input
-                .PULLUP   (1'b1)
-            ) pin (
-                .PACKAGE_PIN (wires[n]),
-                .D_IN_0      (pad[n])
-            );
-        end
-    endgenerate
+    ice40_inputs #(.LINES(2*N)) inputs (
+        .wire_i ({says_i, node_i}),
+        .pad_o  (pad)
+    );
 
     wire [N-1:0] level;
 

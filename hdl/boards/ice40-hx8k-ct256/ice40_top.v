@@ -23,18 +23,10 @@ module ice40_top #(
 
     wire [N-1:0] pad;
 
-    genvar n;
-    generate
-        for (n = 0; n < N; n = n + 1) begin : node
-            SB_IO #(
-                .PIN_TYPE (6'b0000_01),  // plain input
-                .PULLUP   (1'b1)
-            ) pin (
-                .PACKAGE_PIN (node_i[n]),
-                .D_IN_0      (pad[n])
-            );
-        end
-    endgenerate
+    ice40_inputs #(.LINES(N)) inputs (
+        .wire_i (node_i),
+        .pad_o  (pad)
+    );
 
     wire [N-1:0] level;
 

@@ -7,9 +7,10 @@
 
 use std::path::Path;
 
-use super::{Design, LIMIT, Verdict, chparam};
+use super::{Design, LIMIT, Verdict};
 use crate::fpga::Family;
 use crate::tool::{self, Tool, ToolError};
+use crate::yosys::chparam;
 
 type Parameters<'a> = &'a [(&'a str, usize)];
 

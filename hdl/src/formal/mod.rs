@@ -13,7 +13,6 @@
 mod equality;
 
 use std::fmt;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use crate::cache::Cache;
 use crate::fpga::Family;
 use crate::source::{RTL, Source, TOP, VHDL};
 use crate::tool::{self, Tool, ToolError};
+use crate::yosys::chparam;
 
 /// No proof needs a tenth of it; a loaded machine may.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -242,16 +242,6 @@ fn assertions(design: &Design, module: &Source, parameters: &[(&str, usize)]) ->
         module.name(),
         chparam(parameters),
     )
-}
-
-/// Parameters in the words of yosys.
-pub(crate) fn chparam(parameters: &[(&str, usize)]) -> String {
-    parameters
-        .iter()
-        .fold(String::new(), |mut text, (name, value)| {
-            let _ = write!(text, " -chparam {name} {value}");
-            text
-        })
 }
 
 /// Reads yosys' own words; its exit status does not tell a counter-example from a search that was given up.

@@ -1,9 +1,9 @@
 //! A process's view of the board: making it, finding it, looking at it.
 
 use super::engine::Engine;
-use super::line::{LINE_WORDS, Line};
+use super::line::Line;
 use super::monotonic_ns;
-use super::shared::{Geometry, HANDS, HeadWord, Shared};
+use super::shared::{Geometry, HANDS, HeadWord, LINE_WORDS, Shared};
 use super::state::{SLOT_WORDS, State};
 use crate::event::{Event, Record, What};
 use core::sync::atomic::AtomicU32;

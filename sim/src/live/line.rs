@@ -7,12 +7,9 @@
 //! before they enter, and a release takes as many edges as that.
 
 use super::CLOCK;
-use super::shared::{HeadWord, Shared};
+use super::shared::{HeadWord, LINE_WORDS, Shared};
 use core::sync::atomic::AtomicU32;
 use fpga_model::eureka::{EurekaLine, EurekaRegisters};
-
-/// Words of a slot: a cache line.
-pub(super) const LINE_WORDS: usize = 8;
 
 /// The line of a board.
 #[derive(Clone, Copy)]

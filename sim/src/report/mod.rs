@@ -179,12 +179,12 @@ impl Page {
     }
 
     /// What was measured on this machine when the page was made.
-    pub fn measured(&mut self, what: &str, median: Time, hardware: Time) {
+    pub fn measured(&mut self, what: &str, mean: Time, hardware: Time) {
         self.section(
             "Beside this machine",
             &format!(
                 "{what}: {}, while this page was made. The hardware's median is {}.",
-                svg::time(median),
+                svg::time(mean),
                 svg::time(hardware)
             ),
             "",

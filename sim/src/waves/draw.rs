@@ -1,7 +1,7 @@
 //! A trace as signals and their changes: the boards are replayed edge by edge where something in them moves.
 
 use super::Trace;
-use crate::gtkw::{Group, Show, View};
+use crate::view::{Group, Show, View};
 use crate::virtual_time::{Board, Incident, Parameters, Sight, Time, Tree};
 
 /// Clock edges of all boards up to which clocks are drawn whole.
@@ -336,11 +336,14 @@ impl Artist {
     }
 }
 
+/// The scope of the root of boards below boards, and how a reader calls it.
+const ROOT: &str = "root";
+
 /// A board's scope, and how a reader calls the board.
 pub(super) fn board_scope(tree: &Tree, board: usize) -> (String, String) {
     match (tree.boards(), board == tree.root()) {
         (1, _) => ("board".to_owned(), "board".to_owned()),
-        (_, true) => ("root".to_owned(), "root".to_owned()),
+        (_, true) => (ROOT.to_owned(), ROOT.to_owned()),
         (_, false) => (format!("board{board:02}"), format!("board {board}")),
     }
 }
@@ -452,6 +455,11 @@ impl Drawing {
                     signals: vec![entry],
                 }),
             }
+        }
+        // The root's level is the barrier, so its board comes before those below it.
+        let root = groups.iter().position(|group| group.title == ROOT);
+        if let Some(root) = root {
+            groups[1..=root].rotate_right(1);
         }
         groups
     }

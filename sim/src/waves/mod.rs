@@ -31,7 +31,7 @@ mod sink;
 pub use closeup::{Closeup, Row, closeup};
 pub use sink::Form;
 
-use crate::gtkw::{Group, View};
+use crate::view::{Group, View};
 use crate::virtual_time::{Incident, Parameters, Setup, Sight, Time};
 use std::io;
 

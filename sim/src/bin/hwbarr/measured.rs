@@ -10,14 +10,15 @@ use std::process::Command;
 pub struct Measured {
     pub ranks: u64,
     pub cores: usize,
-    pub median: Time,
+    /// From one barrier to the next in a long row of them, on average, as `mpi-bench` measures it.
+    pub mean: Time,
 }
 
 impl Measured {
     /// How a table calls it.
     pub fn name(&self) -> String {
         let Self { ranks, cores, .. } = self;
-        format!("measured here: shared memory, {ranks} ranks on {cores} cores")
+        format!("measured here, mean of many: shared memory, {ranks} ranks on {cores} cores")
     }
 }
 
@@ -49,7 +50,7 @@ pub fn barrier(ranks: u64) -> Result<Measured, Failure> {
         Some(us) if ended.status.success() => Ok(Measured {
             ranks,
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            median: Time::from_ps((us * 1e6).round() as u64),
+            mean: Time::from_ps((us * 1e6).round() as u64),
         }),
         _ => Err(format!(
             "mpi-bench barrier of {ranks} ranks gave no figure ({}): {}",

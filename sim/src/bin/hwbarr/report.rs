@@ -74,7 +74,7 @@ impl Report {
         if self.software.measured {
             let here = measured::barrier(parameters.nodes as u64)?;
             let hardware = study.summary.complete.median();
-            page.measured(&here.name(), here.median, hardware);
+            page.measured(&here.name(), here.mean, hardware);
         }
         // Version 2 has no such waveform.
         if parameters.channels == 0 {

@@ -48,7 +48,7 @@ impl Run {
                         }
                         if self.software.measured {
                             let here = measured::barrier(self.nodes as u64)?;
-                            let _ = writeln!(text, "\n{}: {}", here.name(), here.median);
+                            let _ = writeln!(text, "\n{}: {}", here.name(), here.mean);
                         }
                         text
                     }

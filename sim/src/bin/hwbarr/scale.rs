@@ -75,7 +75,7 @@ impl Scale {
         self.fill(&mut barriers, "this hardware", &hardware)?;
         for measured in &own {
             let cell = |ranks: &u64| match *ranks == measured.ranks {
-                true => self.cell(measured.median).unwrap_or_default(),
+                true => self.cell(measured.mean).unwrap_or_default(),
                 false => Value::from("-"),
             };
             let cells = self.ranks.iter().map(cell);

@@ -1,10 +1,12 @@
 //! What lies where in the board's memory, and the accesses to it.
 
-use super::super::line::LINE_WORDS;
 use super::super::state::SLOT_WORDS;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use fpga_model::MAX_NODES;
 use std::ptr::NonNull;
+
+/// Words of a slot of the eureka line: a cache line.
+pub(in crate::live) const LINE_WORDS: usize = 8;
 
 /// "hwbarr" and the version of this layout; a board of another version is not a board.
 pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();

@@ -9,11 +9,11 @@ mod layout;
 mod memory;
 mod window;
 
-pub(super) use layout::{Geometry, HANDS, HeadWord, Shared};
+pub(super) use layout::{Geometry, HANDS, HeadWord, LINE_WORDS, Shared};
 pub use memory::{Memory, MemoryError};
 pub use window::Window;
 
-use super::line::{LINE_WORDS, Line, LineState};
+use super::line::{Line, LineState};
 use super::state::State;
 use super::{AttachError, Board, Boards, ChannelBoard, InitError, monotonic_ns};
 use crate::virtual_time::Tree;

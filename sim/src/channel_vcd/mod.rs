@@ -26,12 +26,19 @@
 //!
 //! Texts have no blanks, which the format's readers take for the end of a value.
 
+mod frames;
+mod names;
+
+pub(crate) use names::{
+    CLK, SERIAL, SERIAL_TEXTS, channel_scope, channel_signals, node_signals, range,
+};
+
 use crate::clock::Clock;
 use crate::event::ChannelRecord;
-use crate::gtkw::View;
-use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, bit, bits, node_scope};
-use fpga_model::channels::frame::{Body, Operation, Status};
-use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDGES, Serial};
+use crate::vcd::{TOP, bit, bits, node_scope};
+use crate::view::View;
+use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDGES};
+use frames::{reply_text, request_text};
 use std::io;
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
 
@@ -43,53 +50,6 @@ const CLOCK: Clock = Clock {
 
 /// Half a period of it.
 const HALF_PERIOD: u64 = CLOCK.units_per_s / fpga_model::CLOCK_HZ / 2;
-
-/// The board's clock, as the waveform names it.
-pub(crate) const CLK: &str = "clk";
-
-/// The scope of the serial side, and its texts.
-pub(crate) const SERIAL: &str = "serial";
-pub(crate) const SERIAL_TEXTS: [&str; 4] = ["node", "phase", "request", "reply"];
-
-/// The lines of a node beside the arrivals, in the order of their numbers.
-const SERIAL_LINES: [&str; 3] = ["clock", "data", "select"];
-
-/// The name of a channel's scope.
-pub(crate) fn channel_scope(channel: usize) -> String {
-    format!("channel{channel}")
-}
-
-/// The signals of a channel: name, width, and how a reader calls it.
-pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str); 5] {
-    let nodes = nodes as u32;
-    [
-        ("release", 1, "release"),
-        (
-            "arrived",
-            arrived_bits(fpga_model::MAX_NODES),
-            "nodes arrived",
-        ),
-        ("members", nodes, "members"),
-        ("late", nodes, "late members"),
-        ("releases", RELEASES_BITS, "barriers released"),
-    ]
-}
-
-/// The signals of a node, outward ones first.
-pub(crate) fn node_signals() -> impl Iterator<Item = String> {
-    let outward = (0..MAX_CHANNELS).map(|channel| format!("arrive{channel}"));
-    let serial = SERIAL_LINES.into_iter().map(str::to_owned);
-    let inward = (0..MAX_CHANNELS).map(|channel| format!("release{channel}"));
-    outward.chain(serial).chain(inward)
-}
-
-/// The range that a reader appends to the name of a vector.
-pub(crate) fn range(width: u32) -> String {
-    match width {
-        1 => String::new(),
-        width => format!("[{}:0]", width - 1),
-    }
-}
 
 /// What a waveform shows, for its save file.
 #[derive(Clone, Copy, Debug)]
@@ -437,180 +397,5 @@ fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
         && (0..MAX_CHANNELS).all(|number| shown(a, number) == shown(b, number))
 }
 
-/// The request that is carried out at the next edge as text, for example `SetMask:1:0x3`.
-fn request_text(serial: &Serial) -> Option<String> {
-    if serial.phase != Phase::Execute || serial.grant == 0 {
-        return None;
-    }
-    let body = Body::from_bits(serial.shift);
-    let operation = match (serial.check, Operation::from_code(body.code)) {
-        (0, Some(operation)) => format!("{operation:?}"),
-        (0, None) => format!("operation{}", body.code),
-        _ => "spoilt".to_owned(),
-    };
-    Some(format!("{operation}:{}:{:#x}", body.channel, body.value))
-}
-
-/// A reply as text, for example `Done:0x3`.
-fn reply_text(shift: u128) -> String {
-    let body = Body::from_bits(shift);
-    match Status::from_code(body.code) {
-        Some(status) => format!("{status:?}:{:#x}", body.value),
-        None => "-".to_owned(),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::LineChange;
-    use fpga_model::channels::frame::FRAME_BITS;
-
-    /// One line change after another, each late enough for the board to have seen the one before.
-    struct Script {
-        at_ps: u64,
-        changes: Vec<LineChange>,
-    }
-
-    impl Script {
-        fn set(&mut self, node: usize, line: usize, high: bool) {
-            self.at_ps += 1_000_000;
-            self.changes.push(LineChange {
-                at_ps: self.at_ps,
-                node,
-                line,
-                high,
-            });
-        }
-
-        /// A request by a node's serial lines, and the clocks that fetch the reply.
-        fn ask(&mut self, node: usize, body: Body) {
-            let [clock, data, select] = [5, 6, 7];
-            self.set(node, select, true);
-            for place in (0..2 * FRAME_BITS).rev() {
-                let request = place.checked_sub(FRAME_BITS);
-                if let Some(place) = request {
-                    self.set(node, data, body.frame() >> place & 1 == 1);
-                }
-                self.set(node, clock, true);
-                self.set(node, clock, false);
-            }
-            self.set(node, select, false);
-        }
-    }
-
-    fn waveform() -> String {
-        let mut script = Script {
-            at_ps: 0,
-            changes: Vec::new(),
-        };
-        script.ask(
-            1,
-            Body {
-                code: Operation::SetMask as u8,
-                channel: 2,
-                value: 0b11,
-            },
-        );
-        script.set(0, 2, true);
-        script.set(1, 2, true);
-        let record = ChannelRecord {
-            nodes: 2,
-            changes: script.changes,
-            dropped: 0,
-        };
-        let mut out = Vec::new();
-        write(&mut out, &record).expect("memory takes everything");
-        String::from_utf8(out).expect("the format is ASCII")
-    }
-
-    #[test]
-    fn a_channel_is_asked_for_in_text_and_releases_its_members() {
-        let text = waveform();
-        let mut parser = vcd::Parser::new(text.as_bytes());
-        let header = parser.parse_header().expect("a header");
-        let id = |path: &[&str]| header.find_var(path).expect("declared").code;
-        let request = id(&[TOP, SERIAL, "request"]);
-        let reply = id(&[TOP, SERIAL, "reply"]);
-        let releases = id(&[TOP, "channel2", "releases"]);
-        let inward = id(&[TOP, "node00", "release2"]);
-        let mut seen = Vec::new();
-        for command in parser {
-            match command.expect("well-formed") {
-                vcd::Command::ChangeString(code, text) if code == request || code == reply => {
-                    seen.push(text);
-                }
-                vcd::Command::ChangeVector(code, value) if code == releases => {
-                    seen.push(format!("releases {value}"));
-                }
-                vcd::Command::ChangeScalar(code, value) if code == inward => {
-                    seen.push(format!("node 0 reads {value}"));
-                }
-                _ => {}
-            }
-        }
-        let seen: Vec<_> = seen.iter().map(String::as_str).collect();
-        assert_eq!(
-            seen,
-            [
-                "releases 0",
-                "-",
-                "-",
-                "node 0 reads 0",
-                "SetMask:2:0x3",
-                "Done:0x3",
-                "releases 1",
-                "node 0 reads 1",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_the_board_does_it_does_at_an_edge_of_its_clock_to_the_picosecond() {
-        let text = waveform();
-        let mut parser = vcd::Parser::new(text.as_bytes());
-        let header = parser.parse_header().expect("a header");
-        let id = |path: &[&str]| header.find_var(path).expect("declared").code;
-        let clk = id(&[TOP, CLK]);
-        let release = id(&[TOP, "channel2", "release"]);
-        let (mut now, mut rises, mut released) = (0, Vec::new(), Vec::new());
-        for command in parser {
-            match command.expect("well-formed") {
-                vcd::Command::Timestamp(at) => now = at,
-                vcd::Command::ChangeScalar(code, Value::V1) if code == clk => rises.push(now),
-                vcd::Command::ChangeScalar(code, Value::V1) if code == release => {
-                    released.push(now);
-                }
-                _ => {}
-            }
-        }
-        let [at] = released[..] else {
-            panic!("one release, not {released:?}");
-        };
-        assert!(rises.contains(&at), "{at}");
-        // Edges k and k + 1 of 25.175 MHz are 39.722 ns apart, rounded up to a picosecond.
-        for at in rises {
-            assert_eq!(CLOCK.time_of(CLOCK.edges_until(at)), at);
-        }
-    }
-
-    #[test]
-    fn times_grow_and_every_value_is_a_change() {
-        let text = waveform();
-        let parser = vcd::Parser::new(text.as_bytes());
-        let (mut now, mut last) = (0, std::collections::HashMap::new());
-        for command in parser {
-            match command.expect("well-formed") {
-                vcd::Command::Timestamp(at) => {
-                    assert!(at > now || at == 0, "{at} after {now}");
-                    now = at;
-                }
-                vcd::Command::ChangeScalar(id, value) => {
-                    assert_ne!(last.insert(id, value), Some(value), "at {now}");
-                }
-                _ => {}
-            }
-        }
-        assert!(now > 0);
-    }
-}
+mod tests;

@@ -1,0 +1,25 @@
+//! For tests: which fault the wires of one node have, as a port's text.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// The wire to the barrier is cut: what is written does not arrive.
+    Cut,
+    /// The wire from the barrier floats and follows the one to it.
+    Floating,
+    /// The wire from the barrier breaks after some changes of the one to it, and keeps its level.
+    Deaf,
+}
+
+impl Defect {
+    /// Reads `cut:2`, `floating:3` or `deaf:1`.
+    pub fn parse(text: &str) -> Option<(Defect, u32)> {
+        let (defect, node) = text.split_once(':')?;
+        let defect = match defect {
+            "cut" => Defect::Cut,
+            "floating" => Defect::Floating,
+            "deaf" => Defect::Deaf,
+            _ => return None,
+        };
+        Some((defect, node.parse().ok()?))
+    }
+}

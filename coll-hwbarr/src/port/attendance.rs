@@ -1,0 +1,79 @@
+//! Which nodes of a simulated board have ended, and which is the last, in memory that the ranks share.
+//!
+//! A node ends once: by itself, with the number of barriers that it has passed, or as one that the others know to be dead.
+//! The last node that ends by itself owns everything; a dead one that no node knew of by then leaves none to be the last.
+
+use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The node has ended by itself; the rest of its word is the number of its barriers.
+const CLOSED: u64 = 1 << 63;
+/// The node is dead.
+const DEAD: u64 = 1 << 62;
+
+/// A word of each node, zero while it is there, and how many have ended.
+#[derive(Clone, Copy)]
+pub struct Attendance<'m> {
+    pub nodes: &'m [AtomicU64],
+    pub ended: &'m AtomicU32,
+}
+
+impl Attendance<'_> {
+    /// These nodes are dead, as every living one may say.
+    pub fn bury(self, dead: &[u32]) {
+        for node in dead {
+            self.end(*node, DEAD);
+        }
+    }
+
+    /// This node has passed its last barrier, the how-manieth it was; true if it is the last of those that live.
+    pub fn close(self, node: u32, barriers: u64) -> bool {
+        self.end(node, CLOSED | barriers & !DEAD)
+    }
+
+    /// The barriers that each node has passed; of a dead one that is not known.
+    pub fn barriers(self) -> Vec<u64> {
+        let word = |node: &AtomicU64| node.load(Ordering::Relaxed) & !(CLOSED | DEAD);
+        self.nodes.iter().map(word).collect()
+    }
+
+    /// The nodes that have died.
+    pub fn dead(self) -> Vec<u32> {
+        let is_dead = |node: &AtomicU64| node.load(Ordering::Relaxed) & DEAD != 0;
+        let nodes = (0..).zip(self.nodes);
+        let dead = nodes.filter(|(_, node)| is_dead(node));
+        dead.map(|(node, _)| node).collect()
+    }
+
+    fn end(self, node: u32, word: u64) -> bool {
+        let Some(place) = self.nodes.get(node as usize) else {
+            return false;
+        };
+        let first = place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
+        // SYNC POINT attendance.ended: the last one sees what all others have written before.
+        first.is_ok() && self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.nodes.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_the_living_is_the_last_whoever_says_that_the_others_are_dead() {
+        let (words, ended) = ([const { AtomicU64::new(0) }; 4], AtomicU32::new(0));
+        let all = Attendance {
+            nodes: &words,
+            ended: &ended,
+        };
+        assert!(!all.close(0, 7));
+        all.bury(&[3]);
+        all.bury(&[3, 2]);
+        assert!(all.close(1, 8));
+        assert_eq!(all.barriers(), [7, 8, 0, 0]);
+        assert_eq!(all.dead(), [2, 3]);
+        // What has ended does not end again.
+        assert!(!all.close(3, 9));
+        assert!(!all.close(1, 9));
+        assert_eq!(all.barriers(), [7, 8, 0, 0]);
+    }
+}

@@ -1,0 +1,24 @@
+// The pads of wires that come in, each with its weak pull-up; every top level for an iCE40 has them.
+`default_nettype none
+
+module ice40_inputs #(
+    parameter LINES = 60
+) (
+    input  wire [LINES-1:0] wire_i,
+    output wire [LINES-1:0] pad_o
+);
+    genvar n;
+    generate
+        for (n = 0; n < LINES; n = n + 1) begin : line
+            SB_IO #(
+                .PIN_TYPE (6'b0000_01),  // plain input
+                .PULLUP   (1'b1)
+            ) pin (
+                .PACKAGE_PIN (wire_i[n]),
+                .D_IN_0      (pad_o[n])
+            );
+        end
+    endgenerate
+endmodule
+
+`default_nettype wire
