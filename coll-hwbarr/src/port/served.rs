@@ -16,7 +16,7 @@ struct Served<R> {
     /// This rank's wires, until the driver takes them.
     wires: Option<(OutWire<R>, InWire<R>)>,
     /// Gone when this node has put its wire back for good.
-    lookout: Option<Lookout>,
+    lookout: Option<Lookout<R>>,
     warned: Cell<bool>,
 }
 
@@ -47,7 +47,7 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
     })
 }
 
-impl<R> Served<R> {
+impl<R: Fn()> Served<R> {
     /// The nodes that have entered, bit by bit.
     fn arrived(&self) -> Option<u64> {
         let view = self.lookout.as_ref()?.look().ok()?;

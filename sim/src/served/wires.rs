@@ -20,7 +20,7 @@ pub struct Wires<R> {
     /// The wires at the eureka line beside the barrier.
     pub eureka: EurekaWires<R>,
     /// The whole board.
-    pub lookout: Lookout,
+    pub lookout: Lookout<R>,
 }
 
 /// The wire from a node to the barrier.
@@ -59,7 +59,7 @@ enum Told {
 
 /// A look at the whole board by a node's connection.
 #[derive(Debug)]
-pub struct Lookout(Hand);
+pub struct Lookout<R>(Hand, R);
 
 #[derive(Debug, Clone)]
 struct Hand(Arc<Mutex<Line>>);
@@ -92,9 +92,9 @@ impl<R: Fn() + Clone> Wires<R> {
             eureka: EurekaWires {
                 out: SaysWire(hand.clone(), ring.clone()),
                 found: ToldWire(hand.clone(), ring.clone(), Told::Found),
-                first: ToldWire(hand.clone(), ring, Told::First),
+                first: ToldWire(hand.clone(), ring.clone(), Told::First),
             },
-            lookout: Lookout(hand),
+            lookout: Lookout(hand, ring),
         })
     }
 }
@@ -119,10 +119,10 @@ impl Hand {
     }
 }
 
-impl Lookout {
+impl<R: Fn()> Lookout<R> {
     /// The board as it is.
     pub fn look(&self) -> Result<View, LineError> {
-        self.0.line().look()
+        self.0.hearing(&self.1, |line| line.look())
     }
 }
 

@@ -101,6 +101,13 @@ fn whoever_hears_of_a_release_rings() {
     second.out.set_high().expect("connected");
     assert_eq!(second.input.is_high(), Ok(true));
     assert_eq!(rung.load(Ordering::Relaxed), 1);
+    // A look at the board hears of one as well, and no later read would.
+    assert_eq!(first.input.is_high(), Ok(true));
+    second.out.set_low().expect("connected");
+    first.out.set_low().expect("connected");
+    assert_eq!(second.lookout.look().expect("connected").board.releases, 2);
+    assert_eq!(second.input.is_high(), Ok(false));
+    assert_eq!(rung.load(Ordering::Relaxed), 2);
 }
 
 #[test]
