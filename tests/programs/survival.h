@@ -38,7 +38,7 @@ __attribute__((unused)) static int of_faults(int error)
         error_;                                                                                \
     })
 
-static void die(void)
+__attribute__((unused)) static void die(void)
 {
     raise(SIGKILL);
 }
