@@ -1,6 +1,6 @@
 //! How nodes are named in the sentences that users read.
 
-/// The part of a sentence that names these of so many nodes, which are missing.
+/// The end of a sentence about a wait: which of the barrier's `nodes` nodes are `missing`.
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),

@@ -83,7 +83,7 @@ impl EurekaLine {
         r.found
     }
 
-    /// Exactly so many steps with constant inputs and a constant level of the barrier.
+    /// Does `edges` steps with constant inputs and a constant level of the barrier.
     ///
     /// A synchronous machine that one edge does not change rests until its inputs change, so this takes few steps however
     /// many the edges are.

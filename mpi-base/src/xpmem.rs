@@ -10,7 +10,7 @@
 //!   [`is_mappable`] tells an owner beforehand whether its range is memory of the kind that never faults.
 //! * What is mapped can be loaded and stored, but the system's own copies between processes refuse it, and so does XPMEM.
 //! * A child made by `fork` does not inherit it. Every page that was touched stays in memory until it is detached.
-//! * The kernel keeps one state for each process, not for each descriptor: whoever closes a descriptor of the device takes all away.
+//! * The kernel keeps one state for each process, not for each descriptor: when a process closes one descriptor of the device, all that it has mapped goes.
 //!   So a process opens it once, and never closes it.
 
 #![allow(unsafe_code)]

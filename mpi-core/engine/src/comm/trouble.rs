@@ -47,7 +47,7 @@ impl Trouble {
         self.acknowledged.get()
     }
 
-    /// The program has acknowledged so many failures, or more already; how many it has.
+    /// The program acknowledges the first `failures` failures; returns the number of failures that it has acknowledged in all.
     pub(super) fn acknowledge(&self, failures: usize) -> usize {
         self.acknowledged.set(self.acknowledged.get().max(failures));
         self.acknowledged.get()

@@ -2,7 +2,7 @@
 //!
 //! Promise: a value stays where it is until the engine goes, so references to it live as long as the engine's.
 //!
-//! They are a list that only grows. There are as many as layers, fewer than ten, and no path of a message asks for one.
+//! The values are in a list that only grows. Each layer keeps one, fewer than ten in all, and no path of a message asks for one.
 
 use std::any::Any;
 use std::cell::OnceCell;

@@ -39,7 +39,8 @@ impl Operations {
         self.running.borrow().is_empty()
     }
 
-    /// Whether they are to be polled, now that so many requests have completed; asked once for each number.
+    /// Whether the operations are to be polled: the number of requests that have completed has changed since the last question,
+    /// or an operation waits for something other than messages.
     pub fn are_due(&self, completions: u64) -> bool {
         self.polled.replace(completions) != completions || self.is_restless()
     }
