@@ -5,8 +5,6 @@ mod rust;
 #[path = "api/table.rs"]
 #[allow(dead_code)] // The header's part of the table.
 mod table;
-#[path = "build/unwinder.rs"]
-mod unwinder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,11 +12,6 @@ use std::path::{Path, PathBuf};
 fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=api");
     println!("cargo:rerun-if-changed=src/api");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
-    // The library never calls a function of its own through the loader, where another library's of the same name may stand in
-    // front of it: that of a program of another ABI (`compat/`).
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
-    unwinder::need_only_libc()?;
 
     let functions = table::functions(&read(Path::new("api/functions.txt"))?)?;
     let extensions = table::functions(&read(Path::new("api/extensions.txt"))?)?;

@@ -1,4 +1,4 @@
-//! The tools around the library: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` stands on its own in `src/bin`.
+//! The tools around the library: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` is a package of its own in `bench/`.
 //!
 //! * [`cli`] reads mpirun's command line into a plan;
 //! * `text` are the files a user writes for it;

@@ -14,11 +14,22 @@ use crate::workspace;
 pub enum Profile {
     /// cargo's `dev`: for tests, which need it soon rather than fast.
     Dev,
+    /// Soon there and nearly as fast as a release: for the demo.
+    Demo,
     /// cargo's `release`: what users install and what is measured.
     Release,
 }
 
 impl Profile {
+    /// Its name in the workspace's `Cargo.toml`, or in cargo.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Demo => "demo",
+            Self::Release => "release",
+        }
+    }
+
     /// Where cargo leaves what an installation is made of: not in its usual folder.
     ///
     /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses, and tests make one while `cargo test` runs,
@@ -174,9 +185,7 @@ impl Build<'_> {
         for program in self.programs {
             command.args(["--bin", program]);
         }
-        if self.profile == Profile::Release {
-            command.arg("--release");
-        }
+        command.args(["--profile", self.profile.name()]);
         if self.bare {
             command.arg("--no-default-features");
         }

@@ -13,7 +13,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use crate::cargo::Profile;
-use crate::install::{self, Contents, InstallError};
+use crate::install::{self, Contents, InstallError, Programs};
 use crate::process::{self, ProcessError};
 use crate::ui::{Steps, bold};
 use crate::workspace;
@@ -138,10 +138,11 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
     let prefix = workspace::target().join("demo");
     let mut steps = Steps::new(5);
     let contents = Contents {
-        profile: Profile::Release,
+        profile: Profile::Demo,
         bare: false,
         plugins: false,
         others: false,
+        programs: Programs::CompileAndRun,
     };
     steps
         .step("building Portcullis (the first time takes a while)", || {

@@ -19,22 +19,54 @@ use crate::ui::Steps;
 use crate::workspace;
 
 /// The packages of the library and of the programs beside the launcher, and these programs by the name cargo gives them.
-const PACKAGES: &[&str] = &["mpi-abi", "mpirun"];
+const PACKAGES: &[&str] = &["mpi-abi-library", "mpirun", "mpi-bench"];
 const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-bench"];
 
-/// The launcher, which is linked apart from them: it is copied to machines of which nothing is known, and starts sooner.
-const LAUNCHER_PACKAGES: &[&str] = &["mpirun"];
-const LAUNCHER: &[&str] = &["mpirun"];
+/// The programs without which nothing is compiled and started.
+const COMPILER_AND_LAUNCHER: &[&str] = &["mpicc", LAUNCHER];
+const LAUNCHER: &str = "mpirun";
 
-/// The simulator's command, built apart, so that the library is not built with what only the command needs.
-const COMMAND_PACKAGES: &[&str] = &["sim"];
-const COMMAND: &[&str] = &["hwbarr"];
+/// Programs that are built by themselves.
+const APART: &[Apart] = &[
+    // Copied to machines of which nothing is known; starts sooner, too.
+    Apart {
+        program: LAUNCHER,
+        package: "mpirun",
+        linking: Linking::static_if_possible,
+    },
+    // The simulator's command: the library is not to be built with what only the command needs.
+    Apart {
+        program: "hwbarr",
+        package: "sim",
+        linking: || Linking::Usual,
+    },
+];
+
+/// One of them.
+struct Apart {
+    program: &'static str,
+    package: &'static str,
+    linking: fn() -> Linking,
+}
+
+impl Apart {
+    /// Builds the program as the others are built; its name, and what cargo made.
+    fn build(&self, usual: &Build) -> Result<(&'static str, Artifacts), BuildError> {
+        let build = Build {
+            packages: &[self.package],
+            programs: &[self.program],
+            linking: (self.linking)(),
+            ..usual.clone()
+        };
+        Ok((self.program, build.run()?))
+    }
+}
 
 /// The package of the library alone.
-const LIBRARY_PACKAGES: &[&str] = &["mpi-abi"];
+const LIBRARY_PACKAGES: &[&str] = &["mpi-abi-library"];
 
 /// The file cargo makes, and its name in `lib`: the soname the standard asks for.
-const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
+const LIBRARY: (&str, &str) = ("libmpi_abi_library.so", "libmpi_abi.so.1");
 
 /// The components that are also plugin files.
 const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
@@ -135,14 +167,35 @@ pub struct Contents {
     pub plugins: bool,
     /// With what serves programs of other ABIs, and other libraries and launchers, in `lib/portcullis`.
     pub others: bool,
+    /// Which programs lie in `bin`.
+    pub programs: Programs,
+}
+
+/// The programs of an installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// All of them, with a launcher that runs on any machine.
+    All,
+    /// `mpicc` and `mpirun`, built in one call with the library, so that it is soon there.
+    CompileAndRun,
+}
+
+impl Programs {
+    /// Those that are built in one call with the library.
+    fn beside_the_library(self) -> &'static [&'static str] {
+        match self {
+            Self::All => TOOLS,
+            Self::CompileAndRun => COMPILER_AND_LAUNCHER,
+        }
+    }
 }
 
 /// What cargo made of them.
 struct Made {
-    /// The library, the tools, and what else of libraries the installation has.
+    /// The library, programs, and what else of libraries the installation has.
     usual: Artifacts,
-    launcher: Artifacts,
-    command: Artifacts,
+    /// Other programs, each with its name, which were built apart.
+    apart: Vec<(&'static str, Artifacts)>,
     /// Another library, without optional components.
     bare: Option<Artifacts>,
 }
@@ -203,6 +256,7 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
         bare: false,
         plugins: true,
         others: true,
+        programs: Programs::All,
     };
     let made = steps.step("building the library, the launcher and the tools", || {
         build(&contents)
@@ -235,21 +289,14 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     let usual = Build {
         profile: contents.profile,
         packages: &packages,
-        programs: TOOLS,
+        programs: contents.programs.beside_the_library(),
         linking: Linking::Usual,
         bare: false,
         folder: contents.profile.folder(),
     };
-    let launcher = Build {
-        packages: LAUNCHER_PACKAGES,
-        programs: LAUNCHER,
-        linking: Linking::static_if_possible(),
-        ..usual.clone()
-    };
-    let command = Build {
-        packages: COMMAND_PACKAGES,
-        programs: COMMAND,
-        ..usual.clone()
+    let apart = match contents.programs {
+        Programs::All => APART,
+        Programs::CompileAndRun => &[],
     };
     // A variant must not overwrite the usual library in cargo's folder while a user copies it.
     let bare = Build {
@@ -261,21 +308,20 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     };
     Ok(Made {
         usual: usual.run()?,
-        launcher: launcher.run()?,
-        command: command.run()?,
+        apart: apart
+            .iter()
+            .map(|program| program.build(&usual))
+            .collect::<Result<_, _>>()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
     })
 }
 
 fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallError> {
-    for (made, names) in [
-        (&made.usual, TOOLS),
-        (&made.launcher, LAUNCHER),
-        (&made.command, COMMAND),
-    ] {
-        for name in names {
-            copy(made.file(name)?, &prefix.join("bin").join(name))?;
-        }
+    let beside = contents.programs.beside_the_library();
+    let beside = beside.iter().map(|name| (*name, &made.usual));
+    let apart = made.apart.iter().map(|(name, made)| (*name, made));
+    for (name, made) in beside.chain(apart) {
+        copy(made.file(name)?, &prefix.join("bin").join(name))?;
     }
     copy(
         made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::cargo::Profile;
-use crate::install::{self, Contents, InstallError};
+use crate::install::{self, Contents, InstallError, Programs};
 use crate::venv::{Venv, VenvError};
 use crate::workspace;
 
@@ -19,6 +19,7 @@ pub const CONTENTS: Contents = Contents {
     bare: false,
     plugins: true,
     others: true,
+    programs: Programs::All,
 };
 
 /// Why mpi4py could not be built.

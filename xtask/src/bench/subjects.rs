@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cargo::Profile;
-use crate::install::{self, Contents, InstallError};
+use crate::install::{self, Contents, InstallError, Programs};
 use crate::venv::{self, Venv, VenvError};
 use crate::workspace;
 
@@ -71,6 +71,7 @@ impl Subjects {
             bare: false,
             plugins: true,
             others: true,
+            programs: Programs::All,
         };
         install::install(&prefix, &contents)?;
         Ok(prefix)

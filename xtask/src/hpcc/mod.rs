@@ -21,7 +21,7 @@ use clap::Args;
 
 use crate::cargo::Profile;
 use crate::debian_source::SourceError;
-use crate::install::{self, Contents, InstallError};
+use crate::install::{self, Contents, InstallError, Programs};
 use crate::packages::{self, PackagesError};
 use crate::process::{ProcessError, Running};
 use crate::ui::{self, Steps, bold};
@@ -142,6 +142,7 @@ pub fn run(options: &Options) -> Result<(), HpccError> {
         bare: false,
         plugins: true,
         others: true,
+        programs: Programs::All,
     };
     steps
         .step("building Portcullis with all optimisation", || {

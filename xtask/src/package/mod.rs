@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cargo::Profile;
-use crate::install::{self, Contents, InstallError};
+use crate::install::{self, Contents, InstallError, Programs};
 use crate::process::ProcessError;
 use crate::workspace;
 
@@ -92,6 +92,7 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
         bare: false,
         plugins: true,
         others: true,
+        programs: Programs::All,
     };
     install::install(&whole, &contents).map_err(PackageError::Install)?;
     let prefix = workspace::target().join("package-stripped");
