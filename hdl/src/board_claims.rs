@@ -7,9 +7,9 @@ use crate::source::{Source, source};
 use crate::toggle_claims::PROTOCOL;
 
 /// A board below another, under the root's contract.
-pub const BELOW: Source = source!("formal/board_below.v");
+pub const BELOW: Source = source!("toggle/formal/board_below.v");
 /// Boards under a board, all as RTL.
-pub const WHOLE: Source = source!("formal/boards_whole.v");
+pub const WHOLE: Source = source!("toggle/formal/boards_whole.v");
 
 const BELOW_AT_4: Claim = Claim::Asserts {
     module: BELOW,

@@ -15,11 +15,11 @@ use crate::fpga::Family;
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
 /// The modules that assert something about [`CHANNEL_RTL`].
-pub const RULES: Source = source!("formal/channel_rules.v");
+pub const RULES: Source = source!("channels/formal/channel_rules.v");
 /// What is assumed of the nodes around a channel, and what follows for them.
-pub const PROTOCOL: Source = source!("formal/channel_protocol.v");
+pub const PROTOCOL: Source = source!("channels/formal/channel_protocol.v");
 /// Which pulses of a serial line count.
-pub const LINE: Source = source!("formal/channel_line_contract.v");
+pub const LINE: Source = source!("channels/formal/channel_line_contract.v");
 
 /// Version 2 as it is.
 pub fn design() -> Design {

@@ -5,7 +5,7 @@ use crate::fpga::Family;
 use crate::source::{EUREKA_RTL, EUREKA_TOP, EUREKA_VHDL, Source, source};
 
 /// What is asserted of [`EUREKA_RTL`].
-pub const CONTRACT: Source = source!("formal/eureka_contract.v");
+pub const CONTRACT: Source = source!("toggle/formal/eureka_contract.v");
 
 /// The eureka line as it is.
 pub fn design() -> Design {

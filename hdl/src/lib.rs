@@ -1,5 +1,7 @@
 //! The barrier as hardware: sources, test benches, proofs, and the way to a bitstream.
 //!
+//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` version 2, `shared/` what both are made of; each has the same folders:
+//!
 //! * `rtl/` is the design, one module in each file and nothing that an old synthesiser would refuse:
 //!   Verilog-2001 and its twin in VHDL-93.
 //! * `dv/` drives it in a simulator. The cycle-accurate model in the crate `fpga-model` is the reference:

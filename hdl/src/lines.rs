@@ -10,7 +10,7 @@ use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-const MAIN: Source = source!("dv/coverage_main.cpp");
+const MAIN: Source = source!("shared/dv/coverage_main.cpp");
 
 /// Plays a stimulus to a bench with these parameters and gives the file with Verilator's counts; for the formats see the bench.
 pub fn count(

@@ -39,10 +39,10 @@ pub const TOP: &str = "toggle_barrier";
 
 /// The design, the top module first.
 pub const RTL: [Source; 4] = [
-    source!("rtl/toggle_barrier.v"),
-    source!("rtl/synchroniser.v"),
-    source!("rtl/level_filter.v"),
-    source!("rtl/toggle_machine.v"),
+    source!("toggle/rtl/toggle_barrier.v"),
+    source!("shared/rtl/synchroniser.v"),
+    source!("shared/rtl/level_filter.v"),
+    source!("toggle/rtl/toggle_machine.v"),
 ];
 
 /// The module of the eureka line, with the same parameters.
@@ -50,10 +50,10 @@ pub const EUREKA_TOP: &str = "eureka_line";
 
 /// The eureka line, the top module first.
 pub const EUREKA_RTL: [Source; 4] = [
-    source!("rtl/eureka_line.v"),
-    source!("rtl/synchroniser.v"),
-    source!("rtl/level_filter.v"),
-    source!("rtl/eureka_machine.v"),
+    source!("toggle/rtl/eureka_line.v"),
+    source!("shared/rtl/synchroniser.v"),
+    source!("shared/rtl/level_filter.v"),
+    source!("toggle/rtl/eureka_machine.v"),
 ];
 
 /// The module of version 2; `N` nodes, `C` channels, and a lease of 2 to the power of `LEASE_BITS` edges.
@@ -61,22 +61,22 @@ pub const CHANNEL_TOP: &str = "channel_barrier";
 
 /// Version 2, the top module first.
 pub const CHANNEL_RTL: [Source; 7] = [
-    source!("rtl/channel_barrier.v"),
-    source!("rtl/synchroniser.v"),
-    source!("rtl/channel_machine.v"),
-    source!("rtl/channel_line.v"),
-    source!("rtl/channel_arbiter.v"),
-    source!("rtl/channel_frame.v"),
-    source!("rtl/channel_command.v"),
+    source!("channels/rtl/channel_barrier.v"),
+    source!("shared/rtl/synchroniser.v"),
+    source!("channels/rtl/channel_machine.v"),
+    source!("channels/rtl/channel_line.v"),
+    source!("channels/rtl/channel_arbiter.v"),
+    source!("channels/rtl/channel_frame.v"),
+    source!("channels/rtl/channel_command.v"),
 ];
 
 /// The version 1 design in VHDL-93, in the order in which it has to be analysed.
 pub const VHDL: [Source; 5] = [
-    source!("rtl/barrier_logic.vhd"),
-    source!("rtl/synchroniser.vhd"),
-    source!("rtl/level_filter.vhd"),
-    source!("rtl/toggle_machine.vhd"),
-    source!("rtl/toggle_barrier.vhd"),
+    source!("shared/rtl/barrier_logic.vhd"),
+    source!("shared/rtl/synchroniser.vhd"),
+    source!("shared/rtl/level_filter.vhd"),
+    source!("toggle/rtl/toggle_machine.vhd"),
+    source!("toggle/rtl/toggle_barrier.vhd"),
 ];
 
 /// The eureka line in VHDL-93, likewise.
@@ -84,36 +84,36 @@ pub const EUREKA_VHDL: [Source; 5] = [
     VHDL[0],
     VHDL[1],
     VHDL[2],
-    source!("rtl/eureka_machine.vhd"),
-    source!("rtl/eureka_line.vhd"),
+    source!("toggle/rtl/eureka_machine.vhd"),
+    source!("toggle/rtl/eureka_line.vhd"),
 ];
 
 /// Version 2 in VHDL-93, likewise.
 pub const CHANNEL_VHDL: [Source; 8] = [
     VHDL[0],
     VHDL[1],
-    source!("rtl/channel_line.vhd"),
-    source!("rtl/channel_arbiter.vhd"),
-    source!("rtl/channel_frame.vhd"),
-    source!("rtl/channel_machine.vhd"),
-    source!("rtl/channel_command.vhd"),
-    source!("rtl/channel_barrier.vhd"),
+    source!("channels/rtl/channel_line.vhd"),
+    source!("channels/rtl/channel_arbiter.vhd"),
+    source!("channels/rtl/channel_frame.vhd"),
+    source!("channels/rtl/channel_machine.vhd"),
+    source!("channels/rtl/channel_command.vhd"),
+    source!("channels/rtl/channel_barrier.vhd"),
 ];
 
 /// The bench that plays a stimulus file and writes a trace file; see its head for the format.
-pub const TRACE_BENCH: Source = source!("dv/trace_tb.v");
+pub const TRACE_BENCH: Source = source!("toggle/dv/trace_tb.v");
 
 /// The same for the eureka line.
-pub const EUREKA_TRACE_BENCH: Source = source!("dv/eureka_trace_tb.v");
+pub const EUREKA_TRACE_BENCH: Source = source!("toggle/dv/eureka_trace_tb.v");
 
 /// The same for version 2.
-pub const CHANNEL_TRACE_BENCH: Source = source!("dv/channel_trace_tb.v");
+pub const CHANNEL_TRACE_BENCH: Source = source!("channels/dv/channel_trace_tb.v");
 
 /// Pulses of every width and phase on one serial line; see its head.
-pub const CHANNEL_LINE_BENCH: Source = source!("dv/channel_line_tb.v");
+pub const CHANNEL_LINE_BENCH: Source = source!("channels/dv/channel_line_tb.v");
 
 /// Version 2 at the end of a pipe: a line with levels in, a line with levels out; see its head for the format.
-pub const CHANNEL_PIPE_BENCH: Source = source!("dv/channel_pipe_tb.v");
+pub const CHANNEL_PIPE_BENCH: Source = source!("channels/dv/channel_pipe_tb.v");
 
 #[cfg(test)]
 mod tests {

@@ -5,13 +5,13 @@ use crate::fpga::Family;
 use crate::source::{Source, source};
 
 /// The modules that assert something about [`RTL`](crate::RTL).
-pub const CONTRACT: Source = source!("formal/toggle_contract.v");
+pub const CONTRACT: Source = source!("toggle/formal/toggle_contract.v");
 /// The contract of the barrier behind its filter.
-pub const FILTERED: Source = source!("formal/filter_contract.v");
+pub const FILTERED: Source = source!("toggle/formal/filter_contract.v");
 /// The filter without a barrier.
-pub const FILTER_ALONE: Source = source!("formal/filter_alone.v");
+pub const FILTER_ALONE: Source = source!("shared/formal/filter_alone.v");
 /// What is assumed of the nodes around the barrier, and what follows for them.
-pub const PROTOCOL: Source = source!("formal/toggle_protocol.v");
+pub const PROTOCOL: Source = source!("toggle/formal/toggle_protocol.v");
 
 /// Broken versions of [`Design::toggle_barrier`](crate::formal::Design::toggle_barrier), each with a claim that must refute it.
 pub const MUTANTS: &[(Mutant, Claim)] = &[

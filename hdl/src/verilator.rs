@@ -15,11 +15,11 @@ use crate::tool::{self, Tool, ToolError};
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The programs around what is Verilated; see their heads.
-pub const HARNESS: Source = source!("dv/verilated_main.cpp");
+pub const HARNESS: Source = source!("toggle/dv/verilated_main.cpp");
 /// As [`HARNESS`], around the channels.
-pub const CHANNEL_HARNESS: Source = source!("dv/verilated_channels.cpp");
+pub const CHANNEL_HARNESS: Source = source!("channels/dv/verilated_channels.cpp");
 /// What the programs around the channels share.
-pub const CHANNEL_HEADER: Source = source!("dv/verilated_channels.h");
+pub const CHANNEL_HEADER: Source = source!("channels/dv/verilated_channels.h");
 
 /// Names and texts of source files.
 pub type Texts = Vec<(String, String)>;

@@ -8,7 +8,7 @@ use hdl::fpga;
 
 #[test]
 fn yosys_counts_the_cells_that_the_table_tells() {
-    let table = include_str!("../filter-cells.txt");
+    let table = include_str!("../toggle/filter-cells.txt");
     let lines: Vec<Vec<u32>> = table
         .lines()
         .filter(|line| !line.starts_with('#'))

@@ -100,7 +100,7 @@ fn the_channels_do_what_the_model_does_at_every_edge_under_verilator() {
     );
 }
 
-/// The contract of CHANNELS.md in time: under three periods never, from four on always, between them by the phase.
+/// The contract of channels/README.md in time: under three periods never, from four on always, between them by the phase.
 #[test]
 fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_does() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -25,7 +25,7 @@ fn levels(wave: &str) -> Vec<bool> {
 
 #[test]
 fn every_diagram_is_what_the_model_does() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("timing");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("toggle/timing");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

@@ -6,7 +6,7 @@
 
 use crate::abi::*;
 use crate::error::{Failure, Target, raise};
-use crate::state;
+use crate::state::{self, CallGuard};
 use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,17 +26,23 @@ pub fn call_making(
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
     let inside = state::enter(id);
-    let code = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => MPI_SUCCESS,
-        Ok(Err(failure)) => {
-            unmade();
-            raise::raise(id, target, failure)
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => {
+            state::leave(id, inside);
+            return MPI_SUCCESS;
         }
-        Err(panic) => {
-            unmade();
-            raise::raise(id, target, from_panic(panic))
-        }
+        Ok(Err(failure)) => failure,
+        Err(panic) => from_panic(panic),
     };
+    unmade();
+    failed(id, target, failure, inside)
+}
+
+/// Ends a call that failed: once for all functions, as no program is in a hurry here.
+#[cold]
+#[inline(never)]
+fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_int {
+    let code = raise::raise(id, target, failure);
     state::leave(id, inside);
     code
 }

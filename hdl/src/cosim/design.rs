@@ -9,9 +9,9 @@ use crate::tool::ToolError;
 use crate::verilator::{CHANNEL_HEADER, Form, Recipe, Texts, texts};
 
 /// The shared objects' C interfaces.
-const PINS: Source = source!("dv/verilated_pins.cpp");
-const CHANNEL_GATES: Source = source!("dv/verilated_gates.cpp");
-const OWN: Source = source!("dv/verilated_own.h");
+const PINS: Source = source!("toggle/dv/verilated_pins.cpp");
+const CHANNEL_GATES: Source = source!("channels/dv/verilated_gates.cpp");
+const OWN: Source = source!("shared/dv/verilated_own.h");
 
 /// The RTL of a toggle barrier to be translated.
 #[derive(Debug, Clone)]

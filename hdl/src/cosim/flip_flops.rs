@@ -2,7 +2,7 @@
 
 use fpga_model::channels::{Channel, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial};
 
-/// `struct Registers` of `dv/verilated_pins.cpp`.
+/// `struct Registers` of `toggle/dv/verilated_pins.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FlipFlops {
@@ -11,7 +11,7 @@ pub(super) struct FlipFlops {
     pub output: u64,
 }
 
-/// `struct Channel` of `dv/verilated_gates.cpp`.
+/// `struct Channel` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct OneChannel {

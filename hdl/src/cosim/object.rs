@@ -1,4 +1,4 @@
-//! The Verilated barriers of shared objects, reached by their symbols, see `dv/verilated_pins.cpp` and `dv/verilated_gates.cpp`.
+//! The Verilated barriers of shared objects, reached by their symbols, see `toggle/dv/verilated_pins.cpp` and `channels/dv/verilated_gates.cpp`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -93,7 +93,7 @@ impl Barrier {
     pub fn build(design: Design, nodes: usize, cache: &Cache) -> Result<Barrier, CosimError> {
         let blank = ToggleMachine::new(nodes).map_err(CosimError::Nodes)?;
         let file = design.translate(nodes, cache)?;
-        // SAFETY: the recipe has just made it or found it in its cache, of `dv/verilated_pins.cpp`.
+        // SAFETY: the recipe has just made it or found it in its cache, of `toggle/dv/verilated_pins.cpp`.
         let object = unsafe { Object::open(&file) }?;
         // SAFETY: the symbol has this type there.
         let step = unsafe { symbol::<Step>(&object.library, b"barrier_step\0") }?;
@@ -145,7 +145,7 @@ impl Channels {
     ) -> Result<Channels, CosimError> {
         let blank = ChannelMachine::new(nodes, MAX_CHANNELS).map_err(CosimError::Size)?;
         let file = design.translate(nodes, MAX_CHANNELS, LEASE_BITS as usize, cache)?;
-        // SAFETY: the recipe has just made it or found it in its cache, of `dv/verilated_gates.cpp`.
+        // SAFETY: the recipe has just made it or found it in its cache, of `channels/dv/verilated_gates.cpp`.
         let object = unsafe { Object::open(&file) }?;
         // SAFETY: the symbol has this type there.
         let edge = unsafe { symbol::<Edge>(&object.library, b"barrier_edge\0") }?;

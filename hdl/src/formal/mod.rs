@@ -5,7 +5,7 @@
 //! a proof by temporal induction from the power-on state is [`Verdict::Proved`] for all time,
 //! a counter-example from the power-on state is [`Verdict::Refuted`], everything else is [`Verdict::Open`].
 //!
-//! The claims about assertions are the modules in `formal/`, which say what they assert and why it is inductive.
+//! The claims about assertions are the modules in the folders `formal/`, which say what they assert and why it is inductive.
 //! Equality is decided on a miter, see `equality`.
 //!
 //! A verdict is kept by the content of everything that led to it, so what has not changed is not proved again.
@@ -129,7 +129,7 @@ pub(crate) fn texts(sources: &[Source]) -> Vec<(&'static str, String)> {
 pub enum Claim {
     /// Every assertion of a module that instantiates the design holds at every edge.
     Asserts {
-        /// One of those in `formal/`; it instantiates the design and is the top of the proof.
+        /// One of those in a folder `formal/`; it instantiates the design and is the top of the proof.
         module: Source,
         /// Names and values of the module's Verilog parameters; what is not named keeps its default.
         parameters: &'static [(&'static str, usize)],

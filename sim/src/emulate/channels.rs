@@ -1,7 +1,7 @@
 //! A version 2 board, five channels and their programming, at the connectors of parallel ports.
 //!
 //! The machine is `fpga_model`'s, and its clock follows the machine's: the code that touches a wire steps it up to now.
-//! The lines are those of `hdl/CHANNELS.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
+//! The lines are those of `hdl/channels/README.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
 //! and the five status lines, in the order of [`INPUTS`], are the releases, of which the last is also the reply.
 
 use super::cable::Far;

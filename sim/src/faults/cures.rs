@@ -1,7 +1,7 @@
 //! What can be done about the unsafe outcomes of the plain barrier: campaigns with each cure, and what it costs.
 //!
 //! A cure is one or more options of a run. It costs time, which a run in virtual time tells, and cells of the FPGA, which
-//! yosys has counted: `hdl/filter-cells.txt`, which a test of the crate `hdl` compares with what yosys says.
+//! yosys has counted: `hdl/toggle/filter-cells.txt`, which a test of the crate `hdl` compares with what yosys says.
 
 use super::campaign::{Campaign, Case, Class};
 use super::known::KnownUnsafe;
@@ -10,7 +10,7 @@ use embedded_hal::digital::PinState;
 use std::fmt;
 
 /// Cells by number of samples, for 60 nodes.
-const CELLS: &str = include_str!("../../../hdl/filter-cells.txt");
+const CELLS: &str = include_str!("../../../hdl/toggle/filter-cells.txt");
 
 /// Barriers of which the median is taken.
 const BARRIERS: usize = 400;
@@ -143,7 +143,7 @@ impl fmt::Display for CostError {
             Self::Run(e) => e.fmt(f),
             Self::Cells { samples } => write!(
                 f,
-                "hdl/filter-cells.txt has no line for a filter of {samples} samples"
+                "hdl/toggle/filter-cells.txt has no line for a filter of {samples} samples"
             ),
         }
     }

@@ -1,5 +1,5 @@
 // The filter by itself, for filters so long that the history of a pin does not fit the proof of the whole barrier.
-// What is asserted is in rtl/level_filter.v, told by the history of each wire.
+// What is asserted is in shared/rtl/level_filter.v, told by the history of each wire.
 `default_nettype none
 
 module filter_alone #(

@@ -1,7 +1,7 @@
 // One serial line: two synchroniser stages, and a level that changes when four samples agree that it has.
 //
 // Pulses shorter than three periods are noise, those of four or more always count, and between them the phase decides
-// (formal/channel_line_contract.v). flush_i forgets everything, before another node's line is connected.
+// (channels/formal/channel_line_contract.v). flush_i forgets everything, before another node's line is connected.
 // In the model: channels::Line.
 `default_nettype none
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-HERE = Path(__file__).resolve().parent
-RTL = HERE.parent.parent / "rtl"
+HDL = Path(__file__).resolve().parents[3]
+FOLDERS = ["toggle", "channels", "shared"]
+TESTS = [str(HDL / folder / "dv" / "cocotb") for folder in FOLDERS]
 TOGGLE = ["toggle_barrier", "synchroniser", "level_filter", "toggle_machine"]
 CHANNEL = [
     "channel_barrier",
@@ -31,6 +32,11 @@ SUITES = [
 ]
 
 
+def source(module):
+    """The file of a module, which is in one of the folders."""
+    return next(file for folder in FOLDERS if (file := HDL / folder / "rtl" / f"{module}.v").exists())
+
+
 def main(simulator, folder):
     failed = 0
     for top, files, parameters in SUITES:
@@ -38,7 +44,7 @@ def main(simulator, folder):
         build = Path(folder) / name
         runner = get_runner(simulator)
         runner.build(
-            sources=[RTL / f"{file}.v" for file in files],
+            sources=[source(file) for file in files],
             hdl_toplevel=top,
             parameters=parameters,
             build_dir=build,
@@ -48,7 +54,7 @@ def main(simulator, folder):
         results = runner.test(
             hdl_toplevel=top,
             test_module=f"test_{top}",
-            test_dir=HERE,
+            test_dir=build,
             build_dir=build,
             parameters=parameters,
             timescale=("1ps", "1ps"),
@@ -57,7 +63,7 @@ def main(simulator, folder):
                 "BARRIER_N": str(parameters["N"]),
                 "BARRIER_FILTER": str(parameters.get("FILTER", 1)),
                 "PYTHONDONTWRITEBYTECODE": "1",
-                "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+                "PYTHONPATH": os.pathsep.join(TESTS + [os.environ.get("PYTHONPATH", "")]),
             },
         )
         tests, failures = get_results(results)
