@@ -43,6 +43,7 @@ pub mod error;
 pub mod file;
 pub mod hints;
 mod marks;
+mod moves;
 mod plan;
 pub mod position;
 mod post;

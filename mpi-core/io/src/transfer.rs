@@ -7,11 +7,11 @@ use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::{File, told};
 use super::hints::Switch;
+use super::moves::Moves;
 use super::plan::{Course, Plan};
 use super::report::Counter;
 use super::split::{Split, Staging};
-use super::staged::{self, Stages};
-use super::two_phase;
+use super::staged::Stages;
 use super::view::View;
 use crate::Error;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
@@ -120,14 +120,14 @@ impl File {
             .ok_or_else(|| IoError::new(IoClass::Arg, format!("offset {at} is too far")))
     }
 
-    fn may_read(&self) -> Result<(), IoError> {
+    pub(super) fn may_read(&self) -> Result<(), IoError> {
         match self.amode.reads() {
             true => Ok(()),
             false => Err(IoError::new(IoClass::Access, "it is open for writing only")),
         }
     }
 
-    fn may_write(&self) -> Result<(), IoError> {
+    pub(super) fn may_write(&self) -> Result<(), IoError> {
         match self.amode.writes() {
             true => Ok(()),
             false => Err(IoError::new(
@@ -138,7 +138,7 @@ impl File {
     }
 
     /// Reads from byte `from` of the stream on.
-    fn read_from(&self, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
+    pub(super) fn read_from(&self, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
         let view = self.view.borrow();
         let _held = match self.atomic.get() {
             true => RangeLock::take(&self.disk, &view, from, buf.bytes(), false)?,
@@ -148,7 +148,7 @@ impl File {
     }
 
     /// Writes from byte `from` of the stream on.
-    fn write_from(&self, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
+    pub(super) fn write_from(&self, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
         let view = self.view.borrow();
         let _held = match self.atomic.get() {
             true => RangeLock::take(&self.disk, &view, from, buf.bytes(), true)?,
@@ -190,13 +190,14 @@ impl File {
 
     /// A read by this process alone; the bytes of the buffer that were filled.
     pub fn read(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        self.counted(false, false, || self.read_now(place, buf))
+        self.alone(place, Moves::Read(buf))
     }
 
-    fn read_now(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        let about = (&buf.datatype().clone(), buf.bytes());
-        let from = self.part(place, self.may_read(), about)?;
-        self.told(from.and_then(|from| self.read_from(from, buf)))
+    fn alone(&self, place: Place, mut moves: Moves) -> Result<i64, Error> {
+        self.counted(moves.writes(), false, || {
+            let from = self.part(place, &moves)?;
+            self.told(from.and_then(|from| moves.alone(self, from)))
+        })
     }
 
     /// Begins a read by this process alone. One that is long, contiguous and not in the system's memory goes on by itself.
@@ -205,8 +206,7 @@ impl File {
     /// The buffer is no other code's until the request is complete.
     pub unsafe fn begin_read(&self, place: Place, buf: &mut RecvBuf) -> Result<Begun, Error> {
         let begin = now_ns();
-        let about = (&buf.datatype().clone(), buf.bytes());
-        let from = self.part(place, self.may_read(), about)?;
+        let from = self.part(place, &Moves::Read(buf))?;
         let long = from
             .as_ref()
             .ok()
@@ -249,22 +249,13 @@ impl File {
 
     /// A write by this process alone; the bytes of the buffer that were written.
     pub fn write(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        self.counted(true, false, || self.write_now(place, buf))
-    }
-
-    fn write_now(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
-        self.told(from.and_then(|from| self.write_from(from, buf)))
+        self.alone(place, Moves::Write(buf))
     }
 
     /// Where a member's part of a collective access begins in the stream, if it can be done at all.
-    fn part(
-        &self,
-        place: Place,
-        may: Result<(), IoError>,
-        (datatype, bytes): (&Datatype, i64),
-    ) -> Result<Result<i64, IoError>, Error> {
-        let etypes = match may.and_then(|()| self.etypes(datatype, bytes)) {
+    fn part(&self, place: Place, moves: &Moves) -> Result<Result<i64, IoError>, Error> {
+        let may = moves.allowed_in(self);
+        let etypes = match may.and_then(|()| self.etypes(moves.datatype(), moves.bytes())) {
             Ok(etypes) => etypes,
             Err(error) => return Ok(Err(error)),
         };
@@ -283,16 +274,17 @@ impl File {
     fn first(
         &self,
         from: &Result<i64, IoError>,
-        (view, bytes, wanted): (&View, i64, Switch),
-        act: impl FnOnce(i64) -> Result<i64, IoError>,
+        (view, wanted): (&View, Switch),
+        moves: &mut Moves,
     ) -> Option<Result<i64, IoError>> {
+        let bytes = moves.bytes();
         let from = match from {
             Ok(from) => *from,
             Err(error) => return Some(Err(error.clone())),
         };
         let one = || bytes == 0 || view.one_run(from, bytes).is_some();
         let suits = wanted == Switch::Automatic && one();
-        suits.then(|| act(from))
+        suits.then(|| moves.alone(self, from))
     }
 
     /// The shared memory for a plan; nothing where messages have to serve.
@@ -315,82 +307,39 @@ impl File {
 
     /// A read to which every member comes.
     pub fn read_all(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        self.counted(false, true, || self.read_all_now(place, buf))
-    }
-
-    fn read_all_now(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        let view = self.view();
-        let about = (&buf.datatype().clone(), buf.bytes());
-        let from = self.part(place, self.may_read(), about)?;
-        let converts = view.representation.converts_reads();
-        let tuning = self.disk.tuning();
-        if !self.wants_plan(converts, tuning.cb_read) {
-            return self.agree(from.and_then(|from| self.read_from(from, buf)));
-        }
-        let about = (&view, buf.bytes(), tuning.cb_read);
-        let done = self.first(&from, about, |from| self.read_from(from, buf));
-        let by = (tuning.cb_read, &tuning, &self.seating, false);
-        let at = from.unwrap_or(0);
-        let part = (at, buf.bytes());
-        let outcome = match Plan::agree(&self.comm, by, done.as_ref(), &view, part)? {
-            Course::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
-            Course::Each => done.unwrap_or_else(|| self.read_from(at, buf)),
-            Course::Together(plan) => {
-                self.count_aggregated();
-                let mut none = RecvBuf::empty();
-                let left = match done {
-                    Some(_) => &mut none,
-                    None => buf,
-                };
-                let read = match self.stages(&plan)? {
-                    Some(stages) => {
-                        let by = (&plan, &*stages);
-                        staged::read(&self.comm, by, &self.disk, (&view, at), left)?
-                    }
-                    None => two_phase::read(&self.comm, &plan, &self.disk, (&view, at), left)?,
-                };
-                both(done, read)
-            }
-        };
-        self.agree(outcome)
+        self.all(place, Moves::Read(buf))
     }
 
     /// A write to which every member comes.
     pub fn write_all(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        self.counted(true, true, || self.write_all_now(place, buf))
+        self.all(place, Moves::Write(buf))
     }
 
-    fn write_all_now(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
+    fn all(&self, place: Place, moves: Moves) -> Result<i64, Error> {
+        self.counted(moves.writes(), true, || self.all_now(place, moves))
+    }
+
+    fn all_now(&self, place: Place, mut moves: Moves) -> Result<i64, Error> {
         let view = self.view();
-        let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
-        let converts = view.representation.converts_writes();
+        let from = self.part(place, &moves)?;
         let tuning = self.disk.tuning();
-        if !self.wants_plan(converts, tuning.cb_write) {
-            return self.agree(from.and_then(|from| self.write_from(from, buf)));
+        let wanted = moves.together_by(&tuning);
+        if !self.wants_plan(moves.converts(&view), wanted) {
+            return self.agree(from.and_then(|from| moves.alone(self, from)));
         }
-        let about = (&view, buf.bytes(), tuning.cb_write);
-        let done = self.first(&from, about, |from| self.write_from(from, buf));
-        let by = (tuning.cb_write, &tuning, &self.seating, true);
+        let done = self.first(&from, (&view, wanted), &mut moves);
+        let by = (wanted, &tuning, &self.seating, moves.writes());
         let at = from.unwrap_or(0);
-        let part = (at, buf.bytes());
+        let part = (at, moves.bytes());
         let outcome = match Plan::agree(&self.comm, by, done.as_ref(), &view, part)? {
             Course::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
-            Course::Each => done.unwrap_or_else(|| self.write_from(at, buf)),
+            Course::Each => done.unwrap_or_else(|| moves.alone(self, at)),
             Course::Together(plan) => {
                 self.count_aggregated();
-                let none = SendBuf::empty();
-                let left = match done {
-                    Some(_) => &none,
-                    None => buf,
-                };
-                let written = match self.stages(&plan)? {
-                    Some(stages) => {
-                        let by = (&plan, &*stages);
-                        staged::write(&self.comm, by, &self.disk, (&view, at), left)?
-                    }
-                    None => two_phase::write(&self.comm, &plan, &self.disk, (&view, at), left)?,
-                };
-                both(done, written)
+                let stages = self.stages(&plan)?;
+                let by = (&plan, stages.as_deref());
+                let moved = moves.together(self, by, (&view, at), done.is_some())?;
+                both(done, moved)
             }
         };
         self.agree(outcome)
@@ -418,24 +367,21 @@ impl File {
 
     /// A read in the order of ranks at the shared pointer.
     pub fn read_ordered(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
-        self.counted(false, true, || self.read_ordered_now(buf))
-    }
-
-    fn read_ordered_now(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
-        let at = self.in_order(self.etypes(buf.datatype(), buf.bytes()))?;
-        let from = self.may_read().and_then(|()| self.stream_place(at));
-        self.agree(from.and_then(|from| self.read_from(from, buf)))
+        self.ordered(Moves::Read(buf))
     }
 
     /// A write in the order of ranks at the shared pointer.
     pub fn write_ordered(&self, buf: &SendBuf) -> Result<i64, Error> {
-        self.counted(true, true, || self.write_ordered_now(buf))
+        self.ordered(Moves::Write(buf))
     }
 
-    fn write_ordered_now(&self, buf: &SendBuf) -> Result<i64, Error> {
-        let at = self.in_order(self.etypes(buf.datatype(), buf.bytes()))?;
-        let from = self.may_write().and_then(|()| self.stream_place(at));
-        self.agree(from.and_then(|from| self.write_from(from, buf)))
+    fn ordered(&self, mut moves: Moves) -> Result<i64, Error> {
+        self.counted(moves.writes(), true, || {
+            let at = self.in_order(self.etypes(moves.datatype(), moves.bytes()))?;
+            let may = moves.allowed_in(self);
+            let from = may.and_then(|()| self.stream_place(at));
+            self.agree(from.and_then(|from| moves.alone(self, from)))
+        })
     }
 
     /// Begins a split collective, of which a file has one at a time.
