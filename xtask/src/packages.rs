@@ -57,6 +57,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "programs on such hosts",
     ),
     (
+        Sign::File("/usr/sbin/debootstrap"),
+        "debootstrap",
+        "a clean root for the packages",
+    ),
+    (
         Sign::Program("slurmctld"),
         "slurmctld",
         "starting programs by Slurm",

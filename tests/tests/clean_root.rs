@@ -1,0 +1,175 @@
+//! Packages, each installed into a root in which Debian and a C compiler are and nothing else: what is in them runs there.
+//!
+//! The root is made by debootstrap, once, and lies in the target folder. Each test lays a layer of its own in memory over it,
+//! in a mount namespace of its own, so nothing of a test is left, and no test sees what another has installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tests::{installation, needs};
+use xtask::process;
+use xtask::{package, workspace};
+
+/// For installing a package and running four small programs.
+const LIMIT: Duration = Duration::from_secs(240);
+/// For fetching a hundred packages and unpacking them.
+const MAKING: Duration = Duration::from_secs(900);
+
+const HELLO: &str =
+    "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
+
+/// The root, unless this machine cannot make one.
+fn root() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+        let named = |key: &str| {
+            let line = release.lines().find_map(|line| line.strip_prefix(key));
+            line.map(|name| name.trim_matches('"').to_owned())
+        };
+        let can = rustix::process::geteuid().is_root()
+            && named("ID=").as_deref() == Some("debian")
+            && Path::new("/usr/sbin/debootstrap").exists();
+        if !needs(can, "root's rights, Debian and debootstrap") {
+            return None;
+        }
+        let suite = named("VERSION_CODENAME=")?;
+        let root = workspace::target().join("clean-root").join(&suite);
+        if !root.exists() {
+            make(&suite, &root);
+        }
+        Some(root)
+    })
+    .as_deref()
+}
+
+/// Made beside its place and renamed, so that what is there is whole.
+fn make(suite: &str, root: &Path) {
+    let fresh = root.with_extension("new");
+    let _ = fs::remove_dir_all(&fresh);
+    fs::create_dir_all(&fresh).unwrap_or_else(|e| panic!("{}: {e}", fresh.display()));
+    let mut debootstrap = Command::new("/usr/sbin/debootstrap");
+    debootstrap
+        .args(["--variant=minbase", "--include=gcc,libc6-dev,python3-venv"])
+        .arg(suite)
+        .arg(&fresh);
+    process::output(&mut debootstrap, MAKING).unwrap_or_else(|e| panic!("{e}"));
+    fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
+}
+
+/// What lies in the root's folder `/given`: the packages, two programs in C, and mpi4py's wheel.
+fn given() -> &'static Path {
+    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let packed = folder.path().join("packed");
+        package::stripped(installation(), &packed).unwrap_or_else(|e| panic!("{e}"));
+        let given = folder.path().join("given");
+        fs::create_dir(&given).unwrap();
+        package::tarball(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
+        package::wheel(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
+        package::debian(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
+        for name in ["hello.c", "barrier_loop.c"] {
+            fs::copy(workspace::programs().join(name), given.join(name)).unwrap();
+        }
+        let mut pip = Command::new("python3");
+        pip.args([
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "mpi4py==4.1.2",
+            "--dest",
+        ]);
+        pip.arg(&given);
+        process::output(&mut pip, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+        folder
+    });
+    static GIVEN: OnceLock<PathBuf> = OnceLock::new();
+    GIVEN.get_or_init(|| made.path().join("given"))
+}
+
+/// Runs a script in the root, with a layer of its own; what it prints.
+fn inside(root: &Path, script: &str) -> String {
+    let layer = tempfile::tempdir().unwrap();
+    let mounts = "set -e\n\
+        mount -t tmpfs layer \"$LAYER\"\n\
+        mkdir \"$LAYER/upper\" \"$LAYER/work\" \"$LAYER/root\"\n\
+        mount -t overlay -o lowerdir=\"$BASE\",upperdir=\"$LAYER/upper\",workdir=\"$LAYER/work\" root \"$LAYER/root\"\n\
+        cd \"$LAYER/root\"\n\
+        mkdir -p given dev/shm\n\
+        mount --bind \"$GIVEN\" given\n\
+        mount -t proc proc proc\n\
+        mount -t tmpfs shm dev/shm\n\
+        exec chroot . /bin/sh -euc \"$SCRIPT\"\n";
+    let mut command = Command::new("unshare");
+    command
+        .args([
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-c",
+            mounts,
+        ])
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", "/root")
+        .env("LAYER", layer.path())
+        .env("BASE", root)
+        .env("GIVEN", given())
+        .env("SCRIPT", script);
+    let outcome = process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    format!("{}{}", outcome.stdout, outcome.stderr)
+}
+
+/// The README's first program, a barrier of the simulated hardware, and mpi4py, with the programs that are on the path.
+const WORKS: &str = r#"
+cd /root
+mpicc -o hello /given/hello.c
+mpirun -n 4 ./hello
+mpicc -o barrier_loop /given/barrier_loop.c
+mpirun -n 3 --explain --mca coll_hwbarr_port sim ./barrier_loop 20 0
+python3 -m venv --system-site-packages mpi4py
+mpi4py/bin/pip install --quiet --no-index --find-links /given mpi4py
+mpirun -n 3 mpi4py/bin/python -c "$HELLO"
+"#;
+
+fn works_after(installed: &str) {
+    let Some(root) = root() else { return };
+    let script = format!("HELLO='{HELLO}'\n{installed}\n{WORKS}");
+    let said = inside(root, &script);
+    assert!(said.contains("Hello from 3 of 4"), "{said}");
+    assert!(said.contains("hwbarr"), "{said}");
+    assert_eq!(said.matches("3 Portcullis").count(), 3, "{said}");
+}
+
+#[test]
+fn the_archive_runs_in_a_clean_root() {
+    works_after(
+        "mkdir /opt/somewhere && tar -xzf /given/*.tar.gz -C /opt/somewhere\n\
+         PATH=$(echo /opt/somewhere/*/bin):$PATH",
+    );
+}
+
+#[test]
+fn the_wheel_runs_in_a_clean_root() {
+    works_after(
+        "python3 -m venv /opt/venv\n\
+         /opt/venv/bin/pip install --quiet --no-index /given/portcullis-*.whl\n\
+         PATH=/opt/venv/bin:$PATH",
+    );
+}
+
+#[test]
+fn debian_packages_install_into_a_clean_root() {
+    works_after(
+        "dpkg -i /given/*.deb\n\
+         test \"$(readlink /etc/alternatives/mpirun)\" = /usr/bin/mpirun.portcullis",
+    );
+}
