@@ -2,6 +2,7 @@
  * The eureka line: one rank tells all others that it has found it (mpi-ext.h).
  *
  *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators made of it have a line
+ *     eureka world [ROUNDS]   MPI_COMM_WORLD has one
  *     eureka none             MPI_COMM_WORLD has none, and says so
  */
 #include "check.h"
@@ -169,6 +170,8 @@ int main(int argc, char **argv)
     }
 
     all_of(MPI_COMM_WORLD, rounds);
+    if (strcmp(what, "world") == 0)
+        return finish("eureka");
     all_of(MPI_COMM_SELF, 4);
 
     /* Two halves at the same time, in memory, while a round is open on the whole. */

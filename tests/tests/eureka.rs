@@ -102,7 +102,7 @@ fn the_waveform_shows_the_line() {
         .expect("declared");
     let changes = |level: char| {
         let line = format!("{level}{id}");
-        dump.lines().filter(|change| **change == line).count()
+        dump.lines().filter(|change| *change == line).count()
     };
     // Two of the eight rounds have no finder; the message that is handed on and the barriers have one each.
     assert_eq!(changes('1'), 6 + 2);
@@ -123,7 +123,7 @@ fn ranks_of_two_hosts_have_a_line_if_a_board_is_served_and_else_hear_why_not() {
     let server = Server::on(&hosts, 0, &["--nodes", "4"]);
     let job = hosts.remote_job(&program, 2);
     job.with(["--mca", "coll_hwbarr_port", &server.address])
-        .arg("served")
+        .arg("world")
         .holds();
 }
 
