@@ -132,6 +132,16 @@ impl Sim {
         Ok((out, input))
     }
 
+    /// Takes this node's wires at the eureka line.
+    pub(super) fn line_wires(
+        &self,
+    ) -> Result<EurekaWires<'static, impl Fn(usize) + use<>>, String> {
+        let bells = self.comm.clone();
+        let ring = move |node| bells.ring(node as u32);
+        let wires = self.board.eureka(self.comm.rank() as usize, ring);
+        wires.map_err(|e| e.to_string())
+    }
+
     fn attendance(&self) -> Attendance<'_> {
         Attendance {
             nodes: &self.desk.barriers[..self.board.nodes()],
@@ -192,10 +202,7 @@ impl Port for Sim {
     }
 
     fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
-        let bells = self.comm.clone();
-        let ring = move |node| bells.ring(node as u32);
-        let wires = self.board.eureka(self.comm.rank() as usize, ring);
-        let EurekaWires { out, found, first } = wires.map_err(|e| e.to_string())?;
+        let EurekaWires { out, found, first } = self.line_wires()?;
         Ok(Box::new(Three { out, found, first }))
     }
 
