@@ -4,12 +4,15 @@
 //! program calls in between go in software, as all members know. The outcome of the opening barrier is what the members agree on:
 //! if they have left the hardware, the round goes another way.
 //!
+//! A barrier that goes there and back (`coll_hwbarr_reboot`) has a second release, at a time that no node waits for; it would
+//! lower the line in the middle of a round, so rounds go another way then.
+//!
 //! The line's wires are opened at the first round: all nodes lower theirs, meet, and find the line low; one that does not
 //! makes all do without the line, with one warning that names it.
 
 use crate::module::Module;
-use crate::port::line::{Line, LineWires};
 use crate::port::Fault;
+use crate::port::line::{Line, LineWires};
 use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Module as _, Served};
 use std::cell::Cell;
@@ -28,9 +31,9 @@ impl Module {
     /// Opens a round.
     pub fn open_round(&self) -> Result<Served, String> {
         // The same at all members: it depends on the port's kind, and on what they have agreed on.
-        if !self.with_state(|state| {
-            state.port.has_line() && !matches!(state.line, End::Refused)
-        })? {
+        let has_line =
+            self.with_state(|state| state.port.has_line() && !matches!(state.line, End::Refused))?;
+        if !has_line || self.goes_there_and_back() {
             return Ok(Served::Next);
         }
         if self.barrier()? == Served::Next {

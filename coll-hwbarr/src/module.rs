@@ -87,6 +87,11 @@ impl Module {
         }
     }
 
+    /// Whether each barrier goes there and back.
+    pub(crate) fn goes_there_and_back(&self) -> bool {
+        self.settings.reboot.is_some()
+    }
+
     /// What the module serves.
     pub(crate) fn comm(&self) -> &Comm {
         &self.comm

@@ -133,9 +133,6 @@ mod tests {
 
     #[test]
     fn a_record_without_the_line_has_none() {
-        assert_eq!(
-            heard(&record(&[(100, What::Release { high: true })])),
-            []
-        );
+        assert_eq!(heard(&record(&[(100, What::Release { high: true })])), []);
     }
 }

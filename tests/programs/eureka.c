@@ -3,7 +3,8 @@
  *
  *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators made of it have a line
  *     eureka world [ROUNDS]   MPI_COMM_WORLD has one
- *     eureka none             MPI_COMM_WORLD has none, and says so
+ *     eureka none             MPI_COMM_WORLD has none, and says so; those of a host have one
+ *     eureka recorded         the run is recorded, what the line does is not, and the library says so
  */
 #include "check.h"
 #include <mpi-ext.h>
@@ -154,13 +155,15 @@ int main(int argc, char **argv)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 
-    if (strcmp(what, "none") == 0) {
+    if (strcmp(what, "none") == 0 || strcmp(what, "recorded") == 0) {
         IS(MPIX_Eureka_begin(MPI_COMM_WORLD), MPI_ERR_UNSUPPORTED_OPERATION);
         char text[MPI_MAX_ERROR_STRING];
         int length;
         OK(MPI_Error_string(MPIX_Eureka_begin(MPI_COMM_WORLD), text, &length));
         if (rank == 0)
             printf("%s\n", text);
+        if (what[0] == 'r')
+            return finish("eureka");
         /* Those of a host have one. */
         MPI_Comm host;
         OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));

@@ -6,8 +6,8 @@
 #![allow(unsafe_code)]
 
 use super::attendance::Attendance;
-use super::sim_files::{self, Releases, Report};
 use super::line::{LineWires, Three};
+use super::sim_files::{self, Releases, Report};
 use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, missing_of, rtl};
 use crate::choice::{RtlSource, SimFiles};
 use barrier_driver::ToggleBarrier;

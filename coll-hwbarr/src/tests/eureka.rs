@@ -22,14 +22,18 @@ fn round(comm: &Comm, finder: u32) {
 fn each_round_is_two_barriers_of_the_hardware_and_those_in_it_are_none() {
     let files = Files::new();
     let report = files.report();
-    run(4, &[("port", "sim"), ("sim_report", text(&report))], |engine| {
-        let world = world(engine);
-        (0..10).for_each(|number| round(&world, number % 4));
-        world.eureka_begin().expect("a round");
-        (0..7).for_each(|_| blocking(&world));
-        assert_eq!(world.eureka_end().expect("an end"), None);
-        (0..3).for_each(|_| blocking(&world));
-    });
+    run(
+        4,
+        &[("port", "sim"), ("sim_report", text(&report))],
+        |engine| {
+            let world = world(engine);
+            (0..10).for_each(|number| round(&world, number % 4));
+            world.eureka_begin().expect("a round");
+            (0..7).for_each(|_| blocking(&world));
+            assert_eq!(world.eureka_end().expect("an end"), None);
+            (0..3).for_each(|_| blocking(&world));
+        },
+    );
     // And the one with which every job ends.
     assert_eq!(files.count("barriers"), 2 * 11 + 3 + 1);
     assert_eq!(files.count("releases"), 2 * 11 + 3 + 1);

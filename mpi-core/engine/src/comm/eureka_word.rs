@@ -115,7 +115,12 @@ impl FoundWord {
 
 impl Drop for FoundWord {
     fn drop(&mut self) {
-        let gone = |member: u32| (1 + member as usize / BITS, 1_u64 << (member as usize % BITS));
+        let gone = |member: u32| {
+            (
+                1 + member as usize / BITS,
+                1_u64 << (member as usize % BITS),
+            )
+        };
         let (at, bit) = gone(self.me);
         self.memory[at].fetch_or(bit, Ordering::AcqRel);
         if let Some(block) = self.block.take() {

@@ -48,8 +48,8 @@ use crate::pml::Matching;
 use crate::pml::{Context, Plane};
 use crate::request::Req;
 use crate::{Error, Witness};
-use std::cell::{Cell, OnceCell, RefCell};
 use eureka::Eureka;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use trouble::Trouble;
 

@@ -9,7 +9,10 @@ type Line = Eureka<SaysWire<'static, fn(usize)>, ToldWire<'static>>;
 /// No node sleeps here.
 fn quiet(_: usize) {}
 
-fn wires(board: &Board<'static>, node: usize) -> Result<EurekaWires<'static, fn(usize)>, WiresError> {
+fn wires(
+    board: &Board<'static>,
+    node: usize,
+) -> Result<EurekaWires<'static, fn(usize)>, WiresError> {
     board.eureka(node, quiet as fn(usize))
 }
 
