@@ -72,7 +72,7 @@ fn given() -> &'static Path {
         package::tarball(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
         package::wheel(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
         package::debian(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
-        for name in ["hello.c", "barrier_loop.c"] {
+        for name in ["hello.c", "barrier_loop.c", "check.h"] {
             fs::copy(workspace::programs().join(name), given.join(name)).unwrap();
         }
         let mut pip = Command::new("python3");
