@@ -193,6 +193,12 @@ impl Watch {
             }
             Some(Pending::Transfer(transfer)) if transfer.way == Way::Recv => {
                 let posted = (transfer.peer, transfer.tag);
+                if self.is_cancelled(status) {
+                    if let (Some(_), Some(mut tape)) = (transfer.number, self.tape()) {
+                        tape.unposts(&transfer.comm, posted.0, posted.1);
+                    }
+                    return;
+                }
                 let arrived = self.arrived(posted, transfer.number, transfer.bytes, status);
                 if let Some(mut tape) = self.tape() {
                     tape.receives(&transfer.comm, arrived, super::now());
@@ -207,6 +213,16 @@ impl Watch {
         let is_none = statuses.is_null() || statuses.addr() == self.words.statuses_ignore;
         let offset = number * self.words.status_bytes;
         (!is_none).then(|| statuses.cast::<u8>().wrapping_add(offset).cast_const())
+    }
+
+    fn is_cancelled(&self, status: Option<*const u8>) -> bool {
+        let Some(status) = status.filter(|_| self.tape.is_some()) else {
+            return false;
+        };
+        let mut cancelled: c_int = 0;
+        // SAFETY: the library has written a status there, and there is a place for the answer.
+        unsafe { (self.functions.test_cancelled)(status.cast(), &raw mut cancelled) };
+        cancelled != 0
     }
 
     /// What a receive has got, by its status, or else by what it has asked for.

@@ -36,6 +36,7 @@ functions! {
     bcast = c"PMPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
     type_size = c"PMPI_Type_size" (Handle, *mut c_int);
     get_count = c"PMPI_Get_count" (*const c_void, Handle, *mut c_int);
+    test_cancelled = c"PMPI_Test_cancelled" (*const c_void, *mut c_int);
     request_get_status = c"PMPI_Request_get_status" (Handle, *mut c_int, usize);
 }
 

@@ -114,6 +114,15 @@ impl Tape {
         next(&mut self.received, (context(comm), source, tag))
     }
 
+    /// A posted receive was cancelled, and the next one gets the message that this one would have got.
+    pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
+        let count = self
+            .received
+            .entry((context(comm), source, tag))
+            .or_default();
+        *count = count.saturating_sub(1);
+    }
+
     /// A message has arrived.
     pub fn receives(&mut self, comm: &Communicator, arrived: Arrived, at: u64) {
         let Arrived {
