@@ -44,6 +44,7 @@ mod watcher;
 mod words;
 
 use crate::entries::NAMES;
+use coll_hwbarr_foreign::barrier::hear_of_wire;
 use coll_hwbarr_foreign::library::{Handle, Library, done, of_program, place};
 use comms::Comms;
 use fortran::Fortran;
@@ -154,8 +155,22 @@ pub fn start(call: u16, began: u64) {
                 tape.call(call, thread(), began, now());
             }
             WATCH.store(Box::into_raw(Box::new(watch)), Release);
+            hear_of_wire(wire);
         }
         Err(reason) => eprintln!("portcullis: the ranks cannot be watched: {reason}"),
+    }
+}
+
+/// The wire of the hardware barrier was driven, or was seen to have changed.
+fn wire(wire: u32, entered: u64, released: u64) {
+    let Some(watch) = get() else {
+        return;
+    };
+    if let Some(pages) = &watch.pages {
+        pages.mine().gate(wire, entered, released);
+    }
+    if let Some(mut tape) = watch.tape() {
+        tape.wire(wire, entered, released, now());
     }
 }
 

@@ -155,6 +155,16 @@ impl Tape {
         });
     }
 
+    /// The wire of the hardware barrier has entered and released so many.
+    pub fn wire(&mut self, wire: u32, entered: u64, released: u64, at: u64) {
+        self.write(Event {
+            peer: wire as c_int,
+            number: entered,
+            extra: released,
+            ..Event::new(EventKind::Wire, at)
+        });
+    }
+
     /// All of it.
     pub fn take(&mut self) -> Played {
         Played {

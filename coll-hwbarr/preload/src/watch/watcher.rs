@@ -98,7 +98,7 @@ impl Job {
     }
 
     fn tell(&self) {
-        let report = Report::of(0, self.seen());
+        let report = Report::of_other_library(self.seen());
         let patience = self.patience.as_secs_f64();
         let (here, all) = (self.pages.ranks.len(), self.hosts.len());
         let scope = match here == all {
