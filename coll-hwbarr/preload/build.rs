@@ -15,6 +15,8 @@ fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    write("entries.rs", &entries::write(&tables::read(&root(2)?)?)?)?;
+    let [entries, names] = entries::write(&tables::read(&root(2)?)?)?;
+    write("entries.rs", &entries)?;
+    write("names.rs", &names)?;
     unwinder::need_only_libc()
 }

@@ -186,6 +186,45 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
     }
 }
 
+/// Half of the ranks believe that they are on another host.
+#[test]
+fn clocks_of_several_hosts_are_compared() {
+    let mut unshare = std::process::Command::new("unshare");
+    let there = packages::on_path("unshare")
+        && unshare
+            .args(["--uts", "true"])
+            .status()
+            .is_ok_and(|status| status.success());
+    if !needs(
+        there,
+        "the right to have a host name of its own (unshare --uts)",
+    ) {
+        return;
+    }
+    for peer in Peer::all() {
+        let program = Program::new(&peer.compiler(), "ring.c");
+        let file = program.folder().join("trace.json");
+        let named = file.to_string_lossy();
+        let elsewhere = format!("hostname elsewhere; exec {}", program.path().display());
+        let settings = [("LD_PRELOAD", &*preload()), ("PORTCULLIS_TRACE", &*named)];
+        let mut command = peer.launch(&program.path(), 2, &settings);
+        command.arg(":");
+        if peer == Peer::OpenMpi {
+            for (name, value) in settings {
+                command.arg("-x").arg(format!("{name}={value}"));
+            }
+        }
+        command.args(["-n", "2", "unshare", "--uts", "sh", "-c", &elsewhere]);
+        succeeds(&mut command);
+        let text = std::fs::read_to_string(&file).expect("a trace");
+        let whole: Value = serde_json::from_str(&text).expect("JSON");
+        let bound = &whole["otherData"]["clocks_within_us"]["elsewhere"];
+        assert!(bound.as_f64().is_some_and(|bound| bound < 1e6), "{bound}");
+        let events = events(&file);
+        assert_eq!(arrows(&events).len(), 232);
+    }
+}
+
 #[test]
 fn programs_in_fortran_are_watched() {
     let fortran = packages::on_path("gfortran");
@@ -221,6 +260,11 @@ fn what_is_not_asked_for_is_silent_and_what_is_not_understood_is_told() {
         let outcome = succeeds(&mut peer.launch(&program.path(), 2, &settings));
         let sentence = "PORTCULLIS_HANG=soon: it takes seconds, such as 30 or 1.5";
         assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+        let settings = [preloaded[0], ("PORTCULLIS_TRACE", "/no/such/folder/t.json")];
+        let outcome = succeeds(&mut peer.launch(&program.path(), 2, &settings));
+        let sentence = "the trace cannot be written to /no/such/folder/t.json: No such file";
+        let said = outcome.stderr.matches(sentence).count();
+        assert_eq!(said, 1, "{}", outcome.stderr);
     }
 }
 

@@ -9,8 +9,8 @@ use std::fmt::Write;
 const PROMISE: &str =
     "// SAFETY: the caller's arguments go on to the library's function of the same name and type.";
 
-/// The text of `entries.rs`.
-pub fn write(tables: &Tables) -> Result<String, String> {
+/// The texts of `entries.rs` and of `names.rs`.
+pub fn write(tables: &Tables) -> Result<[String; 2], String> {
     let (mut out, mut names) = (String::new(), Vec::new());
     let find = |name: &str| tables.functions.iter().find(|f| f.name == name);
     for (list, says) in WATCHED {
@@ -28,22 +28,19 @@ pub fn write(tables: &Tables) -> Result<String, String> {
             }
         }
     }
+    let mut known = String::new();
     for short in BY_HAND {
         names.push(format!("MPI_{short}"));
-        let _ = writeln!(
-            out,
-            "pub const {}: u16 = {};",
-            short.to_uppercase(),
-            names.len()
-        );
+        let constant = short.to_uppercase();
+        let _ = writeln!(known, "pub const {constant}: u16 = {};", names.len());
     }
     let _ = writeln!(
-        out,
+        known,
         "/// The names of the functions, which are numbered from 1.\npub static NAMES: [&str; {}] = {names:?};",
         names.len()
     );
-    out += &operators(tables);
-    Ok(out)
+    known += &operators(tables);
+    Ok([out, known])
 }
 
 /// The values of predefined operators: the standard's, MPICH's, and the symbol of Open MPI's.

@@ -1,7 +1,7 @@
 //! `MPI_Barrier`: the hardware's where a port is set, else the library's.
 #![allow(unsafe_code)]
 
-use crate::entries;
+use crate::names;
 use crate::next::{NOT_THERE, Next, absent};
 use crate::watch::said::{Round, Said};
 use crate::watch::{fortran, record};
@@ -37,7 +37,7 @@ fn pass(library: &'static Library, comm: Handle) -> c_int {
 fn barrier(library: &'static Library, comm: Handle) -> c_int {
     let said = |_: &_| Said::Round(Round::new(CallId::Barrier, comm), None);
     // SAFETY: a barrier has no statuses.
-    unsafe { record::around(entries::BARRIER, null_mut(), said, |_| pass(library, comm)) }
+    unsafe { record::around(names::BARRIER, null_mut(), said, |_| pass(library, comm)) }
 }
 
 /// `int MPI_Barrier(MPI_Comm)`.

@@ -10,9 +10,9 @@
 )]
 
 use crate::next::{Next, absent};
+use crate::watch;
 use crate::watch::record;
 use crate::watch::said::{Integers, Message, Place, Requests, Round, Said, Statuses, Way};
-use crate::watch::{self};
 use coll_hwbarr_foreign::library::Handle;
 use mpi_core::coll::CallId;
 use std::ffi::{CStr, c_int, c_void};

@@ -21,11 +21,13 @@
 //! | [`lifecycle`] | `MPI_Init` and `MPI_Finalize` |
 //! | [`barrier`] | `MPI_Barrier` |
 //! | [`entries`] | all others, written by the build |
+//! | [`names`] | names and numbers of all of them |
 //! | [`watch`] | what is written down of them, the report and the trace |
 #![deny(unsafe_code)]
 
 mod barrier;
 mod entries;
 mod lifecycle;
+mod names;
 mod next;
 mod watch;

@@ -4,7 +4,7 @@
 //! that stands here, so both may come for one call, the one inside the other, and the inner one is handed on.
 #![allow(unsafe_code)]
 
-use crate::entries::{FINALIZE, INIT, INIT_THREAD};
+use crate::names::{FINALIZE, INIT, INIT_THREAD};
 use crate::next::{Next, absent};
 use crate::watch;
 use crate::watch::{depth, now};

@@ -24,54 +24,47 @@ impl Watch {
             Said::Started(way, message, request) => self.started(*way, message, *request, began),
             Said::Prepared(way, message, request) => self.prepared(*way, message, *request),
             Said::Starts(..) => before
-                .handles
+                .numbers
                 .iter()
-                .for_each(|request| self.starts(*request, began)),
+                .for_each(|number| self.starts(*number, began)),
             Said::Mprobe(source, tag, comm, message, _)
             | Said::Improbe(source, tag, comm, _, message, _) => {
                 let posted = (*source as c_int, *tag as c_int);
                 self.matched(posted, *comm, *message, statuses);
             }
             Said::Mrecv(_) => {
-                let message = before.handles.first().copied().unwrap_or(0);
-                let matched = self.pendings().take_matched(message);
-                if let (Some((comm, arrived)), Some(mut tape)) = (matched, self.tape()) {
-                    tape.receives(&comm, arrived, super::now());
+                if let (Some((comm, arrived)), Some(mut tape)) = (&before.matched, self.tape()) {
+                    tape.receives(comm, *arrived, super::now());
                 }
             }
             Said::Imrecv(_, request) => {
-                let message = before.handles.first().copied().unwrap_or(0);
-                let matched = self.pendings().take_matched(message);
-                if let Some((comm, arrived)) = matched {
-                    self.begins_request(
-                        *request,
-                        Pending::Transfer(Transfer {
-                            way: Way::Recv,
-                            comm,
-                            peer: arrived.source,
-                            tag: arrived.tag,
-                            bytes: arrived.bytes,
-                            number: arrived.number,
-                            stays: false,
-                            is_open: true,
-                        }),
-                    );
+                if let Some((comm, arrived)) = &before.matched {
+                    let transfer = Transfer {
+                        way: Way::Recv,
+                        comm: Arc::clone(comm),
+                        peer: arrived.source,
+                        tag: arrived.tag,
+                        bytes: arrived.bytes,
+                        number: arrived.number,
+                        stays: false,
+                        is_open: true,
+                    };
+                    self.begins_request(*request, Pending::Transfer(transfer));
                 }
             }
             Said::Completes(requests, _) => {
-                for (number, status) in requests.completed() {
-                    let Some(request) = before.handles.get(number) else {
-                        continue;
-                    };
-                    self.completed(*request, self.status(statuses, status));
+                for (place, status) in requests.completed() {
+                    let request = (before.handles.get(place), before.numbers.get(place));
+                    if let (Some(request), Some(number)) = request {
+                        self.completed(*request, *number, self.status(statuses, status));
+                    }
                 }
             }
             Said::Forgets(_) => {
                 // What is freed while it is under way is completed by the library alone.
-                before
-                    .handles
-                    .iter()
-                    .for_each(|request| self.pendings().forgets(*request));
+                for (request, number) in before.handles.iter().zip(&before.numbers) {
+                    self.pendings().forgets(*request, *number);
+                }
             }
             Said::Round(_, None) => {}
             Said::Round(_, Some(request)) => self.begins_request(*request, Pending::Round),
@@ -154,9 +147,9 @@ impl Watch {
     }
 
     /// A request that stays is under way again.
-    fn starts(&self, request: usize, began: u64) {
+    fn starts(&self, number: u64, began: u64) {
         let mut pendings = self.pendings();
-        let Some(transfer) = pendings.starts(request) else {
+        let Some(transfer) = pendings.starts(number) else {
             return;
         };
         let (comm, posted) = (Arc::clone(&transfer.comm), (transfer.peer, transfer.tag));
@@ -185,8 +178,8 @@ impl Watch {
         self.pendings().matches(message, comm, arrived);
     }
 
-    fn completed(&self, request: usize, status: Option<*const u8>) {
-        let completed = self.pendings().completes(request);
+    fn completed(&self, request: usize, number: u64, status: Option<*const u8>) {
+        let completed = self.pendings().completes(request, number);
         match completed {
             Some(Pending::Duplicate(parent, place)) => {
                 self.makes_later(&parent, place.read(self, Kind::Comm, 0));

@@ -12,6 +12,7 @@ use mpi_report::trace::clock::{Clock, Reading};
 use mpi_report::trace::lane::{Lane, Trace};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::fs::File;
 use std::path::Path;
 
 /// The tag of these messages, of which each pair of ranks has one at a time.
@@ -158,6 +159,20 @@ fn name_of_host() -> [u8; NAME] {
     name
 }
 
+/// Whether the file can be written, before the job has run for it; no file is left.
+pub fn try_to_write(path: &Path) -> Result<(), String> {
+    let was_there = path.exists();
+    let opened = File::options().append(true).create(true).open(path);
+    if opened.is_ok() && !was_there {
+        let _ = std::fs::remove_file(path);
+    }
+    opened.map(drop).map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &std::io::Error) -> String {
+    format!("the trace cannot be written to {}: {error}", path.display())
+}
+
 /// This rank's tape becomes part of the file; every rank calls.
 pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
     let wire = watch.wire();
@@ -187,10 +202,9 @@ pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
         .map(|(host, clock)| (host, clock.precision()))
         .collect();
     trace.align();
-    let name = path.display();
     trace
         .write(path, call_name)
-        .map_err(|error| format!("the trace cannot be written to {name}: {error}"))?;
+        .map_err(|error| not_written(path, &error))?;
     if trace.lost() > 0 {
         eprintln!(
             "portcullis: the trace has the latest events; {} earlier ones were forgotten (PORTCULLIS_MCA_mpi_base_trace=N keeps N of each rank)",

@@ -43,7 +43,7 @@ mod waiting;
 mod watcher;
 mod words;
 
-use crate::entries::NAMES;
+use crate::names::NAMES;
 use coll_hwbarr_foreign::barrier::hear_of_wire;
 use coll_hwbarr_foreign::library::{Handle, Library, done, of_program, place};
 use comms::Comms;
@@ -211,13 +211,16 @@ impl Drop for Ending {
     }
 }
 
-/// The state pages and, in one rank of each node, the watcher; every rank of the job calls.
+/// Whether the file can be written, the state pages and, in one rank of each node, the watcher; every rank of the job calls.
 fn watched_states(
     wire: &Wire<'_>,
     functions: &Functions,
     hosts: &Arc<Vec<String>>,
     settings: &Settings,
 ) -> Result<(Option<Pages>, Option<Watcher>), String> {
+    if let Some(path) = settings.trace.as_ref().filter(|_| wire.rank == 0) {
+        gather::try_to_write(path)?;
+    }
     if settings.patience.is_none() {
         return Ok((None, None));
     }

@@ -1,11 +1,14 @@
 //! A call is written down: what it says before, what has come of it behind.
 #![allow(unsafe_code)]
 
+use super::comms::Communicator;
 use super::said::{Kind, Round, Said};
+use super::tape::Arrived;
 use super::{Watch, depth, get, now, thread};
 use coll_hwbarr_foreign::library::{Family, Handle};
 use mpi_core::coll::CallSignature;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /// Calls, and writes it down unless the call comes from inside another one; `next` gets the place for statuses.
 ///
@@ -54,6 +57,10 @@ pub unsafe fn around(
 pub struct Before {
     /// Of requests that the call may complete or start, of a message that it receives, of a communicator that it frees.
     pub handles: Vec<Handle>,
+    /// What the requests among them are known by.
+    pub numbers: Vec<u64>,
+    /// What a probe has told of the message that the call receives.
+    pub matched: Option<(Arc<Communicator>, Arrived)>,
 }
 
 impl Before {
@@ -72,11 +79,24 @@ impl Before {
             Said::Drops(place) => vec![place.read(watch, Kind::Comm, 0)],
             _ => Vec::new(),
         };
-        // A handle that is freed may be given out again before the call has returned to this thread.
-        if let (Said::Drops(_), [comm]) = (said, handles.as_slice()) {
-            watch.comms().forgets(*comm);
+        let (mut numbers, mut matched) = (Vec::new(), None);
+        // A handle that is given back may be given out again before the call has returned to this thread.
+        match said {
+            Said::Drops(_) => handles.iter().for_each(|comm| watch.comms().forgets(*comm)),
+            Said::Mrecv(_) | Said::Imrecv(..) => {
+                let message = handles.first().copied().unwrap_or(0);
+                matched = watch.pendings().take_matched(message);
+            }
+            _ => {
+                let pendings = watch.pendings();
+                numbers.extend(handles.iter().map(|request| pendings.number(*request)));
+            }
         }
-        Before { handles }
+        Before {
+            handles,
+            numbers,
+            matched,
+        }
     }
 }
 
@@ -127,7 +147,7 @@ impl Watch {
 
     /// The standard's value of a predefined operator; 0 of any other.
     fn operator(&self, op: Handle) -> u64 {
-        let all = crate::entries::OPERATORS.iter();
+        let all = crate::names::OPERATORS.iter();
         let is_it = |(standard, mpich, symbol): &&(u64, usize, &std::ffi::CStr)| match self
             .library
             .family
