@@ -114,7 +114,12 @@ fn calls(events: &[Value], name: &str) -> BTreeMap<u64, usize> {
 #[test]
 fn every_message_of_a_traced_program_has_both_its_ends() {
     for peer in Peer::all() {
-        for (name, messages) in [("ring.c", 200), ("wildcard.c", 600), ("requests.c", 800)] {
+        for (name, messages) in [
+            ("ring.c", 200),
+            ("wildcard.c", 600),
+            ("requests.c", 800),
+            ("threads.c", 1000),
+        ] {
             let program = Program::new(&peer.compiler(), name);
             let file = program.folder().join("trace.json");
             let named = file.to_string_lossy();
@@ -265,6 +270,21 @@ fn what_is_not_asked_for_is_silent_and_what_is_not_understood_is_told() {
         let sentence = "the trace cannot be written to /no/such/folder/t.json: No such file";
         let said = outcome.stderr.matches(sentence).count();
         assert_eq!(said, 1, "{}", outcome.stderr);
+    }
+}
+
+/// Debian's Open MPI has no functions for large counts, and a program that asks the loader finds those of the preloaded library.
+#[test]
+fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
+    for peer in Peer::all() {
+        let program = Program::with(&peer.compiler(), "probing.c", &["-ldl"]);
+        let file = program.folder().join("trace.json");
+        let named = file.to_string_lossy();
+        let preloaded = [("LD_PRELOAD", &*preload())];
+        succeeds(&mut peer.launch(&program.path(), 2, &preloaded));
+        let settings = [preloaded[0], ("PORTCULLIS_TRACE", &*named)];
+        succeeds(&mut peer.launch(&program.path(), 2, &settings));
+        assert_eq!(arrows(&events(&file)), [(0, 1)], "{peer:?}");
     }
 }
 

@@ -61,23 +61,6 @@ fn whole() -> MutexGuard<'static, Whole> {
     WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is told of this process's wire: its number, how many barriers it has entered, how many are released.
-pub type WireTold = fn(u32, u64, u64);
-
-static WIRE_TOLD: OnceLock<WireTold> = OnceLock::new();
-
-/// From now on a function hears of the wire, the first one that asks.
-pub fn hear_of_wire(told: WireTold) {
-    let _ = WIRE_TOLD.set(told);
-}
-
-/// The wire was driven, or was seen to have changed.
-pub(crate) fn wire(wire: u32, entered: u64, released: u64) {
-    if let Some(told) = WIRE_TOLD.get() {
-        told(wire, entered, released);
-    }
-}
-
 /// Whether the user has asked for the hardware; local.
 pub fn is_wanted() -> bool {
     seat::set("port").is_some_and(|port| !port.is_empty() && port != "none")

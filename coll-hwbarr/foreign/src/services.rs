@@ -292,5 +292,5 @@ unsafe extern "C" fn failed_ranks(_: *mut Comm, _: *mut u32, _: u32) -> u32 {
 
 /// For reports and traces, where they are made.
 unsafe extern "C" fn barrier_wire(_: *mut Comm, wire: u32, entered: u64, released: u64) {
-    crate::barrier::wire(wire, entered, released);
+    crate::wire::changes(wire, entered, released);
 }

@@ -18,13 +18,13 @@ pub fn write(tables: &Tables) -> Result<[String; 2], String> {
             let name = format!("MPI_{short}");
             let f = find(&name).ok_or_else(|| format!("there is no function {name}"))?;
             names.push(name.clone());
-            out += &in_c(f, says, names.len())?;
+            out += &in_c(f, says, names.len(), ABSENT)?;
             if !C_ALONE.contains(&short) {
                 out += &in_fortran(f, says, names.len())?;
             }
-            if let Some(large) = find(&format!("{name}_c")) {
+            if let Some(large) = find(&format!("{name}_c")).filter(|large| is_narrowed(large)) {
                 names.push(large.name.clone());
-                out += &in_c(large, says, names.len())?;
+                out += &in_c(large, says, names.len(), &narrowed(f, large))?;
             }
         }
     }
@@ -75,7 +75,37 @@ fn is_status(p: &Param) -> bool {
     p.base == "MPI_Status"
 }
 
-fn in_c(f: &Function, says: &str, number: usize) -> Result<String, String> {
+/// What is done where the library has no such function.
+const ABSENT: &str = "return absent(NEXT.name())";
+
+/// Whether a function for large counts has none in arrays, so that one of a library that lacks it is the other with small ones.
+fn is_narrowed(large: &Function) -> bool {
+    let is_array = |p: &Param| !p.by_value() && ["MPI_Count", "MPI_Aint"].contains(&&*p.base);
+    !large.params.iter().any(is_array)
+}
+
+/// A function for large counts where the library has none: programs ask the loader whether it is there, and it is here.
+fn narrowed(small: &Function, large: &Function) -> String {
+    let of = small.params.iter().zip(&large.params);
+    let arguments: Vec<String> = of
+        .map(|(small, large)| {
+            let name = ident(&large.name);
+            match small.by_value() && small.base == "int" && large.base != "int" {
+                true => format!(
+                    "match c_int::try_from({name}) {{ Ok(small) => small, Err(_) => return too_large(NEXT.name()) }}"
+                ),
+                false => name,
+            }
+        })
+        .collect();
+    format!(
+        "return unsafe {{ {}({}) }}",
+        small.name,
+        arguments.join(", ")
+    )
+}
+
+fn in_c(f: &Function, says: &str, number: usize, absent: &str) -> Result<String, String> {
     let kind = |p: &Param| match p.by_value() {
         true => base(&p.base, "Handle", "usize", ""),
         false => "*mut c_void".into(),
@@ -101,7 +131,7 @@ fn in_c(f: &Function, says: &str, number: usize) -> Result<String, String> {
         &params.join(", "),
         &format!("unsafe extern \"C\" fn({}) -> c_int", types.join(", ")),
         "c_int",
-        "return absent(NEXT.name())",
+        absent,
         &says,
         number,
         &["next(", ")"],

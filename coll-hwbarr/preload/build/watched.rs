@@ -2,7 +2,7 @@
 //!
 //! The text beside the names is an expression of `crate::watch::said`; a name in braces stands for the function's parameter of
 //! that name, a number or a handle of C or a place in the program's memory. What a function has beside its name here it has in
-//! C and in Fortran; the twin for large counts, whose name ends in `_c`, comes with it.
+//! C and in Fortran; the twin for large counts, whose name ends in `_c`, comes with it unless it has arrays of them.
 
 /// Names without `MPI_`, and what they say.
 pub const WATCHED: &[(&str, &str)] = &[

@@ -9,7 +9,7 @@
     clippy::multiple_unsafe_ops_per_block
 )]
 
-use crate::next::{Next, absent};
+use crate::next::{Next, absent, too_large};
 use crate::watch;
 use crate::watch::record;
 use crate::watch::said::{Integers, Message, Place, Requests, Round, Said, Statuses, Way};

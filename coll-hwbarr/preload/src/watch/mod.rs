@@ -44,7 +44,6 @@ mod watcher;
 mod words;
 
 use crate::names::NAMES;
-use coll_hwbarr_foreign::barrier::hear_of_wire;
 use coll_hwbarr_foreign::library::{Handle, Library, done, of_program, place};
 use comms::Comms;
 use fortran::Fortran;
@@ -155,7 +154,7 @@ pub fn start(call: u16, began: u64) {
                 tape.call(call, thread(), began, now());
             }
             WATCH.store(Box::into_raw(Box::new(watch)), Release);
-            hear_of_wire(wire);
+            coll_hwbarr_foreign::wire::hear(wire);
         }
         Err(reason) => eprintln!("portcullis: the ranks cannot be watched: {reason}"),
     }
