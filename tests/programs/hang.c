@@ -1,7 +1,7 @@
 /*
  * Programs that hang, each by one of the common mistakes, so that a report can be made of it.
  *
- *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|inner|straggler|self|length
+ *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length
  *
  * Nothing of it ends by itself; run it under a time limit.
  */
@@ -82,6 +82,35 @@ int main(int argc, char **argv)
         }
         while (rank == 1)
             pause();
+    }
+    if (!strcmp(way, "second")) {
+        /* The first of two messages comes, the second does not. */
+        MPI_Request requests[2];
+        if (rank == 0) {
+            OK(MPI_Irecv(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &requests[0]));
+            OK(MPI_Irecv(&word, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &requests[1]));
+            OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        }
+        OK(MPI_Ssend(&word, 1, MPI_INT, 0, 3, MPI_COMM_WORLD));
+        while (rank == 1)
+            pause();
+    }
+    if (!strcmp(way, "polls")) {
+        /* One looks again and again for what the other one does not send. */
+        MPI_Request request;
+        int there = 0;
+        if (rank == 0) {
+            OK(MPI_Irecv(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request));
+            while (!there)
+                OK(MPI_Test(&request, &there, MPI_STATUS_IGNORE));
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "shift")) {
+        /* All but the last shift a word along, and the last one waits for all. */
+        if (rank < size - 1)
+            OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 5, &word, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "inner")) {
         /* Ranks of a communicator are not those of the job: its rank 0 is rank 2 of the job. */

@@ -13,6 +13,7 @@ pub mod hosts;
 pub mod job;
 pub mod leftovers;
 pub mod machines;
+pub mod peers;
 pub mod served;
 mod setting;
 pub mod slurm;

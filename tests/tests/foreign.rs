@@ -5,79 +5,34 @@
 
 use sim::served::{Address, Onlooker};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use std::time::Instant;
+use tests::peers::{LIMIT, Peer, Program, Setting, debian_open_mpi, preload, succeeds};
 use tests::served::Server;
 use tests::{installation, mpich, needs};
+use xtask::packages;
 use xtask::process::{self, Outcome};
-use xtask::{packages, workspace};
 
-const LIMIT: Duration = Duration::from_secs(120);
-
-/// What every launcher here is called with: (name, value) of the environment of the ranks.
-type Setting<'a> = (&'a str, &'a str);
-
-/// A program of another library, in a folder of its own.
-struct Program {
-    folder: tempfile::TempDir,
-}
-
-impl Program {
-    /// Of a file in C, or in Fortran.
-    fn new(compiler: &Path, file: &str) -> Program {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(compiler);
-        if file.ends_with(".c") {
-            command.args(["-std=gnu11", "-w"]);
-        }
-        command
-            .args(["-O1", "-o"])
-            .arg(folder.path().join("program"))
-            .arg(workspace::programs().join(file));
-        process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
-        Program { folder }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("program")
-    }
-}
-
-/// Debian's Open MPI and its compiler, if they are there.
-fn open_mpi() -> bool {
-    let there = ["mpirun.openmpi", "mpicc.openmpi"]
-        .into_iter()
-        .all(packages::on_path);
-    needs(there, "Debian's Open MPI (openmpi-bin, libopenmpi-dev)")
-}
-
-/// A run under Debian's Open MPI; more ranks than processors are the usual case.
+/// A run under Debian's Open MPI.
 fn run_open_mpi(
     program: &Program,
     ranks: u32,
     settings: &[Setting],
     arguments: &[&str],
 ) -> Outcome {
-    let mut command = Command::new("mpirun.openmpi");
-    command.args(["--allow-run-as-root", "--oversubscribe", "-n"]);
-    command.arg(ranks.to_string());
-    for (name, value) in settings {
-        command.arg("-x").arg(format!("{name}={value}"));
-    }
-    command.arg(program.path()).args(arguments);
-    process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
+    succeeds(
+        Peer::OpenMpi
+            .launch(&program.path(), ranks, settings)
+            .args(arguments),
+    )
 }
 
 /// The folder that Open MPI finds the component in, before its own.
 fn components() -> String {
     let folder = installation().join("lib/portcullis/openmpi");
     format!("{}:SYSTEM_DEFAULT", folder.display())
-}
-
-fn preload() -> String {
-    let file = installation().join("lib/portcullis/libportcullis-preload.so");
-    file.to_string_lossy().into_owned()
 }
 
 fn releases(server: &Server) -> u64 {
@@ -92,7 +47,7 @@ const RELEASES: u64 = 52 + 2;
 
 #[test]
 fn open_mpi_takes_its_barrier_from_the_board() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
@@ -110,7 +65,7 @@ fn open_mpi_takes_its_barrier_from_the_board() {
 /// A file in the user's folder is all: no option, no environment but the port.
 #[test]
 fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
@@ -134,12 +89,12 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
 /// The board in shared memory, with its report: as many releases as barriers at every node.
 #[test]
 fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
-    let report = program.folder.path().join("report.json");
-    let vcd = program.folder.path().join("wires.vcd");
+    let report = program.folder().join("report.json");
+    let vcd = program.folder().join("wires.vcd");
     let settings = [
         ("OMPI_MCA_mca_base_component_path", &*components()),
         ("OMPI_MCA_coll_hwbarr_port", "sim"),
@@ -158,7 +113,7 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
 /// A board for another number of ranks: one line, and Open MPI's own barrier.
 #[test]
 fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
@@ -179,7 +134,7 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
 /// The board goes in the middle of the run: one line, no barrier lost, and the rest in software.
 #[test]
 fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
@@ -205,7 +160,7 @@ fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
 
 #[test]
 fn without_a_port_the_component_is_silent() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
@@ -216,7 +171,7 @@ fn without_a_port_the_component_is_silent() {
 
 #[test]
 fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicates() {
-    if !open_mpi() {
+    if !debian_open_mpi() {
         return;
     }
     let program = Program::new(Path::new("mpicc.openmpi"), "duplicates.c");
@@ -237,12 +192,11 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
     let Some(mpich) = mpich() else { return };
     let program = Program::new(&mpich.bin("mpicc"), "duplicates.c");
     let server = Server::new(&["--nodes", "3"]);
-    let mut command = Command::new(mpich.bin("mpiexec"));
-    command
-        .args(["-n", "3", "-genv", "LD_PRELOAD", &preload()])
-        .args(["-genv", "PORTCULLIS_MCA_coll_hwbarr_port", &server.address])
-        .arg(program.path());
-    process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    let settings = [
+        ("LD_PRELOAD", &*preload()),
+        ("PORTCULLIS_MCA_coll_hwbarr_port", &server.address),
+    ];
+    succeeds(&mut Peer::Mpich.launch(&program.path(), 3, &settings));
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
@@ -250,7 +204,7 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
 #[test]
 fn a_preloaded_library_serves_programs_in_fortran() {
     let fortran = packages::on_path("gfortran");
-    if !open_mpi() || !needs(fortran, "a Fortran compiler (gfortran)") {
+    if !debian_open_mpi() || !needs(fortran, "a Fortran compiler (gfortran)") {
         return;
     }
     let program = Program::new(Path::new("mpif90.openmpi"), "fortran_barriers.f90");

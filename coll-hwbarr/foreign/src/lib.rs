@@ -18,6 +18,7 @@
 //! | `messages` | messages that the component has started |
 //! | `services` | the C table of services |
 //! | `barrier` | the life of the component in this process |
+//! | `wire` | what it tells of its wire |
 #![deny(unsafe_code)]
 
 pub mod barrier;
@@ -25,3 +26,4 @@ pub mod library;
 mod messages;
 mod seat;
 mod services;
+pub mod wire;

@@ -5,7 +5,7 @@
 //! zeroed before, since some libraries store four bytes of its eight.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
@@ -41,8 +41,10 @@ const FILES: &[(&CStr, Family)] = &[
     (c"libmpi.so.40", Family::OpenMpi),
     (c"libmpi.so.12", Family::Mpich),
     (c"libmpich.so.12", Family::Mpich),
-    (c"libmpi_abi.so.1", Family::Standard),
+    (STANDARD, Family::Standard),
 ];
+
+const STANDARD: &CStr = c"libmpi_abi.so.1";
 
 /// What the library calls things.
 #[derive(Clone, Copy, Debug)]
@@ -128,17 +130,63 @@ unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// The library of this process; found once.
+static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
+
+/// The library of this process, the first of [`FILES`] that is loaded; found once.
 pub fn library() -> Result<&'static Library, &'static str> {
-    static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
-    match FOUND.get_or_init(find) {
+    answer(FOUND.get_or_init(|| find(FILES.iter())))
+}
+
+/// The library that the program calls; found once, before [`library`] is.
+///
+/// A process may have two: in one of the standard ABI that runs on Open MPI (`mpirun --on`) the second lies below the first,
+/// and in one of Open MPI that runs on Portcullis it is the other way round. The program's is the one whose functions the loader
+/// finds first; where the program has opened it for itself alone, `PORTCULLIS_ON` tells that the standard's stands on top.
+pub fn of_program() -> Result<&'static Library, &'static str> {
+    let found = FOUND.get_or_init(|| {
+        let on_top = first_found();
+        let is_named = std::env::var_os(ON).is_some_and(|below| !below.is_empty());
+        let top = |name: &CStr| match &on_top {
+            Some(file) => file.as_c_str() == name,
+            None => is_named && name == STANDARD,
+        };
+        let (first, rest): (Vec<_>, Vec<_>) = FILES.iter().partition(|(name, _)| top(name));
+        find(first.into_iter().chain(rest))
+    });
+    answer(found)
+}
+
+/// Names the library below one of the standard ABI.
+const ON: &str = "PORTCULLIS_ON";
+
+/// The name of the file in which the loader finds MPI's functions first.
+fn first_found() -> Option<CString> {
+    // SAFETY: looks a name up in what is open to all.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Comm_rank".as_ptr()) };
+    if found.is_null() {
+        return None;
+    }
+    // SAFETY: all zeroes are an answer that says nothing.
+    let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: an address in a library that is open, and a place for the answer.
+    if unsafe { libc::dladdr(found, &raw mut about) } == 0 || about.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own text.
+    let path = unsafe { CStr::from_ptr(about.dli_fname) }.to_bytes();
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    CString::new(name).ok()
+}
+
+fn answer(found: &'static Result<Library, String>) -> Result<&'static Library, &'static str> {
+    match found {
         Ok(library) => Ok(library),
         Err(reason) => Err(reason),
     }
 }
 
-fn find() -> Result<Library, String> {
-    for (name, family) in FILES {
+fn find<'a>(files: impl Iterator<Item = &'a (&'a CStr, Family)>) -> Result<Library, String> {
+    for (name, family) in files {
         // SAFETY: NOLOAD opens nothing that is not open.
         let file = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         if !file.is_null() {
@@ -259,6 +307,11 @@ impl Library {
             Family::Mpich => register & 0xffff_ffff,
             Family::OpenMpi | Family::Standard => register,
         }
+    }
+
+    /// Where an object is that the library names its handles by, as programs see it.
+    pub fn object(&self, name: &CStr) -> Result<Handle, String> {
+        object(self.file, name)
     }
 
     /// What else of the library or of what it needs has a name.

@@ -290,5 +290,7 @@ unsafe extern "C" fn failed_ranks(_: *mut Comm, _: *mut u32, _: u32) -> u32 {
     0
 }
 
-/// No report reads it here.
-unsafe extern "C" fn barrier_wire(_: *mut Comm, _: u32, _: u64, _: u64) {}
+/// For reports and traces, where they are made.
+unsafe extern "C" fn barrier_wire(_: *mut Comm, wire: u32, entered: u64, released: u64) {
+    crate::wire::changes(wire, entered, released);
+}

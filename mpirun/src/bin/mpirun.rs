@@ -17,7 +17,10 @@ fn main() {
     }
     launch::survive_file_limit();
     let code = match cli::request(std::env::args_os()) {
-        Ok(Request::Job(plan)) => run(&plan),
+        Ok(Request::Job(mut plan)) => {
+            theirs::hand_watching_over(&mut plan);
+            run(&plan)
+        }
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
         Err(CliError::Usage(error)) => error.exit(),

@@ -3,6 +3,8 @@
 //! An installation has a library of the standard's name for each family (`lib/portcullis/on`), which calls the other library.
 //! Its folder stands first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the file below. What family that is of tell the
 //! names in it, since `libmpi.so` alone says nothing.
+//! Where the ranks are to be watched, the library that does so in programs of other libraries is preloaded: it stands in front of
+//! ours of the standard's name.
 
 use super::dynamic::Dynamic;
 use super::{First, PRELOAD, SEARCH, Served, get, put};
@@ -13,6 +15,16 @@ use std::path::{Path, PathBuf};
 
 /// Names the library that a program is to run on; `--on` sets it.
 pub const ON: &str = "PORTCULLIS_ON";
+
+/// What the preloaded library is told by: the file of a trace, the patience with a job that does not move, and the report's file.
+pub const TRACE: &str = "PORTCULLIS_TRACE";
+pub const HANG: &str = "PORTCULLIS_HANG";
+pub const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
+/// Its variables, which other launchers are asked to hand on.
+pub const WATCHING: [&str; 4] = [TRACE, HANG, HANG_REPORT, "PORTCULLIS_MCA_mpi_base_trace"];
+
+/// The library, beside the folder of those of the standard's name.
+const WATCHER: &str = "libportcullis-preload.so";
 
 const STANDARD: &str = "libmpi_abi.so.1";
 
@@ -265,6 +277,17 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
     if dynamic.on_rpath(STANDARD, program).is_some() {
         put(env, PRELOAD, &file, First);
     }
+    if [TRACE, HANG].iter().any(|name| is_set(env, name)) {
+        let watcher = folder().and_then(|folder| Some(folder.parent()?.join(WATCHER)));
+        let Some(watcher) = watcher.filter(|file| file.is_file()) else {
+            return Served::Warning(format!(
+                "{} cannot be watched on {}: this installation has no lib/portcullis/{WATCHER}",
+                program.display(),
+                family.name()
+            ));
+        };
+        put(env, PRELOAD, &watcher, First);
+    }
     Served::StandIn(format!(
         "{} runs on {} of {}, through {}",
         program.display(),
@@ -272,6 +295,11 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
         family.name(),
         file.display()
     ))
+}
+
+fn is_set(env: &[(OsString, OsString)], name: &str) -> bool {
+    env.iter()
+        .any(|(known, value)| known == name && !value.is_empty())
 }
 
 #[cfg(test)]

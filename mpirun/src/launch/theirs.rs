@@ -2,8 +2,11 @@
 //!
 //! MPICH and its relatives ask for PMI-1, which this launcher serves; their ranks are ours.
 //! What only our own launcher does is refused in a sentence.
+//!
+//! `--trace`, `--hang-after` and `--hang-report` are done in the ranks: their library has no state pages and no tapes that a launcher
+//! could read, so ours is preloaded beside it, which is told by the environment what is wanted.
 
-use super::program::{App, Plan, StdinTo};
+use super::program::{App, Plan, StdinTo, set_env};
 use crate::foreign::on::{self, Family};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,26 @@ use std::process::Command;
 
 /// Names of Open MPI's launcher; Debian has the first beside those of others.
 const LAUNCHERS: [&str; 2] = ["mpirun.openmpi", "mpirun"];
+
+/// What ranks on another library are to do themselves, as the preloaded library reads it.
+pub fn hand_watching_over(plan: &mut Plan) {
+    if on::wanted(&plan.env).is_none() {
+        return;
+    }
+    let trace = plan.trace.take().map(PathBuf::into_os_string);
+    let patience = plan.hang_after.take();
+    let patience = patience.map(|patience| patience.as_secs_f64().to_string().into());
+    let report = plan.hang_report.take().map(PathBuf::into_os_string);
+    for (name, value) in [
+        (on::TRACE, trace),
+        (on::HANG, patience),
+        (on::HANG_REPORT, report),
+    ] {
+        if let Some(value) = value {
+            set_env(&mut plan.env, name, value);
+        }
+    }
+}
 
 /// The command that starts a job, if another launcher has to.
 pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
@@ -103,8 +126,7 @@ fn beyond(plan: &Plan) -> Option<&'static str> {
         (plan.io.folder.is_some(), "--output as mpirun lays it out"),
         (plan.io.label, "--label"),
         (plan.report_bindings, "--report-bindings"),
-        (plan.hang_after.is_some(), "--hang-after"),
-        (plan.needs_tapes(), "--trace or --io-report"),
+        (plan.io_report.is_some(), "--io-report"),
         (
             plan.apps.iter().any(|app| app.seats.is_some()),
             "--rankfile",
@@ -166,7 +188,8 @@ fn section(
     if let Some(dir) = &app.dir {
         line.extend(["--wdir".into(), dir.into()]);
     }
-    for name in ["LD_LIBRARY_PATH", "LD_PRELOAD", on::ON] {
+    let handed = ["LD_LIBRARY_PATH", "LD_PRELOAD", on::ON];
+    for name in handed.into_iter().chain(on::WATCHING) {
         if env.iter().any(|(known, _)| known == name) {
             line.extend(["-x".into(), name.into()]);
         }

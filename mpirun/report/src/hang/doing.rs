@@ -77,7 +77,9 @@ impl Seen {
 
 /// Whether a call waits for requests that others have started.
 fn is_for_requests(call: &str) -> bool {
-    call.starts_with("MPI_Wait")
+    ["MPI_Wait", "MPI_Test"]
+        .iter()
+        .any(|those| call.starts_with(those))
 }
 
 /// A round as people say it: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".

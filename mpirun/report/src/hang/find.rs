@@ -114,6 +114,7 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
                 operation: Told(round).to_string(),
                 left: come.into_iter().filter(|r| !inside.contains(r)).collect(),
                 inside,
+                is_comparable: true,
             })
         })
         .collect()
@@ -194,7 +195,15 @@ fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
         .filter(|(at, _)| stuck[*at] && *graph.needs(*at) == Needs::Any)
         .map(|(_, seen)| seen.rank)
         .collect();
-    (!waiting.is_empty()).then_some(Finding::NoSender { waiting })
+    let takes_any = |rank: &u32| {
+        let seen = ranks.iter().find(|seen| seen.rank == *rank);
+        let waiting = seen.and_then(|seen| seen.snapshot.as_ref()?.waiting.as_ref());
+        matches!(waiting, Some(Waiting::RecvAny { .. }))
+    };
+    (!waiting.is_empty()).then(|| Finding::NoSender {
+        take_any: waiting.iter().all(takes_any),
+        waiting,
+    })
 }
 
 /// Wires that are behind, while a rank waits for them.

@@ -75,6 +75,9 @@ pub enum Finding {
         inside: Vec<u32>,
         /// The members for which it has ended.
         left: Vec<u32>,
+        /// Whether the job's own library can compare what the members give.
+        #[serde(skip)]
+        is_comparable: bool,
     },
     /// Ranks wait for one that waits for none.
     Culprit {
@@ -83,8 +86,13 @@ pub enum Finding {
         left: bool,
         doing: String,
     },
-    /// Ranks take any message, and no rank is left that could send one.
-    NoSender { waiting: Vec<u32> },
+    /// Ranks take any message, or wait for one of several, and no rank is left that could send or take one.
+    NoSender {
+        waiting: Vec<u32>,
+        /// Whether all of them take messages of any rank.
+        #[serde(skip)]
+        take_any: bool,
+    },
     /// Wires of the hardware barrier that have not toggled while others have.
     Wires {
         barrier: u64,
@@ -127,6 +135,17 @@ impl Report {
             findings: find::all(&ranks),
             ranks,
         }
+    }
+
+    /// The same of ranks on another library, which takes none of our options.
+    pub fn of_other_library(ranks: Vec<Seen>) -> Report {
+        let mut report = Report::of(0, ranks);
+        for finding in &mut report.findings {
+            if let Finding::Unended { is_comparable, .. } = finding {
+                *is_comparable = false;
+            }
+        }
+        report
     }
 
     /// What a tool reads: the findings, each with its kind and its sentence, and the ranks.
@@ -250,6 +269,7 @@ impl fmt::Display for Finding {
                 operation,
                 inside,
                 left,
+                is_comparable,
             } => {
                 let verb = if inside.len() == 1 { "is" } else { "are" };
                 write!(
@@ -262,10 +282,11 @@ impl fmt::Display for Finding {
                     [_] => write!(f, ", and {} has left it", named(left))?,
                     _ => write!(f, ", and {} have left it", named(left))?,
                 }
-                write!(
-                    f,
-                    ": the lengths that they give and expect may differ, which --mca coll_base_check true compares"
-                )
+                write!(f, ": the lengths that they give and expect may differ")?;
+                match is_comparable {
+                    true => write!(f, ", which --mca coll_base_check true compares"),
+                    false => Ok(()),
+                }
             }
             Finding::Culprit {
                 waiting,
@@ -281,14 +302,20 @@ impl fmt::Display for Finding {
                     named(waiting)
                 )
             }
-            Finding::NoSender { waiting } => {
+            Finding::NoSender { waiting, take_any } => {
                 let (verb, take) = match waiting.len() {
                     1 => ("waits", "takes"),
                     _ => ("wait", "take"),
                 };
+                let what = match take_any {
+                    true => "a message of any rank, and no rank is left that could send one",
+                    false => {
+                        "one of several messages, and no rank is left that could send or take one"
+                    }
+                };
                 write!(
                     f,
-                    "{} {verb} for a message of any rank, and no rank is left that could send one: all others have left or wait themselves, and no rank that {take} part can move",
+                    "{} {verb} for {what}: all others have left or wait themselves, and no rank that {take} part can move",
                     named(waiting)
                 )
             }

@@ -213,7 +213,7 @@ fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
         let found = find::all(ranks);
         found
             .iter()
-            .any(|found| matches!(found, Finding::NoSender { waiting } if *waiting == [0]))
+            .any(|found| matches!(found, Finding::NoSender { waiting, .. } if *waiting == [0]))
     };
     assert!(!vain(&[any(), idle(1)]));
     // Rank 1 moves when rank 2 does, and may send then.

@@ -1,15 +1,21 @@
-//! The names by which programs call a barrier.
+//! `MPI_Barrier`: the hardware's where a port is set, else the library's.
 #![allow(unsafe_code)]
 
+use crate::names;
+use crate::next::{NOT_THERE, Next, absent};
+use crate::watch::said::{Round, Said};
+use crate::watch::{fortran, record};
 use coll_hwbarr_foreign::barrier::{self, Passed};
-use coll_hwbarr_foreign::library::{Family, Handle, Library, library};
-use std::ffi::c_int;
+use coll_hwbarr_foreign::library::{Family, Handle, Library, of_program};
+use mpi_core::coll::CallId;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// What a process without an MPI library gets: it has none to tell it by.
-const NO_LIBRARY: c_int = 16;
+static NEXT: Next = Next::new(c"MPI_Barrier");
 
-fn barrier(library: &'static Library, comm: Handle) -> c_int {
+/// Goes on to the next function, or through the hardware.
+fn pass(library: &'static Library, comm: Handle) -> c_int {
     static WANTED: OnceLock<bool> = OnceLock::new();
     if *WANTED.get_or_init(barrier::is_wanted) && barrier::is_like_world(library, comm) {
         match barrier::pass(library) {
@@ -18,15 +24,20 @@ fn barrier(library: &'static Library, comm: Handle) -> c_int {
             Err(reason) => return library.fail(comm, &reason),
         }
     }
+    let Some(next) = NEXT.get() else {
+        return absent(NEXT.name());
+    };
+    // SAFETY: the standard says what a function of this name is; a handle is one register in all ABIs.
+    let next =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle) -> c_int>(next) };
     // SAFETY: what the program has called, with its own argument.
-    unsafe { (library.functions.barrier)(comm) }
+    unsafe { next(comm) }
 }
 
-fn found() -> Result<&'static Library, c_int> {
-    library().map_err(|reason| {
-        eprintln!("portcullis: MPI_Barrier is called, but {reason}");
-        NO_LIBRARY
-    })
+fn barrier(library: &'static Library, comm: Handle) -> c_int {
+    let said = |_: &_| Said::Round(Round::new(CallId::Barrier, comm), None);
+    // SAFETY: a barrier has no statuses.
+    unsafe { record::around(names::BARRIER, null_mut(), said, |_| pass(library, comm)) }
 }
 
 /// `int MPI_Barrier(MPI_Comm)`.
@@ -36,9 +47,9 @@ fn found() -> Result<&'static Library, c_int> {
 // SAFETY: the name is MPI's, to stand in front of it is what this file is for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
-    match found() {
+    match of_program() {
         Ok(library) => barrier(library, library.handle(comm)),
-        Err(code) => code,
+        Err(_) => absent(NEXT.name()),
     }
 }
 
@@ -47,13 +58,16 @@ pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
 /// # Safety
 /// `comm` is readable; `error` is writable, or null where the argument is absent.
 unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
-    let code = match found() {
+    let code = match of_program() {
         // SAFETY: the caller's promise.
         Ok(library) => match of_integer(library, unsafe { comm.read() }) {
             Ok(comm) => barrier(library, comm),
-            Err(code) => code,
+            Err(reason) => {
+                eprintln!("portcullis: {reason}");
+                NOT_THERE
+            }
         },
-        Err(code) => code,
+        Err(_) => absent(NEXT.name()),
     };
     if !error.is_null() {
         // SAFETY: the caller's promise.
@@ -62,26 +76,16 @@ unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
 }
 
 /// The handle of C behind Fortran's integer.
-fn of_integer(library: &Library, comm: c_int) -> Result<Handle, c_int> {
+fn of_integer(library: &Library, comm: c_int) -> Result<Handle, String> {
     match library.family {
         // The same bits.
         Family::Mpich => Ok(library.handle(comm as Handle)),
-        Family::OpenMpi | Family::Standard => {
-            let name = match library.family {
-                Family::OpenMpi => c"PMPI_Comm_f2c",
-                _ => c"PMPI_Comm_fromint",
-            };
-            let convert = library.symbol(name).map_err(|reason| {
-                eprintln!("portcullis: {reason}");
-                NO_LIBRARY
-            })?;
-            // SAFETY: both take the integer and return the handle.
-            Ok(unsafe {
-                std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn(c_int) -> Handle>(
-                    convert,
-                )(comm)
-            })
-        }
+        Family::OpenMpi => fortran::converter(library, c"PMPI_Comm_f2c")
+            // SAFETY: it takes the integer and returns the handle.
+            .map(|convert| unsafe { convert(comm) }),
+        Family::Standard => fortran::converter(library, c"PMPI_Comm_fromint")
+            // SAFETY: as above.
+            .map(|convert| unsafe { convert(comm) }),
     }
 }
 

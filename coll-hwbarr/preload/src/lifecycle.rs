@@ -1,0 +1,165 @@
+//! `MPI_Init`, `MPI_Init_thread` and `MPI_Finalize`: watching begins behind the first two and ends in front of the last.
+//!
+//! A function of Fortran goes on to the library's of Fortran, which does more than that of C; it may call that of C by the name
+//! that stands here, so both may come for one call, the one inside the other, and the inner one is handed on.
+#![allow(unsafe_code)]
+
+use crate::names::{FINALIZE, INIT, INIT_THREAD};
+use crate::next::{Next, absent};
+use crate::watch;
+use crate::watch::{depth, now};
+use std::ffi::{c_int, c_void};
+
+/// Around the library's beginning.
+fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
+    let Some(inside) = depth::enter() else {
+        return init();
+    };
+    let began = now();
+    let code = init();
+    if code == 0 {
+        watch::start(call, began);
+    }
+    drop(inside);
+    code
+}
+
+/// Around its end.
+fn ends(finalize: impl FnOnce() -> c_int) -> c_int {
+    let Some(inside) = depth::enter() else {
+        return finalize();
+    };
+    let ending = watch::finish(FINALIZE);
+    let code = finalize();
+    drop(ending);
+    drop(inside);
+    code
+}
+
+/// What a function of Fortran tells in its last argument, which may be absent.
+///
+/// # Safety
+/// `error` is writable or null.
+unsafe fn told(error: *mut c_int, code: c_int) {
+    if !error.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { error.write(code) };
+    }
+}
+
+/// `int MPI_Init(int *, char ***)`.
+///
+/// # Safety
+/// As MPI says.
+// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int {
+    static NEXT: Next = Next::new(c"MPI_Init");
+    let Some(next) = NEXT.get() else {
+        return absent(NEXT.name());
+    };
+    type Init = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+    // SAFETY: the standard says what a function of this name is.
+    let next = unsafe { std::mem::transmute::<*mut c_void, Init>(next) };
+    // SAFETY: the program's arguments.
+    begins(INIT, || unsafe { next(argc, argv) })
+}
+
+/// `int MPI_Init_thread(int *, char ***, int, int *)`.
+///
+/// # Safety
+/// As MPI says.
+// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Init_thread(
+    argc: *mut c_void,
+    argv: *mut c_void,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    static NEXT: Next = Next::new(c"MPI_Init_thread");
+    let Some(next) = NEXT.get() else {
+        return absent(NEXT.name());
+    };
+    type Init = unsafe extern "C" fn(*mut c_void, *mut c_void, c_int, *mut c_int) -> c_int;
+    // SAFETY: the standard says what a function of this name is.
+    let next = unsafe { std::mem::transmute::<*mut c_void, Init>(next) };
+    // SAFETY: the program's arguments.
+    begins(INIT_THREAD, || unsafe {
+        next(argc, argv, required, provided)
+    })
+}
+
+/// `int MPI_Finalize(void)`.
+///
+/// # Safety
+/// As MPI says.
+// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+    static NEXT: Next = Next::new(c"MPI_Finalize");
+    let Some(next) = NEXT.get() else {
+        return absent(NEXT.name());
+    };
+    // SAFETY: the standard says what a function of this name is.
+    let next = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(next) };
+    // SAFETY: no arguments.
+    ends(|| unsafe { next() })
+}
+
+macro_rules! fortran {
+    ($($around:tt $kind:ty, $arguments:tt: $($name:ident = $symbol:literal)*;)*) => {$($(
+        fortran! { @one $around $kind, $arguments, $name, $symbol }
+    )*)*};
+    (@one [$around:ident($($call:ident,)?)] $kind:ty, ($($argument:ident),*), $name:ident, $symbol:literal) => {
+        /// A name that Fortran compilers give to the function.
+        ///
+        /// # Safety
+        /// As MPI says.
+        // SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $name($($argument: *mut c_int,)* error: *mut c_int) {
+            static NEXT: Next = Next::new($symbol);
+            let code = match NEXT.get() {
+                None => absent(NEXT.name()),
+                Some(next) => {
+                    // SAFETY: the library's function of the same name has the same arguments.
+                    let next = unsafe { std::mem::transmute::<*mut c_void, $kind>(next) };
+                    $around($($call,)? || {
+                        let mut code: c_int = 0;
+                        // SAFETY: the program's arguments, and a place for the error.
+                        unsafe { next($($argument,)* &raw mut code) };
+                        code
+                    })
+                }
+            };
+            // SAFETY: the program's argument.
+            unsafe { told(error, code) };
+        }
+    };
+}
+
+type OneInteger = unsafe extern "C" fn(*mut c_int);
+type ThreeIntegers = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int);
+
+fortran! {
+    [begins(INIT,)] OneInteger, ():
+        mpi_init = c"mpi_init"
+        mpi_init_ = c"mpi_init_"
+        mpi_init__ = c"mpi_init__"
+        MPI_INIT = c"MPI_INIT"
+        mpi_init_f08_ = c"mpi_init_f08_";
+    [begins(INIT_THREAD,)] ThreeIntegers, (required, provided):
+        mpi_init_thread = c"mpi_init_thread"
+        mpi_init_thread_ = c"mpi_init_thread_"
+        mpi_init_thread__ = c"mpi_init_thread__"
+        MPI_INIT_THREAD = c"MPI_INIT_THREAD"
+        mpi_init_thread_f08_ = c"mpi_init_thread_f08_";
+    [ends()] OneInteger, ():
+        mpi_finalize = c"mpi_finalize"
+        mpi_finalize_ = c"mpi_finalize_"
+        mpi_finalize__ = c"mpi_finalize__"
+        MPI_FINALIZE = c"MPI_FINALIZE"
+        mpi_finalize_f08_ = c"mpi_finalize_f08_";
+}

@@ -1,0 +1,255 @@
+//! What has come of a call that has succeeded: messages sent and received, requests begun and completed, communicators made.
+#![allow(unsafe_code)]
+
+use super::Watch;
+use super::comms::Communicator;
+use super::pending::{Pending, Transfer};
+use super::record::Before;
+use super::said::{Kind, Message, Place, Said, Way};
+use super::tape::Arrived;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+impl Watch {
+    /// `statuses` is where the library has written them; `before` what the program's memory held.
+    pub fn has_come(&self, said: &Said, before: &Before, statuses: *mut c_void, began: u64) {
+        match said {
+            Said::Plain | Said::Probe(..) | Said::Iprobe(..) | Said::Drops(_) => {}
+            Said::Send(message) => self.sent(message, began),
+            Said::Recv(message, _) => self.received(message, statuses),
+            Said::Sendrecv(out, back, _) => {
+                self.sent(out, began);
+                self.received(back, statuses);
+            }
+            Said::Started(way, message, request) => self.started(*way, message, *request, began),
+            Said::Prepared(way, message, request) => self.prepared(*way, message, *request),
+            Said::Starts(..) => before
+                .numbers
+                .iter()
+                .for_each(|number| self.starts(*number, began)),
+            Said::Mprobe(source, tag, comm, message, _)
+            | Said::Improbe(source, tag, comm, _, message, _) => {
+                let posted = (*source as c_int, *tag as c_int);
+                self.matched(posted, *comm, *message, statuses);
+            }
+            Said::Mrecv(_) => {
+                if let (Some((comm, arrived)), Some(mut tape)) = (&before.matched, self.tape()) {
+                    tape.receives(comm, *arrived, super::now());
+                }
+            }
+            Said::Imrecv(_, request) => {
+                if let Some((comm, arrived)) = &before.matched {
+                    let transfer = Transfer {
+                        way: Way::Recv,
+                        comm: Arc::clone(comm),
+                        peer: arrived.source,
+                        tag: arrived.tag,
+                        bytes: arrived.bytes,
+                        number: arrived.number,
+                        stays: false,
+                        is_open: true,
+                    };
+                    self.begins_request(*request, Pending::Transfer(transfer));
+                }
+            }
+            Said::Completes(requests, _) => {
+                for (place, status) in requests.completed() {
+                    let request = (before.handles.get(place), before.numbers.get(place));
+                    if let (Some(request), Some(number)) = request {
+                        self.completed(*request, *number, self.status(statuses, status));
+                    }
+                }
+            }
+            Said::Forgets(_) => {
+                // What is freed while it is under way is completed by the library alone.
+                for (request, number) in before.handles.iter().zip(&before.numbers) {
+                    self.pendings().forgets(*request, *number);
+                }
+            }
+            Said::Round(_, None) => {}
+            Said::Round(_, Some(request)) => self.begins_request(*request, Pending::Round),
+            Said::Makes(place) => self.makes(place.read(self, Kind::Comm, 0)),
+            Said::MakesLater(parent, place, request) => {
+                if let Some(parent) = self.communicator(*parent) {
+                    self.begins_request(*request, Pending::Duplicate(parent, *place));
+                }
+            }
+        }
+    }
+
+    fn begins_request(&self, request: Place, pending: Pending) {
+        let request = request.read(self, Kind::Request, 0);
+        self.pendings().add(request, pending);
+    }
+
+    fn sent(&self, message: &Message, at: u64) {
+        if message.peer == self.words.proc_null || self.tape.is_none() {
+            return;
+        }
+        let bytes = self.bytes(message.count, message.datatype);
+        if let (Some(comm), Some(mut tape)) = (self.communicator(message.comm), self.tape()) {
+            tape.sends(&comm, message.peer, message.tag, bytes, at);
+        }
+    }
+
+    fn received(&self, message: &Message, status: *mut c_void) {
+        if message.peer == self.words.proc_null || self.tape.is_none() {
+            return;
+        }
+        let posted = (message.peer, message.tag);
+        let arrived = self.arrived(posted, None, 0, self.status(status, 0));
+        if let (Some(comm), Some(mut tape)) = (self.communicator(message.comm), self.tape()) {
+            tape.receives(&comm, arrived, super::now());
+        }
+    }
+
+    /// The number of the message that a receive of this sender and this tag gets, if it names both.
+    fn number(&self, comm: &Communicator, (source, tag): (c_int, c_int)) -> Option<u64> {
+        let names_both = source != self.words.any_source && tag != self.words.any_tag;
+        let mut tape = self.tape().filter(|_| names_both)?;
+        Some(tape.posts(comm, source, tag))
+    }
+
+    fn transfer(&self, way: Way, message: &Message, stays: bool) -> Option<Transfer> {
+        if message.peer == self.words.proc_null {
+            return None;
+        }
+        let comm = self.communicator(message.comm)?;
+        Some(Transfer {
+            way,
+            comm,
+            peer: message.peer,
+            tag: message.tag,
+            bytes: self.bytes(message.count, message.datatype),
+            number: None,
+            stays,
+            is_open: !stays,
+        })
+    }
+
+    fn started(&self, way: Way, message: &Message, request: Place, began: u64) {
+        let Some(mut transfer) = self.transfer(way, message, false) else {
+            return;
+        };
+        match way {
+            Way::Send => self.sent(message, began),
+            Way::Recv => {
+                transfer.number = self.number(&transfer.comm, (transfer.peer, transfer.tag));
+            }
+        }
+        self.begins_request(request, Pending::Transfer(transfer));
+    }
+
+    fn prepared(&self, way: Way, message: &Message, request: Place) {
+        if let Some(transfer) = self.transfer(way, message, true) {
+            self.begins_request(request, Pending::Transfer(transfer));
+        }
+    }
+
+    /// A request that stays is under way again.
+    fn starts(&self, number: u64, began: u64) {
+        let mut pendings = self.pendings();
+        let Some(transfer) = pendings.starts(number) else {
+            return;
+        };
+        let (comm, posted) = (Arc::clone(&transfer.comm), (transfer.peer, transfer.tag));
+        match transfer.way {
+            Way::Recv => transfer.number = self.number(&comm, posted),
+            Way::Send => {
+                if let Some(mut tape) = self.tape() {
+                    tape.sends(&comm, posted.0, posted.1, transfer.bytes, began);
+                }
+            }
+        }
+    }
+
+    fn matched(&self, posted: (c_int, c_int), comm: usize, message: Place, status: *mut c_void) {
+        if posted.0 == self.words.proc_null || self.tape.is_none() {
+            return;
+        }
+        let Some(comm) = self.communicator(comm) else {
+            return;
+        };
+        let mut arrived = self.arrived(posted, None, 0, self.status(status, 0));
+        if let Some(mut tape) = self.tape() {
+            arrived.number = Some(tape.posts(&comm, arrived.source, arrived.tag));
+        }
+        let message = message.read(self, Kind::Message, 0);
+        self.pendings().matches(message, comm, arrived);
+    }
+
+    fn completed(&self, request: usize, number: u64, status: Option<*const u8>) {
+        let completed = self.pendings().completes(request, number);
+        match completed {
+            Some(Pending::Duplicate(parent, place)) => {
+                self.makes_later(&parent, place.read(self, Kind::Comm, 0));
+            }
+            Some(Pending::Transfer(transfer)) if transfer.way == Way::Recv => {
+                let posted = (transfer.peer, transfer.tag);
+                if self.is_cancelled(status) {
+                    if let (Some(_), Some(mut tape)) = (transfer.number, self.tape()) {
+                        tape.unposts(&transfer.comm, posted.0, posted.1);
+                    }
+                    return;
+                }
+                let arrived = self.arrived(posted, transfer.number, transfer.bytes, status);
+                if let Some(mut tape) = self.tape() {
+                    tape.receives(&transfer.comm, arrived, super::now());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The status with this number, if there are any.
+    fn status(&self, statuses: *mut c_void, number: usize) -> Option<*const u8> {
+        let is_none = statuses.is_null() || statuses.addr() == self.words.statuses_ignore;
+        let offset = number * self.words.status_bytes;
+        (!is_none).then(|| statuses.cast::<u8>().wrapping_add(offset).cast_const())
+    }
+
+    fn is_cancelled(&self, status: Option<*const u8>) -> bool {
+        let Some(status) = status.filter(|_| self.tape.is_some()) else {
+            return false;
+        };
+        let mut cancelled: c_int = 0;
+        // SAFETY: the library has written a status there, and there is a place for the answer.
+        unsafe { (self.functions.test_cancelled)(status.cast(), &raw mut cancelled) };
+        cancelled != 0
+    }
+
+    /// What a receive has got, by its status, or else by what it has asked for.
+    fn arrived(
+        &self,
+        (source, tag): (c_int, c_int),
+        number: Option<u64>,
+        bytes: u64,
+        status: Option<*const u8>,
+    ) -> Arrived {
+        let asked = Arrived {
+            source,
+            tag,
+            bytes,
+            number,
+        };
+        let Some(status) = status.filter(|_| self.tape.is_some()) else {
+            return asked;
+        };
+        let (mut count, byte) = (0, self.library.constants.byte);
+        // SAFETY: the library has written a status there, in which the tag is next to the source.
+        let (from, with, code) = unsafe {
+            let at = status.add(self.words.source_at).cast::<c_int>();
+            let code = (self.functions.get_count)(status.cast(), byte, &raw mut count);
+            (at.read_unaligned(), at.add(1).read_unaligned(), code)
+        };
+        Arrived {
+            source: from,
+            tag: with,
+            bytes: match code {
+                0 => u64::try_from(count).unwrap_or(bytes),
+                _ => bytes,
+            },
+            number,
+        }
+    }
+}

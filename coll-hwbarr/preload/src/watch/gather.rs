@@ -1,0 +1,239 @@
+//! The trace of all ranks: clocks are compared when MPI starts and when it ends, then rank 0 takes the tapes and writes the file.
+//!
+//! Messages go over a duplicate of the world, so none of the program's can be meant. Rank 0 takes the tapes one after the other,
+//! each in pieces.
+//! Of each host but rank 0's own, the first rank answers for its clock ([`mpi_report::trace::clock`]).
+#![allow(unsafe_code)]
+
+use super::{Watch, call_name, now};
+use coll_hwbarr_foreign::library::{Handle, Library, done};
+use mpi_base::node::{Event, Played};
+use mpi_report::trace::clock::{Clock, Reading};
+use mpi_report::trace::lane::{Lane, Trace};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::fs::File;
+use std::path::Path;
+
+/// The tag of these messages, of which each pair of ranks has one at a time.
+const TAG: c_int = 3;
+/// How often a host is asked for its clock in a row.
+const QUESTIONS: u32 = 32;
+/// Room for the name of a host.
+const NAME: usize = 64;
+/// Words of an event.
+const WORDS: usize = 8;
+/// Events of one message.
+const EVENTS: usize = 1 << 14;
+
+/// Messages of words between ranks of the job.
+pub struct Wire<'a> {
+    pub library: &'a Library,
+    pub comm: Handle,
+    pub rank: c_int,
+    pub size: c_int,
+}
+
+impl Wire<'_> {
+    fn send(&self, to: c_int, words: &[u64]) -> Result<(), String> {
+        let bytes = size_of_val(words) as c_int;
+        // SAFETY: the memory is as long as said.
+        let code = unsafe {
+            (self.library.functions.send)(
+                words.as_ptr().cast(),
+                bytes,
+                self.library.constants.byte,
+                to,
+                TAG,
+                self.comm,
+            )
+        };
+        done(code, "MPI_Send")
+    }
+
+    fn recv(&self, from: c_int, words: &mut [u64]) -> Result<(), String> {
+        let bytes = size_of_val(words) as c_int;
+        // SAFETY: the memory is as long as said.
+        let code = unsafe {
+            (self.library.functions.recv)(
+                words.as_mut_ptr().cast(),
+                bytes,
+                self.library.constants.byte,
+                from,
+                TAG,
+                self.comm,
+                self.library.constants.status_ignore,
+            )
+        };
+        done(code, "MPI_Recv")
+    }
+
+    /// The host of every rank; every rank calls.
+    pub fn hosts(&self) -> Result<Vec<String>, String> {
+        let mine = name_of_host();
+        let mut all = vec![[0u8; NAME]; self.size.unsigned_abs() as usize];
+        let (bytes, byte) = (NAME as c_int, self.library.constants.byte);
+        // SAFETY: there is room for the name of each rank's host.
+        let code = unsafe {
+            (self.library.functions.allgather)(
+                mine.as_ptr().cast(),
+                bytes,
+                byte,
+                all.as_mut_ptr().cast(),
+                bytes,
+                byte,
+                self.comm,
+            )
+        };
+        done(code, "MPI_Allgather")?;
+        let text = |name: [u8; NAME]| {
+            let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME);
+            String::from_utf8_lossy(&name[..end]).into_owned()
+        };
+        Ok(all.into_iter().map(text).collect())
+    }
+
+    /// Whether all ranks say yes; every rank calls.
+    pub fn agree(&self, yes: bool) -> Result<bool, String> {
+        let mut all = vec![0u8; self.size.unsigned_abs() as usize];
+        let byte = self.library.constants.byte;
+        // SAFETY: there is room for a byte of each rank.
+        let code = unsafe {
+            (self.library.functions.allgather)(
+                (&raw const yes).cast(),
+                1,
+                byte,
+                all.as_mut_ptr().cast(),
+                1,
+                byte,
+                self.comm,
+            )
+        };
+        done(code, "MPI_Allgather")?;
+        Ok(all.iter().all(|yes| *yes != 0))
+    }
+
+    /// Asks the first rank of each other host for its clock, or answers; every rank calls.
+    pub fn compare(
+        &self,
+        hosts: &[String],
+        clocks: &mut BTreeMap<String, Clock>,
+    ) -> Result<(), String> {
+        for (host, first) in others(hosts) {
+            let mut words = [0];
+            if self.rank == 0 {
+                let clock = clocks.entry(host).or_default();
+                clock.begin();
+                for _ in 0..QUESTIONS {
+                    let asked = now();
+                    self.send(first, &words)?;
+                    self.recv(first, &mut words)?;
+                    clock.read(Reading::between(asked, now(), words[0]));
+                }
+            } else if self.rank == first {
+                for _ in 0..QUESTIONS {
+                    self.recv(0, &mut words)?;
+                    self.send(0, &[now()])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Hosts other than rank 0's, each with its first rank.
+fn others(hosts: &[String]) -> Vec<(String, c_int)> {
+    let mut found: Vec<(String, c_int)> = Vec::new();
+    for (rank, host) in (0..).zip(hosts) {
+        if Some(host) != hosts.first() && found.iter().all(|(known, _)| known != host) {
+            found.push((host.clone(), rank));
+        }
+    }
+    found
+}
+
+fn name_of_host() -> [u8; NAME] {
+    let mut name = [0; NAME];
+    // SAFETY: there is room for so many bytes; the last one stays zero.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), NAME - 1) };
+    name
+}
+
+/// Whether the file can be written, before the job has run for it; no file is left.
+pub fn try_to_write(path: &Path) -> Result<(), String> {
+    let was_there = path.exists();
+    let opened = File::options().append(true).create(true).open(path);
+    if opened.is_ok() && !was_there {
+        let _ = std::fs::remove_file(path);
+    }
+    opened.map(drop).map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &std::io::Error) -> String {
+    format!("the trace cannot be written to {}: {error}", path.display())
+}
+
+/// This rank's tape becomes part of the file; every rank calls.
+pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
+    let wire = watch.wire();
+    let mut clocks = std::mem::take(&mut *watch.clocks());
+    wire.compare(&watch.hosts, &mut clocks)?;
+    if wire.rank != 0 {
+        return send(&wire, &played);
+    }
+    let mut trace = Trace::default();
+    for (rank, host) in (0..).zip(watch.hosts.iter()) {
+        let mut tape = match rank {
+            0 => played.clone(),
+            _ => receive(&wire, rank)?,
+        };
+        if let Some(clock) = clocks.get(host) {
+            tape.events.iter_mut().for_each(|event| clock.set(event));
+        }
+        trace.lanes.push(Lane {
+            job: 0,
+            rank: rank.unsigned_abs(),
+            host: host.clone(),
+            tape,
+        });
+    }
+    let clocks = clocks.into_iter();
+    trace.clocks = clocks
+        .map(|(host, clock)| (host, clock.precision()))
+        .collect();
+    trace.align();
+    trace
+        .write(path, call_name)
+        .map_err(|error| not_written(path, &error))?;
+    if trace.lost() > 0 {
+        eprintln!(
+            "portcullis: the trace has the latest events; {} earlier ones were forgotten (PORTCULLIS_MCA_mpi_base_trace=N keeps N of each rank)",
+            trace.lost()
+        );
+    }
+    Ok(())
+}
+
+fn send(wire: &Wire, played: &Played) -> Result<(), String> {
+    wire.send(0, &[played.lost, played.events.len() as u64])?;
+    for events in played.events.chunks(EVENTS) {
+        let words: Vec<u64> = events.iter().flat_map(Event::words).collect();
+        wire.send(0, &words)?;
+    }
+    Ok(())
+}
+
+fn receive(wire: &Wire, rank: c_int) -> Result<Played, String> {
+    let mut head = [0; 2];
+    wire.recv(rank, &mut head)?;
+    let [lost, mut left] = head;
+    let mut events = Vec::new();
+    while left > 0 {
+        let here = left.min(EVENTS as u64);
+        let mut words = vec![[0; WORDS]; here as usize];
+        wire.recv(rank, words.as_flattened_mut())?;
+        events.extend(words.into_iter().filter_map(Event::of));
+        left -= here;
+    }
+    Ok(Played { events, lost })
+}

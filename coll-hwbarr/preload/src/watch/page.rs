@@ -1,0 +1,140 @@
+//! What the ranks of this node do at the moment, in memory that they share: a state page for each, as our own ranks have them.
+//!
+//! # Protocol
+//!
+//! The node's first rank makes a file in memory, which has no name in any folder, and tells the others its process and descriptor;
+//! they open it by `/proc`. When all have it, it is closed everywhere and goes with the last process, however that ends.
+//! Each rank stores in its own page alone; the first rank's watcher reads all.
+#![allow(unsafe_code)]
+
+use super::functions::Functions;
+use coll_hwbarr_foreign::library::{Handle, Library, done, place};
+use mpi_base::mem::{Held, Segment, memfd};
+use mpi_base::state::StatePage;
+use std::ffi::c_int;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// The pages of a node.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    pages: Held<[StatePage]>,
+    /// The ranks in the job, page by page.
+    pub ranks: Vec<u32>,
+    mine: usize,
+}
+
+impl Pages {
+    /// Every rank of the job calls; `comm` is a duplicate of its world.
+    pub fn open(
+        library: &Library,
+        more: &Functions,
+        comm: Handle,
+        rank: c_int,
+    ) -> Result<Pages, String> {
+        let functions = &library.functions;
+        let mut node = place();
+        // SAFETY: a place for a handle.
+        let code = unsafe {
+            (functions.comm_split_type)(
+                comm,
+                library.constants.comm_type_shared,
+                rank,
+                library.constants.info_null,
+                &raw mut node,
+            )
+        };
+        done(code, "MPI_Comm_split_type")?;
+        let (mut mine, mut size): (c_int, c_int) = (0, 0);
+        // SAFETY: places for numbers.
+        let code = unsafe { (functions.comm_rank)(node, &raw mut mine) };
+        done(code, "MPI_Comm_rank")?;
+        // SAFETY: as above.
+        let code = unsafe { (functions.comm_size)(node, &raw mut size) };
+        done(code, "MPI_Comm_size")?;
+        let count = size.unsigned_abs() as usize;
+        let bytes = count * size_of::<StatePage>();
+        let made = (mine == 0).then(|| memfd("portcullis-states", bytes as u64));
+        let told = match &made {
+            Some(Ok(file)) => [std::process::id() as i32, file.as_raw_fd(), rank],
+            _ => [0, -1, rank],
+        };
+        let all = gather(library, node, told, count)?;
+        let ranks = all.iter().map(|[_, _, rank]| rank.unsigned_abs()).collect();
+        let segment = match made {
+            Some(Ok(file)) => map(&file, bytes).map(|segment| (segment, Some(file))),
+            Some(Err(error)) => Err(format!("memory for states cannot be made: {error}")),
+            None => open(all.first(), bytes).map(|segment| (segment, None)),
+        };
+        // The file is closed when all have opened it, and either all have it or none.
+        let good = gather(library, node, [segment.is_ok().into(), 0, 0], count)?;
+        // SAFETY: a communicator of this function.
+        unsafe { (more.comm_free)(&raw mut node) };
+        let (segment, _file) = segment?;
+        if good.iter().any(|[good, ..]| *good == 0) {
+            return Err("a rank of this node cannot see what the others do".into());
+        }
+        let pages = Held::slice(&Arc::new(segment), 0, count).ok_or("the memory is too short")?;
+        Ok(Pages {
+            pages,
+            ranks,
+            mine: mine.unsigned_abs() as usize,
+        })
+    }
+
+    pub fn mine(&self) -> &StatePage {
+        &self.pages[self.mine]
+    }
+
+    pub fn all(&self) -> &[StatePage] {
+        &self.pages
+    }
+
+    /// Whether this rank is the one that watches.
+    pub fn is_first(&self) -> bool {
+        self.mine == 0
+    }
+}
+
+/// What every member says, in the order of ranks.
+fn gather(
+    library: &Library,
+    comm: Handle,
+    mine: [c_int; 3],
+    count: usize,
+) -> Result<Vec<[c_int; 3]>, String> {
+    let mut all = vec![[0; 3]; count];
+    let (bytes, byte) = (size_of_val(&mine) as c_int, library.constants.byte);
+    // SAFETY: there is room for what each member says.
+    let code = unsafe {
+        (library.functions.allgather)(
+            mine.as_ptr().cast(),
+            bytes,
+            byte,
+            all.as_mut_ptr().cast(),
+            bytes,
+            byte,
+            comm,
+        )
+    };
+    done(code, "MPI_Allgather")?;
+    Ok(all)
+}
+
+fn map(file: impl AsFd, bytes: usize) -> Result<Segment, String> {
+    Segment::map(file, bytes).map_err(|error| format!("memory for states is not mapped: {error}"))
+}
+
+/// The memory that the first rank has made.
+fn open(told: Option<&[c_int; 3]>, bytes: usize) -> Result<Segment, String> {
+    let Some([process, file, rank]) = told.filter(|[_, file, _]| *file >= 0) else {
+        return Err("the first rank of this node has no memory for states".into());
+    };
+    let path = format!("/proc/{process}/fd/{file}");
+    let file = File::options().read(true).write(true).open(&path);
+    let file = file.map_err(|error| {
+        format!("the memory of rank {rank} is not opened ({path}): {error}; ranks of one node have to be processes of one user")
+    })?;
+    map(OwnedFd::from(file), bytes)
+}

@@ -1,0 +1,90 @@
+//! What the user wants to be watched, by the environment, which launchers hand to all ranks.
+
+use mpi_report::trace::EVENTS;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The file that a trace is written to; its ending says in which form.
+const TRACE: &str = "PORTCULLIS_TRACE";
+/// How many seconds nothing moves before a report is made.
+const HANG: &str = "PORTCULLIS_HANG";
+/// The file that the report is written to as JSON.
+const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
+/// How many events of each rank are kept, as for `mpirun --trace`.
+const KEPT: &str = "PORTCULLIS_MCA_mpi_base_trace";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub trace: Option<PathBuf>,
+    pub patience: Option<Duration>,
+    pub report: Option<PathBuf>,
+    pub kept: usize,
+}
+
+impl Settings {
+    /// Nothing if the user wants nothing; a sentence if it is not understood.
+    pub fn read() -> Result<Option<Settings>, String> {
+        Settings::of(|name| std::env::var_os(name)?.into_string().ok())
+    }
+
+    fn of(value: impl Fn(&str) -> Option<String>) -> Result<Option<Settings>, String> {
+        let value = |name| value(name).filter(|text| !text.is_empty());
+        let patience = value(HANG).map(|text| seconds(&text)).transpose()?;
+        let kept = match value(KEPT) {
+            None => EVENTS as usize,
+            Some(text) => text
+                .parse()
+                .map_err(|_| format!("{KEPT}={text}: it takes how many events are kept"))?,
+        };
+        let settings = Settings {
+            trace: value(TRACE).map(PathBuf::from),
+            patience,
+            report: value(HANG_REPORT).map(PathBuf::from),
+            kept,
+        };
+        let wanted = settings.trace.is_some() || settings.patience.is_some();
+        Ok(wanted.then_some(settings))
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).trim();
+    let seconds: Option<f64> = number.parse().ok();
+    seconds
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("{HANG}={text}: it takes seconds, such as 30 or 1.5"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+        Settings::of(|name| {
+            let found = pairs.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_is_watched_unless_it_is_asked_for() {
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&[(HANG, ""), (HANG_REPORT, "x")]), Ok(None));
+        let both = of(&[(HANG, "1.5"), (TRACE, "t.vcd")]).unwrap().unwrap();
+        assert_eq!(both.patience, Some(Duration::from_millis(1500)));
+        assert_eq!(both.trace, Some("t.vcd".into()));
+        assert_eq!(both.kept, EVENTS as usize);
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_in_a_sentence() {
+        for text in ["soon", "-1", "0", "inf", "1e300"] {
+            let said = of(&[(HANG, text)]).unwrap_err();
+            assert!(
+                said.contains(&format!("{HANG}={text}: it takes seconds")),
+                "{said}"
+            );
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What this rank did, in its own memory: the same events as on the tapes of our own ranks, for the same files.
+//!
+//! Messages are counted on both sides by what both know, so that a receive finds its send: by communicator, sender, receiver and
+//! tag. A receive that names its sender and its tag is counted when it is posted, since that is the order in which messages find
+//! receives; one with a wildcard is counted when it is complete.
+
+use super::comms::Communicator;
+use mpi_base::node::{Event, EventKind, Played};
+use mpi_core::coll::CallSignature;
+use mpi_core::pml::Context;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_int;
+
+/// By context, the other side and the tag.
+type Counters = HashMap<(u64, c_int, c_int), u64>;
+
+#[derive(Debug)]
+pub struct Tape {
+    events: VecDeque<Event>,
+    /// How many events are kept.
+    room: usize,
+    lost: u64,
+    sent: Counters,
+    received: Counters,
+    /// Whether the latest event is a call that looked and found nothing.
+    is_poll: bool,
+}
+
+/// A message that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    pub source: c_int,
+    pub tag: c_int,
+    pub bytes: u64,
+    /// If it was counted when its receive was posted.
+    pub number: Option<u64>,
+}
+
+fn context(comm: &Communicator) -> u64 {
+    Context::numbered(comm.number).0
+}
+
+fn next(counters: &mut Counters, key: (u64, c_int, c_int)) -> u64 {
+    let count = counters.entry(key).or_default();
+    *count += 1;
+    *count
+}
+
+impl Tape {
+    pub fn new(room: usize) -> Tape {
+        Tape {
+            events: VecDeque::new(),
+            room,
+            lost: 0,
+            sent: Counters::new(),
+            received: Counters::new(),
+            is_poll: false,
+        }
+    }
+
+    fn write(&mut self, event: Event) {
+        self.is_poll = false;
+        if self.room == 0 {
+            self.lost += 1;
+            return;
+        }
+        if self.events.len() >= self.room {
+            self.events.pop_front();
+            self.lost += 1;
+        }
+        self.events.push_back(event);
+    }
+
+    /// A call has returned.
+    pub fn call(&mut self, call: u16, thread: u32, began: u64, until: u64) {
+        self.write(Event {
+            until,
+            call,
+            thread,
+            ..Event::new(EventKind::Call, began)
+        });
+    }
+
+    /// A call that looks has found nothing: many in a row are one event.
+    pub fn poll(&mut self, call: u16, thread: u32, began: u64, until: u64) {
+        if self.is_poll
+            && let Some(last) = self.events.back_mut()
+            && (last.call, last.thread) == (call, thread)
+        {
+            last.until = until;
+            return;
+        }
+        self.call(call, thread, began, until);
+        self.is_poll = true;
+    }
+
+    /// A message goes to a rank of a communicator.
+    pub fn sends(&mut self, comm: &Communicator, peer: c_int, tag: c_int, bytes: u64, at: u64) {
+        let to = comm.in_job(peer);
+        let number = next(&mut self.sent, (context(comm), to, tag));
+        self.write(Event {
+            peer: to,
+            tag,
+            comm: context(comm),
+            bytes,
+            number,
+            extra: u64::from(comm.rank as u32),
+            ..Event::new(EventKind::Sent, at)
+        });
+    }
+
+    /// A receive for this sender and this tag is posted: the number of the message that it gets.
+    pub fn posts(&mut self, comm: &Communicator, source: c_int, tag: c_int) -> u64 {
+        next(&mut self.received, (context(comm), source, tag))
+    }
+
+    /// A posted receive was cancelled, and the next one gets the message that this one would have got.
+    pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
+        let count = self
+            .received
+            .entry((context(comm), source, tag))
+            .or_default();
+        *count = count.saturating_sub(1);
+    }
+
+    /// A message has arrived.
+    pub fn receives(&mut self, comm: &Communicator, arrived: Arrived, at: u64) {
+        let Arrived {
+            source, tag, bytes, ..
+        } = arrived;
+        let number = arrived
+            .number
+            .unwrap_or_else(|| self.posts(comm, source, tag));
+        self.write(Event {
+            peer: source,
+            tag,
+            comm: context(comm),
+            bytes,
+            number,
+            ..Event::new(EventKind::Received, at)
+        });
+    }
+
+    /// A collective operation begins.
+    pub fn rounds(&mut self, comm: &Communicator, round: u64, said: &CallSignature, at: u64) {
+        let [call, root, op, bytes] = said.words();
+        self.write(Event {
+            call: call as u16,
+            peer: root as c_int,
+            comm: comm.number,
+            bytes,
+            number: round,
+            extra: op,
+            ..Event::new(EventKind::Round, at)
+        });
+    }
+
+    /// The wire of the hardware barrier has entered and released so many.
+    pub fn wire(&mut self, wire: u32, entered: u64, released: u64, at: u64) {
+        self.write(Event {
+            peer: wire as c_int,
+            number: entered,
+            extra: released,
+            ..Event::new(EventKind::Wire, at)
+        });
+    }
+
+    /// All of it.
+    pub fn take(&mut self) -> Played {
+        Played {
+            events: std::mem::take(&mut self.events).into(),
+            lost: self.lost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_tape_forgets_its_oldest_and_many_looks_are_one_event() {
+        let mut tape = Tape::new(2);
+        tape.call(1, 7, 0, 1);
+        tape.poll(2, 7, 2, 3);
+        tape.poll(2, 7, 4, 5);
+        tape.poll(3, 7, 6, 7);
+        tape.poll(3, 8, 8, 9);
+        let played = tape.take();
+        let times: Vec<_> = played
+            .events
+            .iter()
+            .map(|e| (e.call, e.at, e.until))
+            .collect();
+        assert_eq!(times, [(3, 6, 7), (3, 8, 9)]);
+        assert_eq!(played.lost, 2);
+    }
+}

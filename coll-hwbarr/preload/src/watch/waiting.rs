@@ -1,0 +1,246 @@
+//! What the rank does, on its state page: the call, which rank it waits for and what about, and collective operations.
+//!
+//! Our own engine tells a page what it waits for when it has waited for a moment; from outside that is not seen, so a call that may
+//! wait says it when it begins. Three calls need more:
+//!
+//! * One that waits for all of several requests does not tell which are complete. So while more than one is open they are looked at
+//!   one by one, first without a pause and later with one, and the library's own function is called for the last.
+//! * One that sends to one rank and receives from another may wait for either; then the page says "one of two".
+//! * A call that looks and finds nothing does not count as one: a rank that looks again and again does not move. The page shows it
+//!   until the rank calls something else.
+#![allow(unsafe_code)]
+
+use super::comms::Communicator;
+use super::pending::{Pending, Transfer};
+use super::said::{Message, Requests, Said, Way, Which};
+use super::{Watch, now};
+use coll_hwbarr_foreign::library::Handle;
+use mpi_base::state::{About, NO_PEER, NO_TAG, StatePage, Waits};
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// For so long requests are looked at without a pause.
+const EAGER: Duration = Duration::from_millis(20);
+/// The pause then.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// A side of a message that a call may wait for.
+fn about(
+    watch: &Watch,
+    way: Way,
+    comm: &Communicator,
+    peer: c_int,
+    tag: c_int,
+    bytes: u64,
+) -> About {
+    let words = &watch.words;
+    let any = way == Way::Recv && peer == words.any_source;
+    About {
+        waits: match way {
+            _ if peer == words.proc_null => Waits::Nothing,
+            Way::Send => Waits::Send,
+            Way::Recv => Waits::Recv,
+        },
+        comm: comm.number,
+        peer: if any { NO_PEER } else { peer },
+        proc: if any { NO_PEER } else { comm.in_job(peer) },
+        tag: match way {
+            Way::Recv if tag == words.any_tag => NO_TAG,
+            _ => tag,
+        },
+        bytes,
+        requests: 1,
+    }
+}
+
+impl Watch {
+    fn page(&self) -> Option<&StatePage> {
+        self.pages.as_ref().map(super::page::Pages::mine)
+    }
+
+    /// A call begins that is no look.
+    pub fn enters(&self, call: u16) {
+        if let Some(page) = self.page() {
+            self.stops_polling(page);
+            page.enter(call);
+        }
+    }
+
+    fn stops_polling(&self, page: &StatePage) {
+        match self.polling.swap(0, Relaxed) {
+            0 => {}
+            polling => page.leave(polling),
+        }
+    }
+
+    /// A call begins; `handles` are those of its requests.
+    pub fn shows(&self, call: u16, said: &Said, handles: &[Handle], began: u64) {
+        let Some(page) = self.page() else {
+            return;
+        };
+        if said.flag().is_some() {
+            return;
+        }
+        self.enters(call);
+        if let Some(about) = self.waits_for(said, handles) {
+            page.about(&about);
+            page.waits_since(began);
+        }
+        if matches!(said, Said::Round(_, None)) {
+            page.waits_since(began);
+        }
+    }
+
+    /// It has returned; a look with what it has found.
+    pub fn hides(&self, call: u16, said: &Said, handles: &[Handle], found: bool) {
+        let Some(page) = self.page() else {
+            return;
+        };
+        if said.flag().is_none() {
+            if matches!(said, Said::Round(_, None)) {
+                page.inside(false);
+            }
+            return page.leave(call);
+        }
+        if found {
+            self.enters(call);
+            return page.leave(call);
+        }
+        if self.polling.load(Relaxed) != call {
+            self.enters(call);
+            self.polling.store(call, Relaxed);
+            page.waits_since(now());
+        }
+        if let Some(about) = self.waits_for(said, handles) {
+            page.about(&about);
+        }
+    }
+
+    fn waits_for(&self, said: &Said, handles: &[Handle]) -> Option<About> {
+        let side = |way, message: &Message| {
+            let comm = self.communicator(message.comm)?;
+            let bytes = self.bytes(message.count, message.datatype);
+            Some(about(self, way, &comm, message.peer, message.tag, bytes))
+        };
+        let probe = |source: i64, tag: i64, comm| {
+            let comm = self.communicator(comm)?;
+            Some(about(
+                self,
+                Way::Recv,
+                &comm,
+                source as c_int,
+                tag as c_int,
+                0,
+            ))
+        };
+        match said {
+            Said::Send(message) => side(Way::Send, message),
+            Said::Recv(message, _) => side(Way::Recv, message),
+            Said::Sendrecv(out, back, _) => {
+                let (out, back) = (side(Way::Send, out)?, side(Way::Recv, back)?);
+                Some(match (out.waits, back.waits) {
+                    (_, Waits::Nothing) => out,
+                    (Waits::Nothing, _) => back,
+                    _ if out.proc == back.proc => back,
+                    _ => About {
+                        waits: Waits::Any,
+                        requests: 2,
+                        ..About::default()
+                    },
+                })
+            }
+            Said::Probe(source, tag, comm)
+            | Said::Mprobe(source, tag, comm, ..)
+            | Said::Iprobe(source, tag, comm, _)
+            | Said::Improbe(source, tag, comm, ..) => probe(*source, *tag, *comm),
+            Said::Completes(requests, _) => self.waits_for_requests(requests.which, handles),
+            _ => None,
+        }
+    }
+
+    fn waits_for_requests(&self, which: Which, handles: &[Handle]) -> Option<About> {
+        let open = self.under_way(handles);
+        let first = open.first()?;
+        let requests = open.len() as u32;
+        if which != Which::All && requests > 1 {
+            return Some(About {
+                waits: Waits::Any,
+                requests,
+                ..About::default()
+            });
+        }
+        let about = match self.pendings().get(*first)? {
+            Pending::Transfer(Transfer {
+                way,
+                comm,
+                peer,
+                tag,
+                bytes,
+                ..
+            }) => about(self, *way, comm, *peer, *tag, *bytes),
+            Pending::Round | Pending::Duplicate(..) => About {
+                waits: Waits::Collective,
+                ..About::default()
+            },
+        };
+        Some(About { requests, ..about })
+    }
+
+    /// The requests that may be under way.
+    fn under_way(&self, handles: &[Handle]) -> Vec<Handle> {
+        let pendings = self.pendings();
+        let is_open = |handle: &Handle| match pendings.get(*handle) {
+            Some(Pending::Transfer(transfer)) => transfer.is_open,
+            Some(_) => true,
+            None => *handle != self.words.request_null && *handle != 0,
+        };
+        handles.iter().copied().filter(is_open).collect()
+    }
+
+    /// Before a call that waits for all of several requests: until one is left, or the library has an error to tell.
+    pub fn sees_each(&self, requests: &Requests, handles: &[Handle]) {
+        let Some(page) = self.page() else {
+            return;
+        };
+        let mut open = match requests.which {
+            Which::All => self.under_way(handles),
+            _ => return,
+        };
+        let (begin, ignore) = (Instant::now(), self.library.constants.status_ignore);
+        while open.len() > 1 {
+            let before = open.len();
+            let mut is_wrong = false;
+            open.retain(|handle| {
+                let mut over: c_int = 0;
+                // SAFETY: a request of the program, a place for the answer, and none for a status.
+                let code =
+                    unsafe { (self.functions.request_get_status)(*handle, &raw mut over, ignore) };
+                is_wrong |= code != 0;
+                over == 0
+            });
+            if is_wrong {
+                return;
+            }
+            if open.len() != before {
+                page.progressed();
+                if let Some(about) = self.waits_for_requests(Which::All, &open) {
+                    page.about(&about);
+                }
+            } else if begin.elapsed() < EAGER {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// A collective operation begins, on the page if there is one.
+    pub fn shows_round(&self, comm: &Arc<Communicator>, round: u64, words: [u64; 4], waits: bool) {
+        if let Some(page) = self.page() {
+            page.collective(comm.number, comm.members, round, words);
+            page.inside(waits);
+        }
+    }
+}

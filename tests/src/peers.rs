@@ -1,0 +1,134 @@
+//! Programs of other MPI libraries, under their own launchers: Debian's Open MPI, and MPICH from its wheel.
+
+use crate::{installation, mpich, needs};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use xtask::process::{self, Outcome, Running};
+use xtask::{packages, workspace};
+
+/// No job takes longer.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// What every launcher is called with: (name, value) of the environment of the ranks.
+pub type Setting<'a> = (&'a str, &'a str);
+
+/// A program of another library, in a folder of its own.
+#[derive(Debug)]
+pub struct Program {
+    folder: tempfile::TempDir,
+}
+
+impl Program {
+    /// Of a file in C, or in Fortran.
+    pub fn new(compiler: &Path, file: &str) -> Program {
+        Program::with(compiler, file, &[])
+    }
+
+    /// The same with further options of the compiler.
+    pub fn with(compiler: &Path, file: &str, options: &[&str]) -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(compiler);
+        if file.ends_with(".c") {
+            command.args(["-std=gnu11", "-w"]);
+        }
+        command
+            .args(["-O1", "-o"])
+            .arg(folder.path().join("program"))
+            .arg(workspace::programs().join(file))
+            .args(options);
+        process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+        Program { folder }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("program")
+    }
+}
+
+/// Debian's Open MPI and its compiler, if they are there.
+pub fn debian_open_mpi() -> bool {
+    let there = ["mpirun.openmpi", "mpicc.openmpi"]
+        .into_iter()
+        .all(packages::on_path);
+    needs(there, "Debian's Open MPI (openmpi-bin, libopenmpi-dev)")
+}
+
+/// A library that programs run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    OpenMpi,
+    Mpich,
+}
+
+impl Peer {
+    /// Those that are there.
+    pub fn all() -> Vec<Peer> {
+        let open_mpi = debian_open_mpi().then_some(Peer::OpenMpi);
+        let mpich = mpich().map(|_| Peer::Mpich);
+        open_mpi.into_iter().chain(mpich).collect()
+    }
+
+    pub fn compiler(self) -> PathBuf {
+        match self {
+            Peer::OpenMpi => "mpicc.openmpi".into(),
+            Peer::Mpich => mpich().expect("it is there").bin("mpicc"),
+        }
+    }
+
+    /// The command of its launcher; more ranks than processors are the usual case.
+    pub fn launch(self, program: &Path, ranks: u32, settings: &[Setting]) -> Command {
+        let mut command = match self {
+            Peer::OpenMpi => Command::new("mpirun.openmpi"),
+            Peer::Mpich => Command::new(mpich().expect("it is there").bin("mpiexec")),
+        };
+        if self == Peer::OpenMpi {
+            command.args(["--allow-run-as-root", "--oversubscribe"]);
+        }
+        command.args(["-n", &ranks.to_string()]);
+        for (name, value) in settings {
+            match self {
+                Peer::OpenMpi => command.arg("-x").arg(format!("{name}={value}")),
+                Peer::Mpich => command.args(["-genv", name, value]),
+            };
+        }
+        command.arg(program).stdin(process::silence());
+        command
+    }
+}
+
+/// The library to preload.
+pub fn preload() -> String {
+    let file = installation().join("lib/portcullis/libportcullis-preload.so");
+    file.to_string_lossy().into_owned()
+}
+
+/// A job that succeeds.
+pub fn succeeds(command: &mut Command) -> Outcome {
+    process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What a job complains about once it has said this and then nothing more for a while; then it is ended.
+pub fn complains(command: &mut Command, words: &str) -> String {
+    /// A launcher hands on what ranks say in pieces.
+    const QUIET: Duration = Duration::from_millis(300);
+    let running = Running::start(command).unwrap_or_else(|e| panic!("{e}"));
+    let begin = Instant::now();
+    let (mut said, mut since) = (String::new(), Instant::now());
+    while !said.contains(words) || since.elapsed() < QUIET {
+        std::thread::sleep(Duration::from_millis(10));
+        let now = running.stderr_so_far();
+        if now != said {
+            (said, since) = (now, Instant::now());
+        }
+        assert!(begin.elapsed() < LIMIT, "no {words:?} in:\n{said}");
+    }
+    let process = i32::try_from(running.id()).expect("a process");
+    crate::job::send(process, rustix::process::Signal::TERM);
+    running.wait(LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    said
+}
