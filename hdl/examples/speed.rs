@@ -60,7 +60,7 @@ fn channels(folder: &Path) -> Result<(), Box<dyn Error>> {
     ];
     let machine = ChannelMachine::new(NODES, CHANNELS)?;
     let model = fastest(MODEL_RUNS, || {
-        let mut machine = machine.clone();
+        let mut machine = machine;
         Ok(arrivals(EDGES, |inputs| step(&mut machine, inputs)))
     })?;
     let cache = Cache::at(folder.join("made"));
