@@ -12,20 +12,10 @@
 
 use crate::module::Module;
 use crate::port::Fault;
-use crate::port::line::{Line, LineWires};
+use crate::port::line::{End, Line, LineWires};
 use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Module as _, Served};
 use std::cell::Cell;
-
-/// This node's end of the line.
-#[derive(Default)]
-pub enum End {
-    #[default]
-    Unopened,
-    Open(Box<dyn Line>),
-    /// All members do without.
-    Refused,
-}
 
 impl Module {
     /// Opens a round.

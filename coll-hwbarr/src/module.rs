@@ -4,8 +4,8 @@
 //! because progress looks at the nonblocking barriers of the same module.
 
 use crate::channels::{self, NodePort};
-use crate::eureka::End;
 use crate::fallback_agreement::{FallbackAgreement, Finding, Remark};
+use crate::port::line::End;
 use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
 use crate::queue::{Over, Queue};
 use crate::sentence::{listed, sentence};

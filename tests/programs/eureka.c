@@ -5,9 +5,11 @@
  *     eureka world [ROUNDS]   MPI_COMM_WORLD has one
  *     eureka none             MPI_COMM_WORLD has none, and says so; those of a host have one
  *     eureka recorded         the run is recorded, what the line does is not, and the library says so
+ *     eureka death            the last rank dies in a round (mpirun --with-ft ulfm)
  */
 #include "check.h"
 #include <mpi-ext.h>
+#include <signal.h>
 
 static int class_of(int error)
 {
@@ -147,6 +149,31 @@ static void all_of(MPI_Comm comm, int rounds)
         OK(MPI_Barrier(comm));
 }
 
+/* A rank that might have found it dies: no other looks for ever, and the living go on in a communicator of their own. */
+static void one_dies(void)
+{
+    int flag = 0, first, code = MPI_SUCCESS;
+    OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
+    if (rank == size - 1)
+        raise(SIGKILL);
+    while (code == MPI_SUCCESS && !flag)
+        code = MPIX_Eureka_test(MPI_COMM_WORLD, &flag, &first);
+    IS(code, MPIX_ERR_PROC_FAILED);
+    IS(MPIX_Eureka_raise(MPI_COMM_WORLD), MPIX_ERR_PROC_FAILED);
+    IS(MPIX_Eureka_end(MPI_COMM_WORLD, &first), MPIX_ERR_PROC_FAILED);
+    MPI_Comm living;
+    OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
+    all_of(living, 8);
+    /* One that is revoked says so. */
+    OK(MPIX_Eureka_begin(living));
+    OK(MPIX_Comm_revoke(living));
+    IS(MPIX_Eureka_test(living, &flag, &first), MPIX_ERR_REVOKED);
+    OK(MPI_Comm_free(&living));
+    if (rank == 0)
+        printf("the living have had their rounds\n");
+    MPI_Finalize();
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "line";
@@ -155,6 +182,10 @@ int main(int argc, char **argv)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 
+    if (strcmp(what, "death") == 0) {
+        one_dies();
+        return 0;
+    }
     if (strcmp(what, "none") == 0 || strcmp(what, "recorded") == 0) {
         IS(MPIX_Eureka_begin(MPI_COMM_WORLD), MPI_ERR_UNSUPPORTED_OPERATION);
         char text[MPI_MAX_ERROR_STRING];

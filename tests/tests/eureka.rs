@@ -131,6 +131,19 @@ fn ranks_of_two_hosts_have_a_line_if_a_board_is_served_and_else_hear_why_not() {
 }
 
 #[test]
+fn a_rank_that_dies_leaves_no_other_looking_for_ever() {
+    for port in ["none", "sim"] {
+        let outcome = Job::of("eureka")
+            .ranks(4)
+            .with(["--with-ft", "ulfm", "--mca", "coll_hwbarr_port", port])
+            .arg("death")
+            .run();
+        let said = "the living have had their rounds";
+        assert!(outcome.stdout.contains(said), "{port}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_recorded_run_says_that_looks_at_the_line_are_not_recorded() {
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = Job::of("eureka")

@@ -17,6 +17,16 @@ pub trait Line {
     fn rest(&mut self) -> Result<(), String>;
 }
 
+/// How far a node is with its end.
+#[derive(Default)]
+pub enum End {
+    #[default]
+    Unopened,
+    Open(Box<dyn Line>),
+    /// All members do without.
+    Refused,
+}
+
 /// The wires of an end that is not open yet.
 pub trait LineWires {
     /// Opens it around `fence`, which it calls once.

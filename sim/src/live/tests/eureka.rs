@@ -94,9 +94,12 @@ fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
 fn exactly_one_of_many_threads_is_first_in_each_round() {
     let (nodes, rounds) = (4, 300);
     let board = Live::new(nodes, 0).0;
-    let threads: Vec<_> = (0..nodes)
-        .map(|node| {
-            let (mut line, wires) = (line(&board, node), board.wires(node, silent));
+    // No node finds anything before all have found the line low.
+    let lines: Vec<_> = (0..nodes).map(|node| line(&board, node)).collect();
+    let threads: Vec<_> = (0..)
+        .zip(lines)
+        .map(|(node, mut line)| {
+            let wires = board.wires(node, silent);
             let Wires { out, input, .. } = wires.expect("free");
             let barrier = ToggleBarrier::open(out, input, || Ok::<_, Infallible>(()));
             let mut barrier = barrier.expect("idle");
