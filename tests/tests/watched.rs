@@ -130,7 +130,11 @@ fn every_message_of_a_traced_program_has_both_its_ends() {
             assert!(arrows.len() >= messages, "{name}: {}", arrows.len());
             let lone = of(&events, "i");
             assert!(lone.is_empty(), "{peer:?} {name}: {lone:?}");
-            for call in ["MPI_Init", "MPI_Finalize"] {
+            let init = match name {
+                "threads.c" => "MPI_Init_thread",
+                _ => "MPI_Init",
+            };
+            for call in [init, "MPI_Finalize"] {
                 let each = (0..4).map(|rank| (rank, 1)).collect();
                 assert_eq!(calls(&events, call), each, "{peer:?} {name}: {call}");
             }
