@@ -277,7 +277,7 @@ impl Page {
             "Faults",
             &format!(
                 "{} cases with {nodes} nodes: each fault at each place and moment against the real driver. \
-                 A cell is the worst outcome of that fault at that moment, and in how many of its cases.",
+                 A cell is the worst outcome of that fault at that moment, and in how many of its cases; a click on one that is underlined tells why.",
                 cases.len()
             ),
             &matrix::matrix(cases),
