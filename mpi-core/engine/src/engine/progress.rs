@@ -53,6 +53,8 @@ impl Engine {
         let busy = steps > 0;
         if self.0.waiting.has_looked(busy) {
             self.give_core_away();
+            // What the loop looks for may be a dead process's.
+            self.0.waiting.watch_now_and_then(now_ns());
         }
         busy
     }

@@ -32,6 +32,8 @@ pub(super) struct Waiting {
     /// Whether this process has slept since its threads were last told of news.
     slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
+    /// When a program that looks in a loop was last told whether that makes sense.
+    watched_ns: Cell<u64>,
 }
 
 impl Waiting {
@@ -56,6 +58,7 @@ impl Waiting {
             threads: Cell::new(None),
             slept: Cell::new(false),
             watch: Cell::new(None),
+            watched_ns: Cell::new(0),
         })
     }
 
@@ -134,6 +137,15 @@ impl Waiting {
     pub fn watch(&self) {
         if let Some(watch) = self.watch.get() {
             watch();
+        }
+    }
+
+    /// The same for a program that looks in a loop instead of waiting: once in so long.
+    pub fn watch_now_and_then(&self, now_ns: u64) {
+        const OFTEN_NS: u64 = 10_000_000;
+        if now_ns.saturating_sub(self.watched_ns.get()) >= OFTEN_NS {
+            self.watched_ns.set(now_ns);
+            self.watch();
         }
     }
 
