@@ -3,6 +3,7 @@
 //! `cargo run --release -p hdl --example speed`
 //!
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
+//! Each figure of these two is the fastest of some runs, since other programs of the machine only slow them.
 //! Icarus reads its stimulus from a file and writes every flip-flop to another, as in the comparison; that is part of its figure.
 
 use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
@@ -17,8 +18,10 @@ use std::time::Instant;
 
 const NODES: usize = 60;
 const CHANNELS: usize = 5;
-const EDGES: u64 = 20_000_000;
+const EDGES: u64 = 1_000_000;
 const ICARUS_EDGES: u64 = 20_000;
+/// Short and many, so that some are not disturbed.
+const RUNS: usize = 40;
 const WIRES: u64 = u64::MAX >> (MAX_NODES - NODES);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,10 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn toggle_barrier(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let mut machine = ToggleMachine::new(NODES)?;
-    let model = arrivals(EDGES, |inputs| machine.step(inputs));
-    let verilated =
-        Verilated::build(&[("N", NODES)], &Cache::at(folder.join("made")))?.bench(EDGES)?;
+    let machine = ToggleMachine::new(NODES)?;
+    let model = fastest(|| {
+        let mut machine = machine;
+        Ok(arrivals(EDGES, |inputs| machine.step(inputs)))
+    })?;
+    let program = Verilated::build(&[("N", NODES)], &Cache::at(folder.join("made")))?;
+    let verilated = fastest(|| Ok(program.bench(EDGES)?))?;
     let mut text = String::new();
     let mut machine = ToggleMachine::new(NODES)?;
     arrivals(ICARUS_EDGES, |inputs| {
@@ -52,10 +58,14 @@ fn channels(folder: &Path) -> Result<(), Box<dyn Error>> {
         ("C", CHANNELS),
         ("LEASE_BITS", LEASE_BITS as usize),
     ];
-    let mut machine = ChannelMachine::new(NODES, CHANNELS)?;
-    let model = arrivals(EDGES, |inputs| step(&mut machine, inputs));
+    let machine = ChannelMachine::new(NODES, CHANNELS)?;
+    let model = fastest(|| {
+        let mut machine = machine;
+        Ok(arrivals(EDGES, |inputs| step(&mut machine, inputs)))
+    })?;
     let cache = Cache::at(folder.join("made"));
-    let verilated = Verilated::channels(&parameters, &cache)?.bench(EDGES)?;
+    let program = Verilated::channels(&parameters, &cache)?;
+    let verilated = fastest(|| Ok(program.bench(EDGES)?))?;
     let mut text = String::new();
     let mut machine = ChannelMachine::new(NODES, CHANNELS)?;
     arrivals(ICARUS_EDGES, |inputs| {
@@ -66,6 +76,20 @@ fn channels(folder: &Path) -> Result<(), Box<dyn Error>> {
     icarus::channel_trace(&parameters, &text, folder)?;
     let what = format!("version 2, {NODES} nodes, {CHANNELS} channels");
     table(&what, model, verilated, start.elapsed().as_secs_f64())
+}
+
+/// The fastest of some runs.
+fn fastest(
+    mut run: impl FnMut() -> Result<Speed, Box<dyn Error>>,
+) -> Result<Speed, Box<dyn Error>> {
+    let mut best = run()?;
+    for _ in 1..RUNS {
+        let next = run()?;
+        if next.seconds < best.seconds {
+            best = next;
+        }
+    }
+    Ok(best)
 }
 
 /// Arrivals in channel 0, of which all nodes are members after power-on.

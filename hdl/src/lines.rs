@@ -28,7 +28,7 @@ pub fn count(
     let top = bench.name().trim_end_matches(".v");
     // Nothing is optimised: most of the time is the compiler's.
     let flags = format!("-O0 -DBENCH=V{top} -DBENCH_HEADER=\\\"V{top}.h\\\"");
-    let options = "--cc --exe --build --timing --coverage-line -Wno-lint -Mdir obj -o bench";
+    let options = "--cc --exe --build --timing --coverage-line -Wno-lint -Wno-TIMESCALEMOD -Mdir obj -o bench";
     let arguments = options.split(' ').map(str::to_owned);
     let arguments = arguments
         .chain(["--top-module", top, "-CFLAGS", &flags].map(str::to_owned))
