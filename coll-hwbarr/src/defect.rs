@@ -8,16 +8,19 @@ pub enum Defect {
     Floating,
     /// The wire from the barrier breaks after some changes of the one to it, and keeps its level.
     Deaf,
+    /// The wire from the eureka line is stuck high.
+    Line,
 }
 
 impl Defect {
-    /// Reads `cut:2`, `floating:3` or `deaf:1`.
+    /// Reads `cut:2`, `floating:3`, `deaf:1` or `line:0`.
     pub fn parse(text: &str) -> Option<(Defect, u32)> {
         let (defect, node) = text.split_once(':')?;
         let defect = match defect {
             "cut" => Defect::Cut,
             "floating" => Defect::Floating,
             "deaf" => Defect::Deaf,
+            "line" => Defect::Line,
             _ => return None,
         };
         Some((defect, node.parse().ok()?))

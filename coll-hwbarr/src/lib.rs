@@ -21,6 +21,9 @@
 //! * Disable, free, unwinding: the wire goes back to idle; a real port's also when the process ends without any of them
 //!   (`barrier_driver::last_resort`).
 //!
+//! Where the port has a eureka line, which the simulator's board has in memory and served, rounds of `MPIX_Eureka_...` on
+//! `MPI_COMM_WORLD` go over it (see `eureka`).
+//!
 //! With `coll_hwbarr_reboot` each barrier goes there and back, so that a node that reboots in the middle releases none.
 //!
 //! | module | what it is |
@@ -36,6 +39,8 @@
 //! | `channels` | version 2: channels for communicators, several ranks at a node |
 //! | `circle` | members that set something up together |
 //! | `setup` | opening, testing |
+//! | `port::line` | a node's end of the eureka line beside the barrier |
+//! | `eureka` | rounds of that line |
 //! | `queue` | barriers that were started, in order, and whether each is over |
 //! | `parley` | how the members leave the hardware together |
 //! | `module` | all of it as a module of the plugin ABI |
@@ -47,6 +52,7 @@ mod channels;
 mod choice;
 #[cfg(test)]
 mod defect;
+mod eureka;
 mod fallback_agreement;
 mod module;
 mod port;

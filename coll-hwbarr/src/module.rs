@@ -5,6 +5,7 @@
 
 use crate::channels::{self, NodePort};
 use crate::fallback_agreement::{FallbackAgreement, Finding, Remark};
+use crate::port::line::End;
 use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
 use crate::queue::{Over, Queue};
 use crate::sentence::{listed, sentence};
@@ -24,13 +25,16 @@ pub struct Module {
     station: RefCell<Option<Common<NodePort>>>,
     /// Looks since the clock and the messages were last looked at.
     looks: Cell<u32>,
+    /// A round of the eureka line is open, which a barrier would end.
+    pub(crate) round: Cell<bool>,
 }
 
-/// What there is between enable and disable; the wire goes before the port.
-struct State {
+/// What there is between enable and disable; the wires go before the port.
+pub(crate) struct State {
     queue: Queue,
     parley: FallbackAgreement,
-    port: Box<dyn Port>,
+    pub(crate) line: End,
+    pub(crate) port: Box<dyn Port>,
     nodes: u32,
     /// What the port said when it failed; from then on it is not touched.
     lost: Option<String>,
@@ -70,6 +74,7 @@ impl Module {
             state: RefCell::default(),
             station: RefCell::new(station),
             looks: Cell::new(0),
+            round: Cell::new(false),
         })
     }
 
@@ -80,6 +85,22 @@ impl Module {
                 channels::bring_up(&self.comm, &self.settings, &mut self.station.borrow_mut())
             }
         }
+    }
+
+    /// Whether each barrier goes there and back.
+    pub(crate) fn goes_there_and_back(&self) -> bool {
+        self.settings.reboot.is_some()
+    }
+
+    /// What the module serves.
+    pub(crate) fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Does something with the state, while MPI does not progress.
+    pub(crate) fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> Result<T, String> {
+        let mut state = self.state.borrow_mut();
+        Ok(act(state.as_mut().ok_or("the component is not enabled")?))
     }
 
     /// Looks once at what moves the barriers.
@@ -112,7 +133,8 @@ impl Module {
     fn begin(&self) -> Result<Started, String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
-        if state.queue.is_closed() {
+        // A release would lower the eureka line in the middle of its round, which all members have opened.
+        if self.round.get() || state.queue.is_closed() {
             return Ok(Started::Next);
         }
         state.port.mark(Mark::Enter);
@@ -317,6 +339,7 @@ impl guest::Module for Module {
         *self.state.borrow_mut() = Some(State {
             queue: Queue::new(wire),
             parley,
+            line: End::default(),
             port,
             nodes,
             lost: None,
@@ -358,6 +381,22 @@ impl guest::Module for Module {
         })
     }
 
+    fn eureka_begin(&self) -> Result<Served, String> {
+        self.open_round()
+    }
+
+    fn eureka_raise(&self) -> Result<bool, String> {
+        self.with_line(|line| line.raise())
+    }
+
+    fn eureka_test(&self) -> Result<bool, String> {
+        self.with_line(|line| line.is_found())
+    }
+
+    fn eureka_end(&self) -> Result<(), String> {
+        self.end_round()
+    }
+
     fn attend(&self) {
         // Inside a look of its own this one is a part of it.
         if let Ok(mut state) = self.state.try_borrow_mut()
@@ -371,12 +410,14 @@ impl guest::Module for Module {
     fn disable(&self) {
         let Some(State {
             mut queue,
+            line,
             mut port,
             ..
         }) = self.state.take()
         else {
             return;
         };
+        drop(line);
         let gate = queue.close();
         if let Err(reason) = port.close(gate, queue.released()) {
             self.comm.warn(&reason);

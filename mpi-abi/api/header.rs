@@ -54,6 +54,7 @@ pub fn extension_header(extensions: &Functions) -> String {
          \x20*\n\
          \x20* Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on\n\
          \x20* when a rank dies if it is started by `mpirun --with-ft ulfm`.\n\
+         \x20* The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.\n\
          \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
          \x20*/\n\
          #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n\
@@ -63,7 +64,8 @@ pub fn extension_header(extensions: &Functions) -> String {
          #define OMPI_HAVE_MPI_EXT_FTMPI 1\n\
          #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1\n\
          #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1\n\
-         #define OMPI_HAVE_MPIX_COMM_ISHRINK 1\n\n\
+         #define OMPI_HAVE_MPIX_COMM_ISHRINK 1\n\
+         #define PORTCULLIS_HAVE_MPIX_EUREKA 1\n\n\
          /* Error classes */\n\
          #define MPIX_ERR_PROC_FAILED 75\n\
          #define MPIX_ERR_PROC_FAILED_PENDING 76\n\
@@ -74,7 +76,9 @@ pub fn extension_header(extensions: &Functions) -> String {
     );
     for prefix in ["MPIX_", "PMPIX_", "MPI_", "PMPI_"] {
         out.push('\n');
-        for function in &extensions.functions {
+        let standing = prefix.contains('X');
+        let named = |chapter: usize| standing || extensions.chapters[chapter].number == 0;
+        for function in extensions.functions.iter().filter(|f| named(f.chapter)) {
             if let Some(name) = function.name.strip_prefix("MPIX_") {
                 let words = function.prototype(&format!("{prefix}{name}"));
                 let _ = writeln!(out, "{}", words.concat());

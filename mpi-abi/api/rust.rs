@@ -21,6 +21,9 @@ const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Sessio
 /// The version of the standard that extensions are of.
 const EXTENSION: &str = "x";
 
+/// The chapter of extensions that other libraries have too, also under names that begin with MPI_.
+const OTHERS_HAVE: u32 = 0;
+
 /// The chapter on files.
 const FILES: u32 = 14;
 
@@ -266,7 +269,9 @@ impl<'a> Exports<'a> {
         }
         for (id, f) in (first..).zip(&self.extensions.functions) {
             self.export(&mut out, id, f, self.body(f));
-            self.export_alias(&mut out, f);
+            if self.extensions.chapters[f.chapter].number == OTHERS_HAVE {
+                self.export_alias(&mut out, f);
+            }
         }
         out
     }

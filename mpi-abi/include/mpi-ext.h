@@ -2,6 +2,7 @@
  *
  * Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on
  * when a rank dies if it is started by `mpirun --with-ft ulfm`.
+ * The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.
  * Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.
  */
 #ifndef MPI_EXT_H
@@ -18,6 +19,7 @@ extern "C" {
 #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1
 #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1
 #define OMPI_HAVE_MPIX_COMM_ISHRINK 1
+#define PORTCULLIS_HAVE_MPIX_EUREKA 1
 
 /* Error classes */
 #define MPIX_ERR_PROC_FAILED 75
@@ -40,6 +42,10 @@ int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
 int MPIX_Win_revoke(MPI_Win win);
 int MPIX_Win_is_revoked(MPI_Win win, int *flag);
 int MPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
+int MPIX_Eureka_begin(MPI_Comm comm);
+int MPIX_Eureka_raise(MPI_Comm comm);
+int MPIX_Eureka_test(MPI_Comm comm, int *flag, int *first);
+int MPIX_Eureka_end(MPI_Comm comm, int *rank);
 
 int PMPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
@@ -54,6 +60,10 @@ int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
 int PMPIX_Win_revoke(MPI_Win win);
 int PMPIX_Win_is_revoked(MPI_Win win, int *flag);
 int PMPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
+int PMPIX_Eureka_begin(MPI_Comm comm);
+int PMPIX_Eureka_raise(MPI_Comm comm);
+int PMPIX_Eureka_test(MPI_Comm comm, int *flag, int *first);
+int PMPIX_Eureka_end(MPI_Comm comm, int *rank);
 
 int MPI_Comm_revoke(MPI_Comm comm);
 int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);

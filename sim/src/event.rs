@@ -39,6 +39,13 @@ pub enum What {
         /// The node.
         node: usize,
     },
+    /// The wire from this node to the eureka line went to this level.
+    Say {
+        /// The node that drives the wire.
+        node: usize,
+        /// The new level.
+        high: bool,
+    },
 }
 
 /// The events of a run, oldest first, as far as the record had room for them.
@@ -104,6 +111,8 @@ impl What {
             Self::Enter { node } => (5, node),
             Self::Leave { node } => (6, node),
             Self::Down { node } => (7, node),
+            Self::Say { node, high: false } => (8, node),
+            Self::Say { node, high: true } => (9, node),
         };
         kind << 32 | node as u64
     }
@@ -119,6 +128,8 @@ impl What {
             5 => Self::Enter { node },
             6 => Self::Leave { node },
             7 => Self::Down { node },
+            8 => Self::Say { node, high: false },
+            9 => Self::Say { node, high: true },
             _ => return None,
         })
     }
@@ -130,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_event_survives_its_word() {
-        let kinds: [fn(usize) -> What; 7] = [
+        let kinds: [fn(usize) -> What; 9] = [
             |node| What::Wire { node, high: false },
             |node| What::Wire { node, high: true },
             |_| What::Release { high: false },
@@ -138,6 +149,8 @@ mod tests {
             |node| What::Enter { node },
             |node| What::Leave { node },
             |node| What::Down { node },
+            |node| What::Say { node, high: false },
+            |node| What::Say { node, high: true },
         ];
         for make in kinds {
             for node in [0, 1, 59, 63] {

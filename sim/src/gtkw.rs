@@ -4,6 +4,7 @@
 //! that it writes itself (version 3.3).
 
 use crate::channel_vcd;
+use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, SAYS};
 use crate::event::Record;
 use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, node_scope};
 use crate::view::{Group, Show, View};
@@ -81,7 +82,17 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
         "+{{nodes arrived}} {TOP}.arrived[{}:0]",
         arrived_bits(nodes) - 1
     )?;
-    for (title, signal, name) in GROUPS {
+    let with_line = eureka_wave::is_used(record);
+    if with_line {
+        writeln!(sink, "@{:x}", flags::BINARY)?;
+        writeln!(sink, "+{{{}}} {TOP}.{}", FOUND.1, FOUND.0)?;
+        writeln!(sink, "@{:x}", flags::DECIMAL)?;
+        let (signal, called) = FIRST;
+        let range = channel_vcd::range(FIRST_BITS);
+        writeln!(sink, "+{{{called}}} {TOP}.{signal}{range}")?;
+    }
+    let groups = GROUPS.into_iter().chain(with_line.then_some(SAYS));
+    for (title, signal, name) in groups {
         writeln!(sink, "@{:x}\n-{title}", flags::GROUP_OPEN)?;
         writeln!(sink, "@{:x}", flags::BINARY)?;
         for node in 0..nodes {

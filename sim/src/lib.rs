@@ -25,6 +25,7 @@ pub mod channel_vcd;
 mod clock;
 #[cfg(feature = "emulate")]
 pub mod emulate;
+mod eureka_wave;
 pub mod event;
 pub mod faults;
 pub mod gtkw;

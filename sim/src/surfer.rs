@@ -7,6 +7,7 @@
 //! is the file is left to the command line ([`names_the_dump`]).
 
 use crate::channel_vcd;
+use crate::eureka_wave::{self, FIRST, FOUND, SAYS};
 use crate::event::Record;
 use crate::gtkw::GROUPS;
 use crate::vcd::{TOP, node_scope};
@@ -27,13 +28,17 @@ pub fn names_the_dump(dump_file: &str) -> bool {
 
 /// Writes the commands for the waveform of a [`Record`], which is in `dump_file`, a full path.
 pub fn write(sink: impl io::Write, dump_file: &str, record: &Record) -> io::Result<()> {
+    let line = eureka_wave::is_used(record).then_some([FOUND.0, FIRST.0]);
     let whole = Section {
         title: "barrier".to_owned(),
         paths: ["releases", "arrived"]
+            .into_iter()
+            .chain(line.into_iter().flatten())
             .map(|name| format!("{TOP}.{name}"))
-            .to_vec(),
+            .collect(),
     };
-    let wires = GROUPS.map(|(title, signal, _)| Section {
+    let groups = GROUPS.into_iter().chain(line.map(|_| SAYS));
+    let wires = groups.map(|(title, signal, _)| Section {
         title: title.to_owned(),
         paths: (0..record.nodes)
             .map(|node| format!("{TOP}.{}.{signal}", node_scope(node)))

@@ -6,7 +6,10 @@
 //! barrier
 //!   releases[31:0]   how often the barrier has released since the start of the record
 //!   arrived[6:0]     how many nodes have entered and wait to be released; [15:0] with more than 64 nodes
+//!   found            the eureka line, if a node has used it: whether one has found it
+//!   first[6:0]       and which was the first; z if none
 //!   node00
+//!     says           the wire from the node to the eureka line, likewise
 //!     out            the wire from the node to the barrier
 //!     in             the wire from the barrier to the node
 //!     inside         high while the program on the node is in the barrier (its enter and leave marks); x once it has died
@@ -16,6 +19,7 @@
 //! One scalar for each wire, because a 60-bit vector would be written whole at each of its changes.
 //! A record that was full says in a comment, at the head and at the end, how many events are missing.
 
+use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, Heard, SAYS};
 use crate::event::{Event, Record, What};
 use std::io;
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
@@ -42,13 +46,22 @@ struct NodeIds {
     out: IdCode,
     input: IdCode,
     inside: IdCode,
+    /// On a board whose eureka line is used.
+    says: Option<IdCode>,
 }
 
 /// Writes the record; give a buffered `sink`.
 pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
     let mut dump = Dump::begin(sink, record)?;
+    let mut heard = eureka_wave::heard(record).into_iter().peekable();
     for event in &record.events {
+        while let Some(heard) = heard.next_if(|heard| heard.at_ns <= event.at_ns) {
+            dump.hear(heard)?;
+        }
         dump.event(event)?;
+    }
+    for heard in heard {
+        dump.hear(heard)?;
     }
     dump.note_dropped(record.dropped)?;
     dump.writer.flush()
@@ -59,6 +72,8 @@ struct Dump<W: io::Write> {
     nodes: Vec<NodeIds>,
     releases_id: IdCode,
     arrived_id: IdCode,
+    /// The eureka line, and the node that was first.
+    line: Option<[IdCode; 2]>,
     at_ns: u64,
     releases: u64,
     /// Levels of the wires to the barrier, and of those from it.
@@ -76,6 +91,14 @@ impl<W: io::Write> Dump<W> {
         writer.add_module(TOP)?;
         let releases_id = writer.add_wire(RELEASES_BITS, "releases")?;
         let arrived_id = writer.add_wire(arrived_bits(record.nodes), "arrived")?;
+        let with_line = eureka_wave::is_used(record);
+        let line = match with_line {
+            true => Some([
+                writer.add_wire(1, FOUND.0)?,
+                writer.add_wire(FIRST_BITS, FIRST.0)?,
+            ]),
+            false => None,
+        };
         let mut nodes = Vec::with_capacity(record.nodes);
         for node in 0..record.nodes {
             writer.add_module(&node_scope(node))?;
@@ -83,6 +106,10 @@ impl<W: io::Write> Dump<W> {
                 out: writer.add_wire(1, "out")?,
                 input: writer.add_wire(1, "in")?,
                 inside: writer.add_wire(1, "inside")?,
+                says: match with_line {
+                    true => Some(writer.add_wire(1, SAYS.1)?),
+                    false => None,
+                },
             });
             writer.upscope()?;
         }
@@ -94,6 +121,7 @@ impl<W: io::Write> Dump<W> {
             nodes,
             releases_id,
             arrived_id,
+            line,
             at_ns: 0,
             releases: 0,
             arrived: wires.iter().filter(|wire| **wire != output).count(),
@@ -114,15 +142,41 @@ impl<W: io::Write> Dump<W> {
             self.writer.change_scalar(ids.out, bit(self.wires[node]))?;
             self.writer.change_scalar(ids.input, bit(self.output))?;
             self.writer.change_scalar(ids.inside, Value::V0)?;
+            if let Some(says) = ids.says {
+                self.writer.change_scalar(says, Value::V0)?;
+            }
         }
+        self.line(false, None)?;
         self.writer.end()
     }
 
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        if event.at_ns != self.at_ns {
-            self.writer.timestamp(event.at_ns)?;
-            self.at_ns = event.at_ns;
+    fn hear(&mut self, heard: Heard) -> io::Result<()> {
+        self.time(heard.at_ns)?;
+        self.line(heard.found, heard.first)
+    }
+
+    /// What the nodes hear of the eureka line, if it is there.
+    fn line(&mut self, found: bool, first: Option<usize>) -> io::Result<()> {
+        let Some([found_id, first_id]) = self.line else {
+            return Ok(());
+        };
+        self.writer.change_scalar(found_id, bit(found))?;
+        match first {
+            Some(node) => self.writer.change_vector(first_id, bits(node as u64)),
+            None => self.writer.change_vector(first_id, [Value::Z]),
         }
+    }
+
+    fn time(&mut self, at_ns: u64) -> io::Result<()> {
+        if at_ns != self.at_ns {
+            self.writer.timestamp(at_ns)?;
+            self.at_ns = at_ns;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.time(event.at_ns)?;
         match event.what {
             What::Wire { node, high } => {
                 if let Some(wire) = self.wires.get_mut(node)
@@ -153,6 +207,10 @@ impl<W: io::Write> Dump<W> {
             What::Enter { node } => self.scalar(node, |ids| ids.inside, Value::V1),
             What::Leave { node } => self.scalar(node, |ids| ids.inside, Value::V0),
             What::Down { node } => self.scalar(node, |ids| ids.inside, Value::X),
+            What::Say { node, high } => match self.nodes.get(node).and_then(|ids| ids.says) {
+                Some(says) => self.writer.change_scalar(says, bit(high)),
+                None => Ok(()),
+            },
         }
     }
 

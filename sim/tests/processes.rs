@@ -203,7 +203,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
                 assert_ne!(std::mem::replace(&mut output, high), high, "{event:?}");
                 assert_eq!(wires, [high; 2], "released before all had entered");
             }
-            What::Enter { .. } | What::Leave { .. } | What::Down { .. } => {}
+            What::Enter { .. } | What::Leave { .. } | What::Down { .. } | What::Say { .. } => {}
         }
     }
     let events = record.events.len();

@@ -1,5 +1,6 @@
 //! For tests: the simulator's wires with a fault at one node.
 
+use super::line::{LineWires, Three};
 use super::sim::Sim;
 use super::{Fence, Mark, Pair, Port, Wire};
 use crate::choice::SimFiles;
@@ -7,6 +8,7 @@ use crate::defect::Defect;
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;
+use sim::live::EurekaWires;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -16,6 +18,8 @@ const HEARD: u32 = 20;
 pub struct Broken {
     sim: Sim,
     defect: Option<Defect>,
+    /// The fault is one of the eureka line, so there is one.
+    has_line: bool,
 }
 
 impl Broken {
@@ -24,6 +28,7 @@ impl Broken {
         Ok(Broken {
             sim,
             defect: (comm.rank() == node).then_some(defect),
+            has_line: defect == Defect::Line,
         })
     }
 }
@@ -52,8 +57,43 @@ impl Pair for Broken {
 }
 
 impl Port for Broken {
+    fn has_line(&self) -> bool {
+        self.has_line
+    }
+
+    fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
+        let EurekaWires { out, found, first } = self.sim.line_wires()?;
+        let is_stuck = self.defect == Some(Defect::Line);
+        let wire = |input, is_stuck| Told { input, is_stuck };
+        Ok(Box::new(Three {
+            out,
+            found: wire(found, is_stuck),
+            first: wire(first, false),
+        }))
+    }
+
     fn mark(&mut self, mark: Mark) {
         self.sim.mark(mark);
+    }
+}
+
+/// A wire from the eureka line.
+struct Told<I> {
+    input: I,
+    is_stuck: bool,
+}
+
+impl<I: ErrorType> ErrorType for Told<I> {
+    type Error = I::Error;
+}
+
+impl<I: InputPin> InputPin for Told<I> {
+    fn is_high(&mut self) -> Result<bool, I::Error> {
+        Ok(self.input.is_high()? || self.is_stuck)
+    }
+
+    fn is_low(&mut self) -> Result<bool, I::Error> {
+        self.is_high().map(|high| !high)
     }
 }
 

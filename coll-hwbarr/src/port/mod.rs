@@ -7,6 +7,7 @@ mod attendance;
 pub mod boards;
 #[cfg(test)]
 pub mod broken;
+pub mod line;
 pub mod rtl;
 pub mod served;
 pub mod sim;
@@ -14,8 +15,10 @@ pub mod sim_files;
 pub mod wired;
 
 use crate::choice::Choice;
+
 use barrier_driver::{ReturningBarrier, SelfTest, SelfTestError, ToggleBarrier};
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
+use line::LineWires;
 use mpi_core::plugin::guest::Comm;
 use std::task::Poll;
 use std::time::Duration;
@@ -179,6 +182,16 @@ pub trait Port {
     /// True for one node of those that share this port's memory, once: it warns the user.
     fn may_warn(&self) -> bool {
         true
+    }
+
+    /// Whether there is a eureka line beside the barrier; the same at every node.
+    fn has_line(&self) -> bool {
+        false
+    }
+
+    /// This node's wires at the line, once.
+    fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
+        Err("this port has no eureka line".into())
     }
 
     /// The program has called a barrier, or come back from one.

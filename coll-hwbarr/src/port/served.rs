@@ -3,10 +3,11 @@
 //! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but a rank that sleeps does not listen.
 //! The connection is this rank's alone, so nothing here is shared with another process.
 
+use super::line::{LineWires, Three};
 use super::{Fence, Gate, Pair, Port, Wire, missing_of};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
-use sim::served::{Address, InWire, Lookout, OutWire, Wires};
+use sim::served::{Address, EurekaWires, InWire, Lookout, OutWire, Wires};
 use std::cell::Cell;
 
 struct Served<R> {
@@ -15,6 +16,8 @@ struct Served<R> {
     server: Address,
     /// This rank's wires, until the driver takes them.
     wires: Option<(OutWire<R>, InWire<R>)>,
+    /// The same at the eureka line.
+    eureka: Option<EurekaWires<R>>,
     /// Gone when this node has put its wire back for good.
     lookout: Option<Lookout<R>>,
     warned: Cell<bool>,
@@ -34,7 +37,7 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
         out,
         input,
         lookout,
-        ..
+        eureka,
     } = Wires::connect(server, rank as usize, comm.size() as usize, ring)
         .map_err(|e| e.to_string())?;
     Ok(Served {
@@ -42,6 +45,7 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
         nodes: comm.size(),
         server: server.clone(),
         wires: Some((out, input)),
+        eureka: Some(eureka),
         lookout: Some(lookout),
         warned: Cell::new(false),
     })
@@ -80,10 +84,26 @@ impl<R: Fn() + 'static> Port for Served<R> {
         first && !self.warned.replace(true)
     }
 
+    fn has_line(&self) -> bool {
+        true
+    }
+
+    fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
+        let wires = self.eureka.take();
+        let wires = wires.ok_or_else(|| {
+            format!(
+                "node {} at the eureka line of {} is open already",
+                self.rank, self.server
+            )
+        })?;
+        let EurekaWires { out, found, first } = wires;
+        Ok(Box::new(Three { out, found, first }))
+    }
+
     fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
         drop(gate);
         // The pins have been dropped, so this is the last handle: the node is free when it returns.
-        self.lookout = None;
+        (self.eureka, self.lookout) = (None, None);
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::attendance::Attendance;
+use super::line::{LineWires, Three};
 use super::sim_files::{self, Releases, Report};
 use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, missing_of, rtl};
 use crate::choice::{RtlSource, SimFiles};
@@ -14,7 +15,7 @@ use embedded_hal::digital::{InputPin, OutputPin};
 use hdl::cosim::Rtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
-use sim::live::{Board, Wires};
+use sim::live::{Board, EurekaWires, Wires};
 use std::convert::Infallible;
 
 /// What the nodes of one board tell each other beside the wires.
@@ -131,6 +132,16 @@ impl Sim {
         Ok((out, input))
     }
 
+    /// Takes this node's wires at the eureka line.
+    pub(super) fn line_wires(
+        &self,
+    ) -> Result<EurekaWires<'static, impl Fn(usize) + use<>>, String> {
+        let bells = self.comm.clone();
+        let ring = move |node| bells.ring(node as u32);
+        let wires = self.board.eureka(self.comm.rank() as usize, ring);
+        wires.map_err(|e| e.to_string())
+    }
+
     fn attendance(&self) -> Attendance<'_> {
         Attendance {
             nodes: &self.desk.barriers[..self.board.nodes()],
@@ -184,6 +195,15 @@ impl Port for Sim {
 
     fn may_warn(&self) -> bool {
         self.desk.warned.swap(1, Ordering::Relaxed) == 0
+    }
+
+    fn has_line(&self) -> bool {
+        true
+    }
+
+    fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
+        let EurekaWires { out, found, first } = self.line_wires()?;
+        Ok(Box::new(Three { out, found, first }))
     }
 
     fn mark(&mut self, mark: Mark) {

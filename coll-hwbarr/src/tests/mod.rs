@@ -43,6 +43,7 @@ macro_rules! claims {
 }
 
 mod channels;
+mod eureka;
 mod falling_back;
 mod on_boards;
 mod on_rtl;

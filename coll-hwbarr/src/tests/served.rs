@@ -14,7 +14,7 @@ impl Drop for Raised<'_> {
 }
 
 /// Runs `body` with the text of a port at which a board of so many nodes is served, and with what ends the server.
-fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
+pub(super) fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
     let server = Server::bind(nodes, "127.0.0.1:0");
     run_until(server.expect("a port on the loopback address"), body)
 }
@@ -42,7 +42,7 @@ fn run_until<T>(mut server: Server, body: impl FnOnce(&str, &(dyn Fn() + Sync)) 
 }
 
 /// Runs `body` with the text of a port at which a board of so many nodes is served.
-fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
+pub(super) fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
     served_until(nodes, |text, _| body(text))
 }
 

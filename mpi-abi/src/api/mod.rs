@@ -17,6 +17,7 @@ pub mod datatype;
 pub mod dynamic;
 pub mod environment;
 pub mod errors;
+pub mod eureka;
 pub mod fault;
 pub mod file;
 pub mod groups;

@@ -4,7 +4,7 @@ use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ER
 use crate::abi::*;
 use mpi_core::Error;
 use mpi_core::coll::{CollError, Unserved};
-use mpi_core::comm::{CommError, LeaderError};
+use mpi_core::comm::{CommError, EurekaError, LeaderError};
 use mpi_core::datatype::{NoMemory, TypeError};
 use mpi_core::fault::{FaultError, FaultKind};
 use mpi_core::group::GroupError;
@@ -166,6 +166,7 @@ impl From<Error> for Failure {
             .or_else(|| e.find().map(partition_class))
             .or_else(|| e.find().and_then(comm_class))
             .or_else(|| e.find().and_then(coll_class))
+            .or_else(|| e.find().and_then(eureka_class))
             .or_else(|| {
                 e.find()
                     .map(|Unserved { .. }| MPI_ERR_UNSUPPORTED_OPERATION)
@@ -201,6 +202,13 @@ fn pml_class(e: &PmlError) -> Option<c_int> {
         PmlError::Truncated { .. } => Some(MPI_ERR_TRUNCATE),
         PmlError::PeerGone { .. } | PmlError::NoSender { .. } => Some(gone_class()),
         PmlError::Unreachable { .. } => None,
+    }
+}
+
+fn eureka_class(e: &EurekaError) -> Option<c_int> {
+    match e {
+        EurekaError::Open { .. } | EurekaError::NotOpen { .. } => None,
+        EurekaError::NoLine { .. } | EurekaError::Recorded => Some(MPI_ERR_UNSUPPORTED_OPERATION),
     }
 }
 

@@ -31,7 +31,7 @@ mod tuned;
 pub use check::{CHECK, Mismatch};
 pub use invocation::{Invocation, Pending};
 pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Running};
-pub use mpi_engine::comm::Unserved;
+pub use mpi_engine::comm::{EurekaLine, Unserved};
 pub use select::{Coll, Table};
 
 use comm::Comm;
@@ -171,6 +171,11 @@ pub trait Module {
         Err(Unserved::on(comm, brief.id()))
     }
 
+    /// Its eureka line for this communicator, if it may have one.
+    fn eureka(&self) -> Option<&dyn EurekaLine> {
+        None
+    }
+
     /// The communicator is being freed, or setting up has failed at some member.
     fn disable(&self) {}
 }
@@ -189,6 +194,12 @@ pub enum CollError {
     Component {
         component: String,
         call: CallId,
+        comm: String,
+        reason: String,
+    },
+    /// A component reports what is wrong with its eureka line.
+    Eureka {
+        component: String,
         comm: String,
         reason: String,
     },
@@ -242,6 +253,16 @@ impl fmt::Display for CollError {
                 reason,
             } => {
                 write!(f, "{call} on {comm}: component {component}: {reason}")
+            }
+            CollError::Eureka {
+                component,
+                comm,
+                reason,
+            } => {
+                write!(
+                    f,
+                    "the eureka line of {comm}: component {component}: {reason}"
+                )
             }
             CollError::Mismatch(e) => e.fmt(f),
             CollError::Short {

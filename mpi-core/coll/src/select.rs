@@ -32,7 +32,7 @@ use crate::comm::{Comm, Conversation};
 use crate::datatype::RecvBuf;
 use crate::pml::Plane;
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
-use mpi_engine::comm::{Collectives, Framework, Joint, Proposal};
+use mpi_engine::comm::{Collectives, EurekaLine, Framework, Joint, Proposal};
 use std::any::Any;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -218,6 +218,10 @@ impl Collectives for Table {
             Some(module) => module.run_fast_call(comm, brief),
             None => Err(Unserved::on(comm, brief.id())),
         }
+    }
+
+    fn eureka(&self) -> Option<&dyn EurekaLine> {
+        self.chosen.iter().find_map(|chosen| chosen.module.eureka())
     }
 
     fn explain(&self, comm: &str) -> Vec<String> {

@@ -59,7 +59,7 @@ enum {
 /*
  * The services of the library.
  * Those that say "blocking" progress MPI while they wait.
- * They may be called from enable and barrier only, and fail when called from inside progress.
+ * They may be called from enable, barrier, eureka_begin and eureka_end only, and fail when called from inside progress.
  */
 typedef struct portcullis_host {
     size_t size;          /* of this table */
@@ -163,6 +163,18 @@ typedef struct portcullis_module {
      * in a barrier or not, so that a member can answer what others ask it. It may call no blocking service.
      */
     void (*attend)(void *self);
+    /*
+     * A eureka line: one member says that it has found it, and all can see that (MPIX_Eureka_...). All four slots or none.
+     * Begin and end are called by all members, in one order with barriers, and may call blocking services.
+     * Begin opens a round: DONE, or NEXT at all members if the round has to go another way. In the round the line stays as it is
+     * until end, so barriers of this communicator say NEXT if the line is lowered by them.
+     * Raise returns when the line is high, and writes to *first whether this member was the first of the round.
+     * Test says DONE if the line is high, else PENDING. End returns DONE after every member has called it.
+     */
+    int (*eureka_begin)(void *self, portcullis_why *);
+    int (*eureka_raise)(void *self, int *first, portcullis_why *);
+    int (*eureka_test)(void *self, portcullis_why *);
+    int (*eureka_end)(void *self, portcullis_why *);
 } portcullis_module;
 
 /* A parameter; users call it coll_<component>_<name>. The library adds the parameter "priority" by itself. */

@@ -172,7 +172,7 @@ impl Reference {
                         passage.released = at;
                     }
                 }
-                What::Wire { .. } | What::Down { .. } => {}
+                What::Wire { .. } | What::Down { .. } | What::Say { .. } => {}
             }
         }
         Self {

@@ -62,6 +62,17 @@ pub struct Look {
     pub share: usize,
     /// Of each node its level at the board, and whether a process drives it.
     pub nodes: Vec<(bool, bool)>,
+    /// What the nodes hear of the eureka line, if there is one.
+    pub line: Option<LineLook>,
+}
+
+/// An eureka line as an onlooker sees it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineLook {
+    /// A node has found it.
+    pub found: bool,
+    /// Which node was the first.
+    pub first: Option<usize>,
 }
 
 impl Look {
@@ -73,9 +84,16 @@ impl Look {
             releases: board.releases,
             share: nodes,
             nodes: Vec::with_capacity(nodes),
+            line: None,
         };
         look.push(board.inputs, nodes, driven);
         look
+    }
+
+    /// The same beside such a line.
+    #[must_use]
+    pub fn beside(self, line: Option<LineLook>) -> Self {
+        Self { line, ..self }
     }
 
     /// Further nodes.
@@ -261,6 +279,18 @@ impl<'m> Board<'m> {
             events,
             dropped,
         }
+    }
+
+    /// The eureka line beside the board as it is now, for onlookers.
+    pub(super) fn line_look(&self) -> Option<LineLook> {
+        let mut line = self.line?.copy().1;
+        // Both are read after the copy: neither is behind it.
+        let (releases, now) = (self.committed_releases(), self.now_ns());
+        line.run_until(now, releases);
+        Some(LineLook {
+            found: line.found(),
+            first: line.first(),
+        })
     }
 
     /// The eureka line beside the board.

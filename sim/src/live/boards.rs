@@ -207,6 +207,8 @@ impl<'m> Boards<'m> {
             What::Enter { node } => Some(What::Enter { node: first + node }),
             What::Leave { node } => Some(What::Leave { node: first + node }),
             What::Down { node } => Some(What::Down { node: first + node }),
+            // Boards of a tree have no eureka line.
+            What::Say { .. } => None,
         }
     }
 

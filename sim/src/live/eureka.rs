@@ -1,12 +1,14 @@
 //! The wires of one node at the eureka line of a [`Board`], as embedded-hal pins for `barrier_driver::Eureka`.
 //!
 //! A node's wires belong to one process at a time, as those to the barrier do, and are claimed by themselves.
-//! Reading commits nothing. No node is rung: a node that searches looks at the line itself.
+//! Reading commits nothing. No node is rung when the line rises: a node that searches looks at the line itself.
+//! On a board with a record each change of a wire is noted there; that is a commit at the board, which rings if it contains a release.
 
 use super::board::Board;
 use super::line::{Line, LineState};
 use super::shared::HeadWord;
-use super::wires::{Claim, WiresError};
+use super::wires::{self, Claim, WiresError, others};
+use crate::event::What;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use std::convert::Infallible;
 use std::fmt;
@@ -15,9 +17,9 @@ use std::sync::Arc;
 
 /// What [`Board::eureka`] hands out: three handles that may go to different threads.
 #[derive(Debug)]
-pub struct EurekaWires<'m> {
+pub struct EurekaWires<'m, R> {
     /// The wire by which the node says that it has found it.
-    pub out: SaysWire<'m>,
+    pub out: SaysWire<'m, R>,
     /// The line to all nodes.
     pub found: ToldWire<'m>,
     /// The wire to this node alone, which is high when it was first.
@@ -25,8 +27,11 @@ pub struct EurekaWires<'m> {
 }
 
 /// The wire from a node to the line.
-#[derive(Debug)]
-pub struct SaysWire<'m>(Hand<'m>);
+pub struct SaysWire<'m, R> {
+    hand: Hand<'m>,
+    notes: wires::Hand<'m>,
+    ring: R,
+}
 
 /// A wire from the line to a node.
 #[derive(Debug)]
@@ -58,19 +63,29 @@ impl fmt::Debug for Hand<'_> {
 }
 
 impl<'m> Board<'m> {
-    /// Takes the wires of `node` at the line beside the board.
-    pub fn eureka(&self, node: usize) -> Result<EurekaWires<'m>, WiresError> {
+    /// Takes the wires of `node` at the line beside the board; `ring` is as for [`wires`](Self::wires).
+    pub fn eureka<R: Fn(usize)>(
+        &self,
+        node: usize,
+        ring: R,
+    ) -> Result<EurekaWires<'m, R>, WiresError> {
         let (nodes, line) = (self.nodes(), self.line());
         let line = line.filter(|_| node < nodes);
         let line = line.ok_or(WiresError::NoSuchNode { node, nodes })?;
+        let claim = Arc::new(Claim::take(line.claim(node), node)?);
+        let notes = self.noting(node, claim.clone());
         let hand = Hand {
             board: *self,
             line,
             node,
-            _claim: Arc::new(Claim::take(line.claim(node), node)?),
+            _claim: claim,
         };
         Ok(EurekaWires {
-            out: SaysWire(hand.clone()),
+            out: SaysWire {
+                hand: hand.clone(),
+                notes,
+                ring,
+            },
             found: ToldWire {
                 hand: hand.clone(),
                 told: Told::Found,
@@ -93,8 +108,9 @@ impl Hand<'_> {
         (head, state)
     }
 
-    /// Drives the node's wire. A wire that rises is seen by the line when this returns, so that the node reads what it has said.
-    fn say(&mut self, high: bool) {
+    /// Drives the node's wire, and calls `changed` if that changes it.
+    /// A wire that rises is seen by the line when this returns, so that the node reads what it has said.
+    fn say(&mut self, high: bool, changed: impl FnOnce()) {
         // A node that writes a level that is there already changes nothing.
         if self.line.copy().1.says(self.node) == high {
             return;
@@ -106,13 +122,31 @@ impl Hand<'_> {
                 break state.seen_ns();
             }
         };
+        changed();
         while high && self.board.now_ns() < seen {
             spin_loop();
         }
     }
 }
 
-impl ErrorType for SaysWire<'_> {
+impl<R> fmt::Debug for SaysWire<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wire from {:?}", self.hand)
+    }
+}
+
+impl<R: Fn(usize)> SaysWire<'_, R> {
+    fn say(&mut self, high: bool) {
+        let Self { hand, notes, ring } = self;
+        let node = hand.node;
+        hand.say(high, || {
+            let released = others(notes, ring);
+            notes.mark(&released, What::Say { node, high });
+        });
+    }
+}
+
+impl<R> ErrorType for SaysWire<'_, R> {
     type Error = Infallible;
 }
 
@@ -120,14 +154,14 @@ impl ErrorType for ToldWire<'_> {
     type Error = Infallible;
 }
 
-impl OutputPin for SaysWire<'_> {
+impl<R: Fn(usize)> OutputPin for SaysWire<'_, R> {
     fn set_low(&mut self) -> Result<(), Infallible> {
-        self.0.say(false);
+        self.say(false);
         Ok(())
     }
 
     fn set_high(&mut self) -> Result<(), Infallible> {
-        self.0.say(true);
+        self.say(true);
         Ok(())
     }
 }

@@ -79,7 +79,7 @@ mod state;
 mod tests;
 mod wires;
 
-pub use board::{AttachError, Board, InitError, Look, Snapshot};
+pub use board::{AttachError, Board, InitError, LineLook, Look, Snapshot};
 pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
 pub use channels::{ChannelBoard, NodeLines};
 pub use eureka::{EurekaWires, SaysWire, ToldWire};

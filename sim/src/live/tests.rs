@@ -374,7 +374,7 @@ fn check_alternation(record: &crate::event::Record) {
             What::Release { high } => {
                 assert_ne!(std::mem::replace(&mut released, high), high, "{event:?}")
             }
-            What::Enter { .. } | What::Leave { .. } | What::Down { .. } => {}
+            What::Enter { .. } | What::Leave { .. } | What::Down { .. } | What::Say { .. } => {}
         }
     }
 }

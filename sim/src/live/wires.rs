@@ -75,6 +75,11 @@ impl<'m> Board<'m> {
         owned.fold(0, |mask, node| mask | 1 << node)
     }
 
+    /// The handle that notes what a node does at the eureka line; it goes with the claim of the wires there.
+    pub(super) fn noting(&self, node: usize, claim: Arc<Claim<'m>>) -> Hand<'m> {
+        Hand::of(*self, node, node * HANDS + 3, claim)
+    }
+
     /// The right to a node's slots.
     fn take(&self, node: usize) -> Result<Arc<Claim<'m>>, WiresError> {
         let nodes = self.nodes();
@@ -285,7 +290,7 @@ impl<'m> Hand<'m> {
 }
 
 /// Rings all nodes of a board but the handle's own.
-fn others<'r, R: Fn(usize)>(hand: &Hand<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
+pub(super) fn others<'r, R: Fn(usize)>(hand: &Hand<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
     let (nodes, me) = (hand.board.nodes(), hand.node);
     move || ring_others(nodes, me, ring)
 }

@@ -111,6 +111,8 @@ pub fn waveform(record: &Record, barriers: usize) -> String {
                 }
             }
             What::Down { node } => rows[node].died = Some(at),
+            // In virtual time there is no eureka line.
+            What::Say { .. } => {}
         }
     }
     let step = shown(record.nodes);

@@ -6,6 +6,7 @@ use super::frame::{
     CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION,
     View,
 };
+use crate::live::LineLook;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
@@ -28,6 +29,8 @@ pub(super) struct Line {
     role: Role,
     nodes: usize,
     limit: Duration,
+    /// In which version the board is served.
+    version: u8,
     /// The board as the server last sent it.
     view: View,
     /// Whether this node has written its wire: before, its level is a leftover that another may still withdraw.
@@ -127,6 +130,7 @@ impl Line {
             stream,
             role,
             nodes: theirs,
+            version,
             limit,
             view,
             wrote: false,
@@ -342,6 +346,16 @@ impl Onlooker {
     /// The board as it is.
     pub fn look(&mut self) -> Result<View, LineError> {
         self.0.look()
+    }
+
+    /// The eureka line beside it, if there is one.
+    pub fn hear(&mut self) -> Result<Option<LineLook>, LineError> {
+        if self.0.version != VERSION {
+            return Ok(None);
+        }
+        let Eureka { found, first } = self.0.eureka()?;
+        let first = (first != 0).then(|| first.trailing_zeros() as usize);
+        Ok(Some(LineLook { found, first }))
     }
 }
 

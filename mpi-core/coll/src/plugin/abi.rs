@@ -157,6 +157,11 @@ pub struct ModuleTable {
     pub disable: Option<unsafe extern "C" fn(this: *mut c_void)>,
     pub free: Option<unsafe extern "C" fn(this: *mut c_void)>,
     pub attend: Option<unsafe extern "C" fn(this: *mut c_void)>,
+    pub eureka_begin: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
+    pub eureka_raise:
+        Option<unsafe extern "C" fn(this: *mut c_void, first: *mut c_int, *mut Why) -> c_int>,
+    pub eureka_test: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
+    pub eureka_end: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
 }
 
 /// `portcullis_param`: a parameter of a plugin.

@@ -18,7 +18,9 @@ use crate::comm::Comm;
 use crate::engine::{Occasion, ProgressHook};
 use crate::select::Table;
 use crate::tickets::TicketOrder;
-use crate::{Call, CallId, CallSet, CollError, Component, Invocation, Module, Refusal, Running};
+use crate::{
+    Call, CallId, CallSet, CollError, Component, EurekaLine, Invocation, Module, Refusal, Running,
+};
 use mpi_base::node::RetiredBlocks;
 use mpi_base::param::About;
 use std::cell::{Cell, OnceCell};
@@ -110,11 +112,11 @@ impl Component for PluginComponent {
 struct PluginModule(Rc<Inner>);
 
 /// The module itself, kept by the communicator and by every operation under way.
-struct Inner {
-    plugin: Rc<Plugin>,
-    table: ModuleTable,
-    this: *mut c_void,
-    seat: Rc<Seat>,
+pub(super) struct Inner {
+    pub(super) plugin: Rc<Plugin>,
+    pub(super) table: ModuleTable,
+    pub(super) this: *mut c_void,
+    pub(super) seat: Rc<Seat>,
     turns: TicketOrder,
     enabled: Cell<bool>,
 }
@@ -313,6 +315,10 @@ impl Module for PluginModule {
         }
         cx.engine().block_on(turn.come(cx.engine()));
         Table::run_next(cx, call)
+    }
+
+    fn eureka(&self) -> Option<&dyn EurekaLine> {
+        self.0.has_line().then_some(&*self.0 as &dyn EurekaLine)
     }
 
     fn disable(&self) {

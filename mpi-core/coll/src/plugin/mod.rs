@@ -24,6 +24,7 @@
 
 pub mod abi;
 mod adapter;
+mod eureka;
 pub mod guest;
 mod host;
 mod load;

@@ -3,7 +3,7 @@
 //! A process has one [`Framework`], which the composition root gives to its engine ([`Engine::serve_collectives_by`](crate::Engine::serve_collectives_by)).
 //! When a communicator is made the framework makes a [`Proposal`] for it; its members agree, and the result is the communicator's [`Collectives`].
 
-use super::{Comm, Conversation};
+use super::{Comm, Conversation, EurekaLine};
 use crate::coll::{Call, CallId, FastCall, Running};
 use crate::datatype::RecvBuf;
 use crate::{Error, Failure};
@@ -67,6 +67,11 @@ pub trait Collectives: Any {
 
     /// Carries out a call that is taken in brief.
     fn carry_out_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error>;
+
+    /// The eureka line that a component has for the communicator.
+    fn eureka(&self) -> Option<&dyn EurekaLine> {
+        None
+    }
 
     /// What was chosen and why the rest was not, a line for each fact; what `mpirun --explain` prints.
     fn explain(&self, comm: &str) -> Vec<String>;

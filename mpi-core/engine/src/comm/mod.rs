@@ -15,6 +15,8 @@ mod conversation;
 mod create;
 mod end_alike;
 mod error;
+mod eureka;
+mod eureka_word;
 mod failures;
 mod from_group;
 mod inter;
@@ -34,6 +36,7 @@ pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
 pub use create::SplitKey;
 pub use error::{CommError, LeaderError};
+pub use eureka::{EurekaError, EurekaLine};
 pub use p2p::Probed;
 pub use u64_buf::U64Buf;
 
@@ -45,6 +48,7 @@ use crate::pml::Matching;
 use crate::pml::{Context, Plane};
 use crate::request::Req;
 use crate::{Error, Witness};
+use eureka::Eureka;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use trouble::Trouble;
@@ -96,6 +100,7 @@ struct Inner {
     /// Its members of other jobs, on both sides.
     foreign: Box<[ProcId]>,
     trouble: Trouble,
+    eureka: Eureka,
 }
 
 /// What carries out the calls of a communicator.
@@ -160,6 +165,7 @@ impl Comm {
             name: RefCell::new(name),
             foreign,
             trouble: Trouble::default(),
+            eureka: Eureka::default(),
         }));
         comm.hears_of_failures();
         comm
@@ -169,6 +175,11 @@ impl Comm {
     #[inline(always)]
     fn trouble(&self) -> &Trouble {
         &self.0.trouble
+    }
+
+    /// What it knows of its eureka line.
+    fn eureka(&self) -> &Eureka {
+        &self.0.eureka
     }
 
     /// On an intercommunicator, its own group among itself.

@@ -72,7 +72,7 @@ impl Faults {
         &self.agreements
     }
 
-    pub(super) fn retired(&self) -> &Rc<RetiredBlocks> {
+    pub(crate) fn retired(&self) -> &Rc<RetiredBlocks> {
         &self.retired
     }
 

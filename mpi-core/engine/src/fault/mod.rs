@@ -33,7 +33,7 @@ pub use failures::Faults;
 
 pub(crate) use agreement::Circle;
 pub(crate) use comm_agreements::CommAgreements;
-pub(crate) use deaths::Death;
+pub(crate) use deaths::{Death, Deaths};
 pub(crate) use era::Value;
 pub(crate) use error::is_about_deaths;
 pub(crate) use failures::Affected;

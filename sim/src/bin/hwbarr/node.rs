@@ -80,7 +80,8 @@ impl Node {
                     input,
                     mut marks,
                 } = board.wires(self.node, |_| ())?;
-                let line = self.eureka.then(|| board.eureka(self.node)).transpose()?;
+                let line = self.eureka.then(|| board.eureka(self.node, |_| ()));
+                let line = line.transpose()?;
                 let mut line = line
                     .map(|line| Eureka::open(line.out, line.found, line.first, fence))
                     .transpose()?;

@@ -14,14 +14,14 @@ pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
 /// What has other slots is another thing: the one toggle barrier, the eureka line beside it, the channels of version 2.
 const fn magic<const WORDS: usize>() -> u64 {
     u64::from_le_bytes(match WORDS {
-        SLOT_WORDS => *b"hwbarr\x03\x01",
-        LINE_WORDS => *b"hwbarr\x03\x03",
-        _ => *b"hwbarr\x03\x02",
+        SLOT_WORDS => *b"hwbarr\x04\x01",
+        LINE_WORDS => *b"hwbarr\x04\x03",
+        _ => *b"hwbarr\x04\x02",
     })
 }
 
-/// Handles of one node: the wire to the barrier, the wire from it, the marks.
-pub(in crate::live) const HANDS: usize = 3;
+/// Handles of one node: the wire to the barrier, the wire from it, the marks, and the notes of its wire to the eureka line.
+pub(in crate::live) const HANDS: usize = 4;
 /// As many handles as the head word can tell the slots of.
 pub(in crate::live) const MOST_HANDS: usize = (1 << (SLOT_BITS - 1)) - 1;
 

@@ -97,7 +97,10 @@ impl Pane {
     fn look(&self, at: usize) -> Option<Look> {
         let board = self.board(at)?;
         match board.tree() {
-            OfTree::No => Some(Look::at(&board.snapshot(), board.nodes(), board.claimed())),
+            OfTree::No => {
+                let look = Look::at(&board.snapshot(), board.nodes(), board.claimed());
+                Some(look.beside(board.line_look()))
+            }
             OfTree::First { nodes, lowest } => {
                 let boards = self.boards(at, nodes, lowest, board.capacity())?;
                 Some(boards.look())

@@ -4,10 +4,20 @@ use super::*;
 use barrier_driver::{Eureka, EurekaError, Found};
 use std::task::Poll;
 
-type Line = Eureka<SaysWire<'static>, ToldWire<'static>>;
+type Line = Eureka<SaysWire<'static, fn(usize)>, ToldWire<'static>>;
+
+/// No node sleeps here.
+fn quiet(_: usize) {}
+
+fn wires(
+    board: &Board<'static>,
+    node: usize,
+) -> Result<EurekaWires<'static, fn(usize)>, WiresError> {
+    board.eureka(node, quiet as fn(usize))
+}
 
 fn open(board: &Board<'static>, node: usize) -> Result<Line, EurekaError<Infallible, Infallible>> {
-    let EurekaWires { out, found, first } = board.eureka(node).expect("the wires are free");
+    let EurekaWires { out, found, first } = wires(board, node).expect("the wires are free");
     Eureka::open(out, found, first, || Ok(()))
 }
 
@@ -62,19 +72,19 @@ fn a_node_that_comes_later_is_not_first_and_a_wire_that_stays_high_speaks_again(
 fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
     let board = Live::new(2, 0).0;
     let pid = std::process::id();
-    let held = board.eureka(1).expect("free");
+    let held = wires(&board, 1).expect("free");
     assert_eq!(
-        board.eureka(1).err(),
+        wires(&board, 1).err(),
         Some(WiresError::Taken { node: 1, pid })
     );
     assert_eq!(
-        board.eureka(2).err(),
+        wires(&board, 2).err(),
         Some(WiresError::NoSuchNode { node: 2, nodes: 2 })
     );
     drop(held);
-    assert!(board.eureka(1).is_ok());
+    assert!(wires(&board, 1).is_ok());
     // What a node that was killed has left on its wire is refused with a reason, by the others.
-    let mut killed = board.eureka(0).expect("free");
+    let mut killed = wires(&board, 0).expect("free");
     killed.out.set_high().expect("infallible");
     drop(killed);
     assert_eq!(open(&board, 1).err(), Some(EurekaError::NotLow));
@@ -84,9 +94,12 @@ fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
 fn exactly_one_of_many_threads_is_first_in_each_round() {
     let (nodes, rounds) = (4, 300);
     let board = Live::new(nodes, 0).0;
-    let threads: Vec<_> = (0..nodes)
-        .map(|node| {
-            let (mut line, wires) = (line(&board, node), board.wires(node, silent));
+    // No node finds anything before all have found the line low.
+    let lines: Vec<_> = (0..nodes).map(|node| line(&board, node)).collect();
+    let threads: Vec<_> = (0..)
+        .zip(lines)
+        .map(|(node, mut line)| {
+            let wires = board.wires(node, silent);
             let Wires { out, input, .. } = wires.expect("free");
             let barrier = ToggleBarrier::open(out, input, || Ok::<_, Infallible>(()));
             let mut barrier = barrier.expect("idle");

@@ -80,6 +80,27 @@ pub trait Module: 'static {
     /// whatever this process waits for; no blocking services.
     fn attend(&self) {}
 
+    /// Opens a round of a eureka line, in one order with barriers at all members; blocking services may be used.
+    /// [`Served::Next`], at all members alike, if the round has to go another way. Until its end no barrier lowers the line.
+    fn eureka_begin(&self) -> Result<Served, String> {
+        Ok(Served::Next)
+    }
+
+    /// This member has found it: the line is high when this returns; true if it is the first of the round.
+    fn eureka_raise(&self) -> Result<bool, String> {
+        Err("this component has no eureka line".into())
+    }
+
+    /// Whether a member has found it in this round.
+    fn eureka_test(&self) -> Result<bool, String> {
+        Err("this component has no eureka line".into())
+    }
+
+    /// Ends the round, returning after every member has called it; blocking services may be used.
+    fn eureka_end(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The communicator goes away: leave everything as it was. Members do not call it together.
     fn disable(&self);
 }

@@ -57,6 +57,10 @@ impl<G: Guest> Tables<G> {
         disable: Some(disable::<G::Module>),
         free: Some(free::<G::Module>),
         attend: Some(attend::<G::Module>),
+        eureka_begin: Some(eureka_begin::<G::Module>),
+        eureka_raise: Some(eureka_raise::<G::Module>),
+        eureka_test: Some(eureka_test::<G::Module>),
+        eureka_end: Some(eureka_end::<G::Module>),
     };
 }
 
@@ -170,6 +174,42 @@ unsafe extern "C" fn attend<M: Module>(this: *mut c_void) {
     let module = unsafe { module::<M>(this) };
     // What went wrong is met again by the caller that asks for an outcome.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
+}
+
+unsafe extern "C" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    unsafe { answer(why, || module::<M>(this).eureka_begin().map(code)) }
+}
+
+unsafe extern "C" fn eureka_raise<M: Module>(
+    this: *mut c_void,
+    first: *mut c_int,
+    why: *mut Why,
+) -> c_int {
+    let raise = || {
+        // SAFETY: the host keeps the rule of `module`.
+        let is_first = unsafe { module::<M>(this) }.eureka_raise()?;
+        // SAFETY: the host gives a place for it.
+        unsafe { first.write(is_first.into()) };
+        Ok(DONE)
+    };
+    // SAFETY: the host's `why` is writable.
+    unsafe { answer(why, raise) }
+}
+
+unsafe extern "C" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+    let test = || {
+        // SAFETY: the host keeps the rule of `module`.
+        let is_found = unsafe { module::<M>(this) }.eureka_test()?;
+        Ok(if is_found { DONE } else { PENDING })
+    };
+    // SAFETY: the host's `why` is writable.
+    unsafe { answer(why, test) }
+}
+
+unsafe extern "C" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    unsafe { answer(why, || module::<M>(this).eureka_end().map(|()| DONE)) }
 }
 
 unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {

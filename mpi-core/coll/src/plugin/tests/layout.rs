@@ -36,7 +36,8 @@ fn the_header_and_the_rust_tables_have_one_layout() {
         }
         ModuleTable is "portcullis_module" {
             size = "size", enable = "enable", barrier = "barrier", barrier_start = "barrier_start",
-            barrier_test = "barrier_test", disable = "disable", free = "free", attend = "attend"
+            barrier_test = "barrier_test", disable = "disable", free = "free", attend = "attend",
+            eureka_begin = "eureka_begin", eureka_raise = "eureka_raise", eureka_test = "eureka_test", eureka_end = "eureka_end"
         }
         Param is "portcullis_param" { name = "name", default_value = "default_value", help = "help", kind = "type" }
         ComponentTable is "portcullis_component_table" {

@@ -5,7 +5,7 @@
 
 use super::history::{History, Nodes, Phase};
 use super::source::Source;
-use super::text::{awaited, mark, row, state};
+use super::text::{awaited, found, mark, row, state};
 use crate::Failure;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -166,6 +166,10 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
             sight.connected().len(),
             sight.releases
         )),
+        Span::styled(
+            found(history).map_or_else(String::new, |found| format!(", {found}")),
+            color(Phase::In),
+        ),
     ]);
     frame.render_widget(title, head);
 

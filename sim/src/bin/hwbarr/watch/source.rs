@@ -96,7 +96,8 @@ impl Source {
         match self {
             Self::Served(_, onlooker) => {
                 let View { board, connected } = onlooker.look()?;
-                Ok(Look::at(&board, onlooker.nodes(), connected))
+                let look = Look::at(&board, onlooker.nodes(), connected);
+                Ok(look.beside(onlooker.hear()?))
             }
             Self::Memory(found) => {
                 let look = found.look();

@@ -45,6 +45,15 @@ pub fn state(history: &History) -> String {
     }
 }
 
+/// Which node was the first to find it, while the eureka line is high.
+pub fn found(history: &History) -> Option<String> {
+    let line = history.last().line.filter(|line| line.found)?;
+    Some(match line.first {
+        Some(node) => format!("node {node} was the first to find it (eureka)"),
+        None => "a node has found it (eureka)".to_owned(),
+    })
+}
+
 /// The nodes for which those wait that are in the barrier.
 pub fn awaited(history: &History) -> Option<String> {
     let missing = history.last().missing();
@@ -67,6 +76,9 @@ pub fn picture(history: &History) -> String {
         sight.releases,
         state(history)
     );
+    if let Some(found) = found(history) {
+        text += &format!("{found}\n");
+    }
     let missing = sight.missing();
     if !missing.is_empty() {
         text += &format!("awaited: {}\n", spelled(&missing));
@@ -96,8 +108,9 @@ pub fn line(history: &History) -> String {
         none if none.is_empty() => String::new(),
         missing => format!(", awaited: {}", spelled(&missing)),
     };
+    let found = found(history).map_or_else(String::new, |found| format!(", {found}"));
     format!(
-        "{:>9} releases {rate}/s, {:>2} of {} in the barrier{missing}\n",
+        "{:>9} releases {rate}/s, {:>2} of {} in the barrier{missing}{found}\n",
         sight.releases,
         sight.entered().len(),
         sight.nodes.len(),
@@ -116,5 +129,6 @@ pub fn json(history: &History) -> Value {
         "connected": sight.connected(),
         "entered": sight.entered(),
         "awaited": sight.missing(),
+        "eureka": sight.line.map(|line| json!({ "found": line.found, "first": line.first })),
     })
 }

@@ -1,0 +1,106 @@
+//! Rounds of the eureka line beside the hardware barrier (`MPIX_Eureka_...`).
+//!
+//! Every release of the barrier lowers the line, so a round is opened by one barrier and ended by another, and those that the
+//! program calls in between go in software, as all members know. The outcome of the opening barrier is what the members agree on:
+//! if they have left the hardware, the round goes another way.
+//!
+//! A barrier that goes there and back (`coll_hwbarr_reboot`) has a second release, at a time that no node waits for; it would
+//! lower the line in the middle of a round, so rounds go another way then.
+//!
+//! The line's wires are opened at the first round: all nodes lower theirs, meet, and find the line low; one that does not
+//! makes all do without the line, with one warning that names it.
+
+use crate::module::Module;
+use crate::port::Fault;
+use crate::port::line::{End, Line, LineWires};
+use crate::setup_group::SetupGroup;
+use mpi_core::plugin::guest::{Module as _, Served};
+use std::cell::Cell;
+
+impl Module {
+    /// Opens a round.
+    pub fn open_round(&self) -> Result<Served, String> {
+        // The same at all members: it depends on the port's kind, and on what they have agreed on.
+        let has_line =
+            self.with_state(|state| state.port.has_line() && !matches!(state.line, End::Refused))?;
+        if !has_line || self.goes_there_and_back() {
+            return Ok(Served::Next);
+        }
+        if self.barrier()? == Served::Next {
+            return Ok(Served::Next);
+        }
+        let unopened = self.with_state(|state| matches!(state.line, End::Unopened))?;
+        if unopened && !self.open_line()? {
+            return Ok(Served::Next);
+        }
+        self.round.set(true);
+        Ok(Served::Here)
+    }
+
+    /// Ends it.
+    pub fn end_round(&self) -> Result<(), String> {
+        self.round.set(false);
+        // A port that fails here fails in the barrier, too.
+        let _ = self.with_line(|line| line.rest());
+        self.barrier().map(|_| ())
+    }
+
+    /// Does something with the open line.
+    pub fn with_line<T>(
+        &self,
+        act: impl FnOnce(&mut dyn Line) -> Result<T, String>,
+    ) -> Result<T, String> {
+        self.with_state(|state| match &mut state.line {
+            End::Open(line) => act(&mut **line),
+            _ => Err("no round of the line is open".into()),
+        })?
+    }
+
+    /// Opens the wires at all nodes; false, at all, if one of them cannot.
+    fn open_line(&self) -> Result<bool, String> {
+        let circle = SetupGroup::of_all(self.comm());
+        let wires = self.with_state(|state| state.port.line())?;
+        let line = circle
+            .agree(wires.map_err(Fault::Here))
+            .and_then(|wires| self.open_together(&circle, wires));
+        let end = match line {
+            Ok(line) => End::Open(line),
+            Err(reason) => {
+                if !self.comm().failed_ranks().is_empty() {
+                    return Err(reason);
+                }
+                if self.comm().rank() == 0 {
+                    self.comm().warn(&format!(
+                        "the eureka line cannot be used: {reason}; its rounds go in software"
+                    ));
+                }
+                End::Refused
+            }
+        };
+        let is_open = matches!(end, End::Open(_));
+        self.with_state(|state| state.line = end)?;
+        if is_open && self.comm().rank() == 0 {
+            self.comm()
+                .info("the eureka line beside the barrier, opened and found low by all");
+        }
+        Ok(is_open)
+    }
+
+    fn open_together(
+        &self,
+        circle: &SetupGroup,
+        wires: Box<dyn LineWires>,
+    ) -> Result<Box<dyn Line>, String> {
+        let fenced = Cell::new(false);
+        let mut fence = || {
+            fenced.set(true);
+            circle.fence()
+        };
+        let opened = wires.open(&mut fence);
+        if !fenced.get() {
+            circle.fence()?;
+        }
+        // No node raises its wire before all have found the line low.
+        circle.agree(opened.map_err(Fault::Here))
+    }
+}

@@ -1,0 +1,38 @@
+//! The eureka line, which is not in MPI 5.0: one rank tells all others that it has found it.
+//!
+//! What the functions do stands in [`mpi_core::comm`], module `eureka`, and for users in `docs/eureka.md`.
+#![allow(unsafe_code)]
+
+use super::args::out;
+use crate::abi::*;
+use crate::error::Outcome;
+use crate::state;
+use std::ffi::c_int;
+
+pub unsafe fn MPIX_Eureka_begin(comm: MPI_Comm) -> Outcome {
+    Ok(state::comm(comm)?.comm.eureka_begin()?)
+}
+
+pub unsafe fn MPIX_Eureka_raise(comm: MPI_Comm) -> Outcome {
+    state::comm(comm)?.comm.eureka_raise()?;
+    Ok(())
+}
+
+pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_int) -> Outcome {
+    let object = state::comm(comm)?;
+    let (found, is_first) = object.comm.eureka_test()?;
+    // A program that looks in a loop is inside MPI: what others want of this process goes on.
+    state::engine()?.poll_once();
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(flag, found.into(), "flag")?;
+        out(first, is_first.into(), "first")
+    }
+}
+
+pub unsafe fn MPIX_Eureka_end(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
+    let first = state::comm(comm)?.comm.eureka_end()?;
+    let first = first.map_or(MPI_UNDEFINED, |first| first as c_int);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(rank, first, "rank") }
+}
