@@ -32,7 +32,7 @@ pub static XPMEM: Param<bool> = Param::new(
     "osc",
     "direct",
     "xpmem",
-    "false",
+    "true",
     Level::USER,
     "Whether memory of neighbours that the program got elsewhere is mapped through /dev/xpmem, where there is one, instead of being copied by the system",
 );
