@@ -1,7 +1,7 @@
 /* Windows over memory that the program got elsewhere: from malloc, the stack, static variables, shared and read-only mappings.
  * Each rank stores into each other's, adds to it and reads it, whatever way the library has to it;
  * memory that is attached, detached, freed and attached again is the new memory, and a target that forks stays the one that is accessed.
- * With the argument "dies" rank 1 ends itself while the others access its memory. */
+ * With the arguments "dies" and kill, segv, exit or abort rank 1 ends itself so while the others access its memory. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -140,7 +140,20 @@ static void forked(void)
     free(mine);
 }
 
-static void dies(void)
+static void die(const char *way)
+{
+    if (!strcmp(way, "kill"))
+        raise(SIGKILL);
+    if (!strcmp(way, "segv")) {
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    }
+    if (!strcmp(way, "exit"))
+        _exit(3);
+    MPI_Abort(MPI_COMM_WORLD, 42);
+}
+
+static void dies(const char *way)
 {
     MPI_Win win;
     long *mine = calloc(WORDS, sizeof *mine), i = 0;
@@ -150,15 +163,15 @@ static void dies(void)
         OK(MPI_Put(&i, 1, MPI_LONG, 1, rank + PAGE / sizeof i * (i % 8), 1, MPI_LONG, win));
         OK(MPI_Win_flush(1, win));
         if (rank == 1 && i == 20000)
-            raise(SIGKILL);
+            die(way);
     }
 }
 
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
-    if (argc > 1 && !strcmp(argv[1], "dies"))
-        dies();
+    if (argc > 2 && !strcmp(argv[1], "dies"))
+        dies(argv[2]);
     long on_stack[WORDS];
     created(in_static);
     created(on_stack);

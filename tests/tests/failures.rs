@@ -85,6 +85,22 @@ fn a_death_is_told_and_not_what_the_others_do_that_see_it() {
 }
 
 #[test]
+fn a_death_is_told_and_not_that_of_ranks_whose_memory_goes_with_it() {
+    for round in 0..5 {
+        for (way, code, part) in [("kill", 128 + 9, "sigkill"), ("exit", 3, "status 3")] {
+            let outcome = Job::of("memory_gone").arg(way).ranks(RANKS).run();
+            let (status, said) = (outcome.status.code(), &outcome.stderr);
+            assert_eq!(status, Some(code), "round {round}: {said}");
+            names(&outcome, &["rank 1 (", part]);
+        }
+    }
+    let outcome = Job::of("memory_gone").arg("alone").ranks(RANKS).run();
+    let (status, said) = (outcome.status.code(), &outcome.stderr);
+    assert_eq!(status, Some(128 + 7), "{said}");
+    names(&outcome, &["rank 1 (", "sigbus"]);
+}
+
+#[test]
 fn rubbish_in_shared_memory_crashes_nobody_and_holds_nobody() {
     for seed in 1..=12 {
         let job = Job::of("hostile")

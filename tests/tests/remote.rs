@@ -42,6 +42,22 @@ fn ranks_of_two_hosts_are_one_job_and_those_of_one_share_memory() {
 }
 
 #[test]
+fn the_death_of_a_rank_elsewhere_is_told_and_not_that_of_ranks_whose_memory_goes_with_it() {
+    let Some(hosts) = cluster(2) else { return };
+    for way in ["kill", "exit", "kill", "exit"] {
+        for (victim, its_neighbour) in [("3", 2), ("0", 1)] {
+            let job = hosts.remote_job(&compile("memory_gone"), 2);
+            let outcome = job.arg(way).arg(victim).limit(60).run();
+            let said = &outcome.stderr;
+            let code = if way == "kill" { 128 + 9 } else { 3 };
+            assert_eq!(outcome.status.code(), Some(code), "{way} {victim}: {said}");
+            assert!(said.contains(&format!("rank {victim} (")), "{said}");
+            assert!(!said.contains(&format!("rank {its_neighbour} (")), "{said}");
+        }
+    }
+}
+
+#[test]
 fn environment_and_working_directory_are_those_of_mpirun() {
     let Some(hosts) = cluster(2) else { return };
     let script = "echo $PMI_RANK/$PMI_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS $COLOUR $FRUIT $PWD";

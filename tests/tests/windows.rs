@@ -81,13 +81,13 @@ fn the_explanation_says_how_memory_from_elsewhere_is_reached() {
         let of_windows = lines.filter(|line| line.contains("explain: osc: "));
         of_windows.map(str::to_owned).collect::<Vec<_>>()
     };
-    let told = explained(&[]);
+    let told = explained(&["--mca", "osc_direct_xpmem", "false"]);
     assert!(
         told[0].ends_with("not mapped: osc_direct_xpmem is false"),
         "{told:?}"
     );
     assert!(!told.iter().any(|line| line.contains("is mapped here")));
-    let told = explained(&["--mca", "osc_direct_xpmem", "true"]);
+    let told = explained(&[]);
     let device = std::path::Path::new("/dev/xpmem");
     let (general, of_one) = match device.exists() {
         true => ("is mapped (/dev/xpmem)", "is mapped here (/dev/xpmem)"),
@@ -99,7 +99,20 @@ fn the_explanation_says_how_memory_from_elsewhere_is_reached() {
 
 #[test]
 fn a_rank_that_dies_under_accesses_of_others_ends_the_job() {
-    let outcome = Job::of("elsewhere").arg("dies").ranks(3).run();
-    assert!(!outcome.status.success());
-    assert!(outcome.stderr.contains("rank 1"), "{}", outcome.stderr);
+    let ways = [
+        ("kill", 128 + 9),
+        ("segv", 128 + 11),
+        ("exit", 3),
+        ("abort", 42),
+    ];
+    for value in ["false", "true"] {
+        for (way, code) in ways {
+            let job = Job::of("elsewhere").arg("dies").arg(way).ranks(3);
+            let outcome = job.with(["--mca", "osc_direct_xpmem", value]).run();
+            let said = &outcome.stderr;
+            let status = outcome.status.code();
+            assert_eq!(status, Some(code), "{value}, {way}: {said}");
+            assert!(said.contains("rank 1 ("), "{value}, {way}: {said}");
+        }
+    }
 }

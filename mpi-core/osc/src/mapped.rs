@@ -14,29 +14,31 @@
 #[cfg(test)]
 #[allow(unsafe_code)]
 mod tests;
+mod way;
 
 use super::Flavor;
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use mpi_base::param::{Level, Param};
-use mpi_base::xpmem::{self, Attachment, Device, Name, Permit};
+use mpi_base::xpmem;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use way::{Leave, Piece, Way};
 
 /// Whether XPMEM is used.
 pub static XPMEM: Param<bool> = Param::new(
     "osc",
     "direct",
     "xpmem",
-    "false",
+    "true",
     Level::USER,
     "Whether memory of neighbours that the program got elsewhere is mapped through /dev/xpmem, where there is one, instead of being copied by the system",
 );
 
-/// The device, or why this process does not use it.
-fn device(engine: &Engine) -> Result<&'static Device, String> {
+/// The way to neighbours' memory, or why this process does not use it.
+fn way(engine: &Engine) -> Result<Way, String> {
     // A value that cannot be read is reported when the process starts.
     if !engine.params().get(&XPMEM).unwrap_or(false) {
         return Err("osc_direct_xpmem is false".into());
@@ -47,13 +49,13 @@ fn device(engine: &Engine) -> Result<&'static Device, String> {
     if mpi_base::valgrind::is_running() {
         return Err("valgrind does not know what is mapped so".into());
     }
-    xpmem::device().map_err(|why| why.to_string())
+    Way::open(engine)
 }
 
 /// How memory that the program got elsewhere is reached among neighbours of this process, in a sentence.
 pub fn explain(engine: &Engine) -> String {
     const WHOSE: &str = "memory of MPI_Win_create and MPI_Win_attach";
-    match device(engine) {
+    match way(engine) {
         Ok(_) => format!("{WHOSE} is mapped (/dev/xpmem), as far as it is private to its rank"),
         Err(why) => format!("{WHOSE} is copied by the system, not mapped: {why}"),
     }
@@ -64,8 +66,8 @@ pub(super) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     if part.as_ref().is_some_and(Range::is_empty) {
         return 0;
     }
-    match device(engine) {
-        Ok(device) if part.is_none_or(xpmem::is_mappable) => device.name().get(),
+    match way(engine) {
+        Ok(way) if part.is_none_or(xpmem::is_mappable) => way.name(),
         _ => 0,
     }
 }
@@ -91,7 +93,7 @@ enum Part {
     /// Nothing, or ourselves.
     Nothing,
     /// A part of a window that is created.
-    Whole(#[allow(dead_code)] Attachment, *mut u8),
+    Whole(#[allow(dead_code)] Piece, *mut u8),
     /// What is attached to a dynamic window.
     Regions(Regions),
 }
@@ -116,9 +118,9 @@ impl Mapped {
         }
         if flavor == Flavor::Dynamic {
             let part = |rank: &u32| {
-                let permit = others(rank).then(|| permit(engine, offers(*rank)));
-                let regions = |permit| Part::Regions(Regions::new(permit));
-                permit.flatten().map_or(Part::Nothing, regions)
+                let leave = others(rank).then(|| leave(engine, offers(*rank)));
+                let regions = |leave| Part::Regions(Regions::new(leave));
+                leave.flatten().map_or(Part::Nothing, regions)
             };
             mapped.parts = here.iter().map(part).collect();
             return Ok(mapped);
@@ -171,30 +173,30 @@ impl Mapped {
     }
 }
 
-fn permit(engine: &Engine, offer: Offer) -> Option<Permit> {
-    device(engine).ok()?.permit(Name::new(offer.name)?).ok()
+fn leave(engine: &Engine, offer: Offer) -> Option<Leave> {
+    way(engine).ok()?.leave(offer.name)
 }
 
 fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
     let range = offer.address..offer.address.checked_add(offer.len)?;
-    let attached = permit(engine, offer)?.attach(range.clone()).ok()?;
-    let start = attached.at(&range)?;
-    Some(Part::Whole(attached, start))
+    let piece = leave(engine, offer)?.attach(range.clone())?;
+    let start = piece.at(&range)?;
+    Some(Part::Whole(piece, start))
 }
 
 /// Memory that one member has attached, as far as it was accessed.
 struct Regions {
-    permit: Permit,
+    leave: Leave,
     /// By their first address.
-    known: RefCell<BTreeMap<u64, Attachment>>,
+    known: RefCell<BTreeMap<u64, Piece>>,
     /// Whether something was refused; nothing more is asked for then.
     is_refused: Cell<bool>,
 }
 
 impl Regions {
-    fn new(permit: Permit) -> Regions {
+    fn new(leave: Leave) -> Regions {
         Regions {
-            permit,
+            leave,
             known: RefCell::default(),
             is_refused: Cell::new(false),
         }
@@ -203,20 +205,20 @@ impl Regions {
     fn at(&self, region: Range<u64>, range: &Range<u64>) -> Option<*mut u8> {
         let mut known = self.known.borrow_mut();
         let before = known.range(..=range.start).next_back();
-        if let Some(at) = before.and_then(|(_, attached)| attached.at(range)) {
+        if let Some(at) = before.and_then(|(_, piece)| piece.at(range)) {
             return Some(at);
         }
         if self.is_refused.get() {
             return None;
         }
         let start = region.start;
-        match self.permit.attach(region) {
-            Ok(attached) => {
-                let at = attached.at(range);
-                known.insert(start, attached);
+        match self.leave.attach(region) {
+            Some(piece) => {
+                let at = piece.at(range);
+                known.insert(start, piece);
                 at
             }
-            Err(_) => {
+            None => {
                 self.is_refused.set(true);
                 None
             }

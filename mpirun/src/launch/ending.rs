@@ -57,6 +57,20 @@ pub enum Cause {
     },
 }
 
+/// What a rank's end says of other ranks' ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// The rank saw another one go, which is not what people want to know.
+    Reaction,
+    /// The rank touched memory that was not there (SIGBUS). It may have been that of a rank that was dying:
+    /// memory that is mapped through XPMEM goes with its owner, before the owner's parent hears of the owner's end.
+    MemoryGone,
+    /// A reason of the rank's own, as far as is known.
+    OwnReason,
+    /// A signal, or the loss of a host, is never a consequence of another rank's end.
+    Certain,
+}
+
 impl Cause {
     /// Whether a job that survives deaths goes on.
     ///
@@ -72,9 +86,18 @@ impl Cause {
         }
     }
 
-    /// Whether a rank ends the job because it saw another one go, which is not what people want to know.
-    pub fn is_another_s_end(&self) -> bool {
-        matches!(self, Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code)) if *code == MPI_ERR_PROC_ABORTED)
+    /// How much it is worth as the answer to the question why the job has ended; the first of the greatest is told.
+    pub fn weight(&self) -> Weight {
+        match self {
+            Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code))
+                if *code == MPI_ERR_PROC_ABORTED =>
+            {
+                Weight::Reaction
+            }
+            Cause::Died(Ended::Killed(libc::SIGBUS)) => Weight::MemoryGone,
+            Cause::Died(Ended::Killed(_)) | Cause::HostLost { .. } => Weight::Certain,
+            _ => Weight::OwnReason,
+        }
     }
 }
 

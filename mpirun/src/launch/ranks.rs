@@ -42,6 +42,8 @@ pub struct Rank {
     /// 0 until a launcher elsewhere has said it.
     pub pid: i32,
     pub alive: bool,
+    /// Whether another host has said that it has begun to die.
+    pub is_dying: bool,
     /// How it has died, where the job goes on without it.
     pub lost: Option<String>,
     pub pmi: Option<Client>,

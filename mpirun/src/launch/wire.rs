@@ -182,6 +182,8 @@ pub enum FromDaemon {
         end: End,
         snapshot: Option<RankSnapshot>,
     },
+    /// Ranks that have begun to die: told before the end of another that they may explain.
+    Dying(Vec<usize>),
     Glimpses(Vec<(usize, RankSnapshot)>),
     /// What was asked, and the clock here.
     Time {

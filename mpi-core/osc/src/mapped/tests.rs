@@ -1,6 +1,9 @@
 //! Windows over memory of the test's own, among ranks that are threads: mapped where this machine has XPMEM, else copied by the system.
+//!
+//! With the [stand-in](super::way) it is mapped on every machine, as far as the rest of the component knows.
 
-use super::device;
+use super::way;
+use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use crate::op::{Op, Predefined};
@@ -71,7 +74,7 @@ fn memory_of_the_program_is_mapped_where_it_can_be_and_copied_where_not() {
             let (mapped, copied) = count(engine, &mut vec![0; 1000]);
             let others: Vec<u32> = (0..3).filter(|rank| *rank != engine.me()).collect();
             let explanation = super::explain(engine);
-            match device(engine) {
+            match way(engine) {
                 Ok(_) => {
                     assert_eq!((mapped, copied), (others, Vec::new()));
                     assert!(
@@ -98,4 +101,140 @@ fn nothing_is_mapped_where_processes_outlive_others() {
         let (mapped, _) = count(engine, &mut vec![0; 1000]);
         assert!(!engine.is_fault_tolerant() || mapped.is_empty());
     });
+}
+
+/// Ranks that take each other's memory as it is, whether or not this machine has XPMEM.
+fn mapped(ranks: u32) -> Job {
+    Job::of(ranks)
+        .with("osc_direct_xpmem", "true")
+        .with("osc_direct_stand_in", "true")
+}
+
+#[test]
+fn memory_of_the_program_is_used_as_it_is_where_it_is_mapped() {
+    mapped(3).run(|engine| {
+        let (mapped, copied) = count(engine, &mut vec![0; 1000]);
+        let others: Vec<u32> = (0..3).filter(|rank| *rank != engine.me()).collect();
+        assert_eq!((mapped, copied), (others, Vec::new()));
+    });
+}
+
+#[test]
+fn what_one_member_cannot_offer_is_copied_and_the_rest_is_mapped() {
+    static CONSTANTS: [i64; 1000] = [7; 1000];
+    mapped(3).run(|engine| {
+        let mut own = vec![0_i64; 1000];
+        let spec = Spec {
+            flavor: Flavor::Create,
+            base: match engine.me() {
+                1 => CONSTANTS.as_ptr().cast_mut().cast(),
+                _ => own.as_mut_ptr().cast(),
+            },
+            size: 8000,
+            unit: 8,
+            hints: Hints::default(),
+        };
+        let win = Win::new(&engine.world().expect("a world"), &spec).expect("a window");
+        let wanted = match engine.me() {
+            0 => (vec![2], vec![1]),
+            1 => (vec![0, 2], Vec::new()),
+            _ => (vec![0], vec![1]),
+        };
+        assert_eq!(win.mapped_and_copied(), wanted);
+        win.free().expect("freeing");
+    });
+}
+
+/// Two numbers that lie this many bytes behind where an access says, or before it, with one number between them.
+fn moved(by: i64) -> Datatype {
+    let pair = Datatype::hindexed(&[1, 1], &[by, by + 16], &Named::INT64.into()).expect("a type");
+    pair.commit().expect("its layout");
+    pair
+}
+
+fn meet(engine: &Engine) {
+    let world = engine.world().expect("a world");
+    world.collective(Call::Barrier).expect("a barrier");
+}
+
+/// Each rank accesses numbers of each rank, which lie in two regions that adjoin, by types that begin before and behind the place that is named.
+fn access_attached(engine: &Engine) {
+    const BLOCK: usize = 8;
+    // Nothing may be written before what is attached, nor behind it.
+    const MARGIN: usize = 24;
+    let (me, ranks) = (engine.me() as usize, engine.size() as usize);
+    let words = BLOCK * ranks;
+    let mut memory = vec![-1_i64; words + 2 * MARGIN];
+    let spec = Spec {
+        flavor: Flavor::Dynamic,
+        base: std::ptr::null_mut(),
+        size: 0,
+        unit: 1,
+        hints: Hints::default(),
+    };
+    let world = engine.world().expect("a world");
+    let win = Win::new(&world, &spec).expect("a window");
+    let base = memory.as_mut_ptr().wrapping_add(MARGIN);
+    // The middle one of three blocks lies in both.
+    let (len, first) = (8 * words as u64, 8 * (words / 2) as u64);
+    win.attach(base.cast(), first).expect("a region");
+    let second = base.cast::<u8>().wrapping_add(first as usize);
+    win.attach(second, len - first).expect("the rest");
+    let mine = [base.expose_provenance() as u64];
+    let at = engine.block_on(world.share(&mine)).expect("addresses");
+    win.lock_all(Assert::default()).expect("a lock of all");
+    let sum = Op::Predefined(Predefined::Sum);
+    for (target, &start) in at.iter().enumerate() {
+        let rank = target as i32;
+        for (round, by) in [0, -16, 8, 40, -8, -64].into_iter().enumerate() {
+            let pair = moved(by);
+            let there = || There {
+                rank,
+                disp: (start as i64) + 8 * (BLOCK * me + 2) as i64 - by,
+                count: 1,
+                datatype: &pair,
+            };
+            let values = [10 * round as i64, 100 + me as i64];
+            let (fives, mut back, mut old) = ([5_i64, 5], [-1_i64; 2], [-1_i64; 2]);
+            // SAFETY: numbers of this loop, which are complete at the flush.
+            let send = |values: &[i64; 2]| unsafe {
+                SendBuf::new(values.as_ptr().cast(), 2, Named::INT64.into())
+            };
+            // SAFETY: as above.
+            let recv = |values: &mut [i64; 2]| unsafe {
+                RecvBuf::new(values.as_mut_ptr().cast(), 2, Named::INT64.into())
+            };
+            win.put(&send(&values), there()).expect("a put");
+            win.flush(rank).expect("a flush");
+            win.accumulate(&send(&fives), there(), &sum).expect("a sum");
+            let req = win.get_accumulate(&send(&fives), &mut recv(&mut old), there(), &sum);
+            win.give_up(req.expect("a sum that brings what was there"));
+            win.flush(rank).expect("a flush");
+            let req = win.get(&mut recv(&mut back), there()).expect("a get");
+            win.give_up(req);
+            win.flush(rank).expect("a flush");
+            let later = |by: i64| values.map(|value| value + by);
+            assert_eq!((old, back), (later(5), later(10)), "{by} at rank {rank}");
+        }
+    }
+    win.unlock_all().expect("its end");
+    meet(engine);
+    let memory = std::hint::black_box(&memory);
+    let (before, rest) = memory.split_at(MARGIN);
+    let (blocks, behind) = rest.split_at(words);
+    assert!(before.iter().chain(behind).all(|word| *word == -1));
+    for (origin, block) in blocks.chunks(BLOCK).enumerate() {
+        let last = 110 + origin as i64;
+        assert_eq!(*block, [-1, -1, 60, -1, last, -1, -1, -1], "of {origin}");
+    }
+    win.detach(base.cast()).expect("the first");
+    win.detach(second).expect("the second");
+    win.free().expect("freeing");
+}
+
+#[test]
+fn attached_memory_is_accessed_where_the_data_lie() {
+    for job in [Job::of(3), mapped(3), Job::of(3).with("osc", "am")] {
+        job.run(access_attached);
+    }
 }

@@ -61,12 +61,25 @@ impl Daemon {
         }
         let (proc, job) = (rank.proc, rank.job);
         let snapshot = self.snapshot(&self.ranks[index]);
+        if end != End::Exited(0) {
+            self.tell_dying();
+        }
         self.tell(&FromDaemon::Ended {
             proc,
             end,
             snapshot,
         });
         self.give_back(job);
+    }
+
+    /// Tells of ranks that have begun to die: this process is told of their end when the kernel has taken all that they had.
+    fn tell_dying(&mut self) {
+        let alive = self.ranks.iter().filter(|rank| rank.alive);
+        let dying = alive.filter(|rank| sys::is_dying(rank.pid));
+        let dying: Vec<usize> = dying.map(|rank| rank.proc).collect();
+        if !dying.is_empty() {
+            self.tell(&FromDaemon::Dying(dying));
+        }
     }
 
     /// The memory of a spawned job that has ended here goes at once, unless a trace will ask for it: a program may spawn for days.

@@ -1,6 +1,6 @@
 //! How the supervisor takes deaths: which of them is a failure, what is said of it, and how the others are ended.
 
-use super::super::ending::{Cause, Who, last_call};
+use super::super::ending::{Cause, Weight, Who, last_call};
 use super::super::polite;
 use super::super::ranks::Ranks;
 use super::super::sys::{self, Ended, FailedStart, Signal};
@@ -30,10 +30,13 @@ impl Supervisor<'_> {
         self.held_cause.hold(Failure { proc, cause, code });
     }
 
-    /// Whether a rank of this host, other than those that `asked` for the job's end, has begun to die.
+    /// Whether a rank, other than those that `asked` for the job's end, has begun to die, as far as is known here.
     fn another_is_dying(ranks: &Ranks, asked: &[Proc]) -> bool {
-        let mut alive = ranks.iter().filter(|(_, rank)| rank.alive && rank.here);
-        alive.any(|(proc, rank)| !asked.contains(&proc) && sys::is_dying(rank.pid))
+        let mut alive = ranks.iter().filter(|(_, rank)| rank.alive);
+        alive.any(|(proc, rank)| {
+            let is_dying = rank.is_dying || (rank.here && sys::is_dying(rank.pid));
+            is_dying && !asked.contains(&proc)
+        })
     }
 
     /// Believes a failure that nothing else has explained in the meantime.
@@ -110,8 +113,9 @@ impl Supervisor<'_> {
 
     /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
     ///
-    /// A death by a signal is never a consequence. Anything else may be the reaction of a rank that saw another one die, so it waits
-    /// while a rank of this host is dying: the kernel breaks its connections before this process is told of its end.
+    /// A death by a signal is never a consequence, but for SIGBUS, which a rank also gets when it touches memory of another rank that dies.
+    /// Anything else may be the reaction of a rank that saw another one die. What may be a consequence waits
+    /// while another rank is dying: the kernel breaks its connections and takes its memory before this process is told of its end.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
         if self.plan.tolerates_deaths && cause.is_a_death() {
             return self.lose(proc, &cause, code);
@@ -119,11 +123,9 @@ impl Supervisor<'_> {
         if !self.is_running() || self.is_explained(proc) {
             return;
         }
-        let first = matches!(
-            cause,
-            Cause::Died(Ended::Killed(_)) | Cause::HostLost { .. }
-        );
-        if !first && (self.held_cause.is_there() || Self::another_is_dying(&self.ranks, &[proc])) {
+        let may_be_explained =
+            self.held_cause.is_there() || Self::another_is_dying(&self.ranks, &[proc]);
+        if cause.weight() < Weight::Certain && may_be_explained {
             return self.hold_cause(proc, cause, code);
         }
         self.fail_now(proc, &cause, code);

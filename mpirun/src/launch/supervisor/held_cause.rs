@@ -40,12 +40,12 @@ impl HeldCause {
         (self.0.as_ref()).is_some_and(|held| held.asked.contains(&proc))
     }
 
-    /// Holds a failure. If one is held already, the first rank that has a reason of its own is believed.
+    /// Holds a failure. If one is held already, the first of those with the greatest weight is believed.
     pub(super) fn hold(&mut self, failure: Failure) {
         match &mut self.0 {
             Some(held) => {
                 held.asked.push(failure.proc);
-                if held.failure.cause.is_another_s_end() && !failure.cause.is_another_s_end() {
+                if failure.cause.weight() > held.failure.cause.weight() {
                     held.failure = failure;
                 }
             }
@@ -80,5 +80,56 @@ impl HeldCause {
     /// When it is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.as_ref().map(|held| held.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::sys::Ended;
+
+    const REACTION: Ended = Ended::Exited(mpi_abi::abi::MPI_ERR_PROC_ABORTED);
+    const SIGBUS: Ended = Ended::Killed(libc::SIGBUS);
+
+    /// The rank that is named when ranks 0, 1 ... have ended so, one after the other, and no rank is dying any more.
+    fn named(ends: &[Ended]) -> usize {
+        let mut held = HeldCause::default();
+        for (rank, &ended) in ends.iter().enumerate() {
+            held.hold(Failure {
+                proc: Proc(rank),
+                cause: Cause::Died(ended),
+                code: ended.code(),
+            });
+        }
+        let due = held.next().expect("something is held");
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        held.take_due(|_| false).expect("it is due").proc.0
+    }
+
+    #[test]
+    fn a_rank_with_a_reason_of_its_own_is_named_before_one_whose_memory_is_gone() {
+        assert_eq!(named(&[SIGBUS, Ended::Exited(3)]), 1);
+        assert_eq!(named(&[REACTION, SIGBUS, Ended::Exited(3), SIGBUS]), 2);
+        assert_eq!(named(&[Ended::Exited(3), SIGBUS]), 0);
+    }
+
+    #[test]
+    fn a_rank_whose_memory_is_gone_is_named_if_nothing_explains_it() {
+        assert_eq!(named(&[SIGBUS]), 0);
+        assert_eq!(named(&[SIGBUS, SIGBUS, REACTION]), 0);
+        assert_eq!(named(&[REACTION, SIGBUS]), 1);
+    }
+
+    #[test]
+    fn what_is_held_waits_while_another_rank_is_dying() {
+        let mut held = HeldCause::default();
+        held.hold(Failure {
+            proc: Proc(2),
+            cause: Cause::Died(SIGBUS),
+            code: SIGBUS.code(),
+        });
+        std::thread::sleep(HEARSAY);
+        assert!(held.take_due(|asked| asked == [Proc(2)]).is_none());
+        assert!(held.is_there());
     }
 }

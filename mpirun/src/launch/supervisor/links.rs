@@ -170,6 +170,13 @@ impl Supervisor<'_> {
                 rank.pmi = None;
                 self.bury(proc, ended, failed);
             }
+            FromDaemon::Dying(procs) => {
+                for proc in procs {
+                    if let Some(rank) = self.on_host(Proc(proc), host) {
+                        rank.is_dying = true;
+                    }
+                }
+            }
             FromDaemon::Glimpses(glimpses) => {
                 for (proc, snapshot) in glimpses {
                     if let Some(rank) = self.on_host(Proc(proc), host) {
