@@ -7,8 +7,8 @@ fn has(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-#[test]
-fn valgrind_finds_nothing_uninitialised_and_nothing_lost() {
+/// Runs a program on two ranks under valgrind, over shared memory and over tcp; valgrind may find nothing.
+fn examine(program: &str, arguments: &[&str]) {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;
     }
@@ -18,6 +18,7 @@ fn valgrind_finds_nothing_uninitialised_and_nothing_lost() {
         "valgrind",
         "--quiet",
         "--leak-check=full",
+        "--show-leak-kinds=definite",
         "--errors-for-leak-kinds=definite",
         "--error-exitcode=9",
     ];
@@ -27,17 +28,23 @@ fn valgrind_finds_nothing_uninitialised_and_nothing_lost() {
             .fold(Job::command(env).under(&mpirun).ranks(2), |job, word| {
                 job.arg(word)
             });
-        let outcome = job
-            .arg(compile("examined"))
-            .with(["--mca", "btl", ways])
-            .limit(120)
-            .succeeds();
-        assert!(
-            outcome
-                .stdout
-                .contains("all claims of examined hold on 2 ranks")
-        );
+        let job = arguments
+            .iter()
+            .fold(job.arg(compile(program)), |job, word| job.arg(word));
+        let outcome = job.with(["--mca", "btl", ways]).limit(120).succeeds();
+        let claim = format!("all claims of {program} hold on 2 ranks");
+        assert!(outcome.stdout.contains(&claim), "{}", outcome.stdout);
     }
+}
+
+#[test]
+fn valgrind_finds_nothing_uninitialised_and_nothing_lost() {
+    examine("examined", &[]);
+}
+
+#[test]
+fn valgrind_finds_nothing_in_random_accesses_of_windows() {
+    examine("accesses", &["2", "7"]);
 }
 
 /// A detector that does not know the library's lock calls the program's own variables raced for.
