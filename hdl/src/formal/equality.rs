@@ -37,6 +37,7 @@ pub(super) fn netlist(
     let cells = match family {
         Family::Ice40 => "read_verilog -icells -defer +/ice40/cells_sim.v",
         Family::Ecp5 => "read_verilog -icells -defer +/ecp5/cells_sim.v",
+        Family::Gowin => "read_verilog -icells -defer +/gowin/cells_sim.v",
     };
     decide(design, parameters, cells, folder)
 }

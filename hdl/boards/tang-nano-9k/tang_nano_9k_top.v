@@ -1,0 +1,31 @@
+// The toggle barrier on a Tang Nano 9K, a board with a Gowin GW1NR-9.
+//
+// Sixteen wires in, pulled up weakly by their pads (tang_nano_9k_top.cst), one wire out, which the fan-out buffers of
+// ../WIRING.md repeat; the level on one lamp and its opposite on another, which are lit by a low level. The board's
+// oscillator of 27 MHz is the clock, 7 % above the one of the prototype's board.
+`default_nettype none
+
+module tang_nano_9k_top #(
+    parameter N = 16
+) (
+    input  wire         clk27_i,
+    input  wire [N-1:0] node_i,
+    output wire         release_o,
+    output wire         lamp_high_no,
+    output wire         lamp_low_no
+);
+    wire [N-1:0] level;
+
+    toggle_barrier #(.N(N)) barrier (
+        .clk_i  (clk27_i),
+        .rst_i  (1'b0),
+        .node_i (node_i),
+        .node_o (level)
+    );
+
+    assign release_o    = level[0];
+    assign lamp_high_no = !level[0];
+    assign lamp_low_no  = level[0];
+endmodule
+
+`default_nettype wire
