@@ -5,8 +5,8 @@
 //! so no poll ever takes a bit of a reply for a release.
 
 use crate::InputEvents;
-use embedded_hal::digital::{ErrorType, InputPin, PinState};
 use core::time::Duration;
+use embedded_hal::digital::{ErrorType, InputPin, PinState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The line; clones are the same line.

@@ -110,7 +110,11 @@ impl InputEvents for Pin {
 }
 
 /// Node 0 in the barrier whose release changes the wire `to` this level, before node 1 enters at its `entry`-th step.
-fn entered(to: PinState, entry: Option<usize>, wakes: bool) -> (Rc<Board>, ToggleBarrier<Pin, Pin>) {
+fn entered(
+    to: PinState,
+    entry: Option<usize>,
+    wakes: bool,
+) -> (Rc<Board>, ToggleBarrier<Pin, Pin>) {
     let board = Rc::new(Board {
         machine: Cell::new(ToggleMachine::new(2).expect("a legal node count")),
         wires: Cell::new(0),

@@ -164,7 +164,9 @@ mod device {
         /// Whether interrupts are counted, and there is one as far as the kernel tells.
         fn may_interrupt(&self) -> bool {
             self.forget_interrupts().is_ok()
-                && self.what_the_kernel_says().is_none_or(|said| names_an_interrupt(&said))
+                && self
+                    .what_the_kernel_says()
+                    .is_none_or(|said| names_an_interrupt(&said))
         }
 
         /// The kernel's file on the interrupt of this port, which is known by the minor number of its device.
@@ -229,4 +231,15 @@ mod device {
             && PPDATADIR == 0x4004_7090
             && PPCLRIRQ == 0x8004_7093
     );
+
+    #[cfg(test)]
+    mod tests {
+        use super::names_an_interrupt;
+
+        #[test]
+        fn the_kernel_names_no_interrupt_by_a_negative_number() {
+            assert!(names_an_interrupt("7\n") && names_an_interrupt("0\n"));
+            assert!(!names_an_interrupt("-1\n") && !names_an_interrupt("none\n"));
+        }
+    }
 }
