@@ -55,7 +55,7 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub struct Parports {
     folder: PathBuf,
-    _watcher: Watcher,
+    watcher: Watcher,
     _session: BackgroundSession,
 }
 
@@ -72,9 +72,14 @@ impl Parports {
         let session = fuser::spawn_mount(files, folder, &Config::default())?;
         Ok(Self {
             folder: folder.into(),
-            _watcher: Watcher::of(lines),
+            watcher: Watcher::of(lines),
             _session: session,
         })
+    }
+
+    /// How often programs have gone to sleep until an interrupt.
+    pub fn sleeps(&self) -> u64 {
+        self.watcher.sleeps()
     }
 
     /// The path of a port's file.

@@ -7,6 +7,7 @@
 use super::{INTERRUPTS, ParallelPort, Register, State};
 use fuser::{Errno, FileHandle, PollNotifier};
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(super) fn ack(port: &mut ParallelPort) -> bool {
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,
+    /// How often a program has gone to sleep.
+    sleeps: AtomicU64,
 }
 
 struct Watched {
@@ -58,6 +61,7 @@ impl Lines {
                 is_over: false,
             }),
             changed: Condvar::new(),
+            sleeps: AtomicU64::new(0),
         }
     }
 
@@ -67,6 +71,7 @@ impl Lines {
 
     /// A program sleeps from now on.
     pub(super) fn has_sleepers(&self) {
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
@@ -150,6 +155,13 @@ impl Watcher {
             lines,
             thread: Some(thread::spawn(move || watched.watch())),
         }
+    }
+}
+
+impl Watcher {
+    /// How often a program has gone to sleep on a file.
+    pub(super) fn sleeps(&self) -> u64 {
+        self.lines.sleeps.load(Ordering::Relaxed)
     }
 }
 
