@@ -62,6 +62,11 @@
 //! [`RingFence`] is the fence of nodes that have a serial line to a neighbour and nothing else.
 //! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
 //!
+//! # Processes that share a core
+//!
+//! Where a port can, a process sleeps in the kernel until the wire's interrupt: [`InputEvents`],
+//! `ToggleBarrier::wait_asleep` and [`ToggleBarrier::poll_asleep`].
+//!
 //! # Ports
 //!
 //! A port is a pair of pins, nothing else; [`ports`] opens the real ones by a line of text.
@@ -82,6 +87,7 @@ pub mod channels;
 mod confirmed;
 mod error;
 mod eureka;
+mod input_events;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod last_resort;
 #[cfg(feature = "std")]
@@ -100,6 +106,7 @@ pub use agree::{Dissent, same_level};
 pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
 pub use eureka::{Eureka, EurekaError, Found};
+pub use input_events::InputEvents;
 pub use returning::ReturningBarrier;
 pub use ring_fence::{MOST_NODES, RingFence};
 #[cfg(feature = "std")]

@@ -4,7 +4,7 @@
 //! a port that also works between processes is tested for that beside its own code.
 //! No claim measures time: a wait has a limit only so that a broken port fails instead of hanging.
 
-use crate::{SelfTest, ToggleBarrier, WaitError, self_test};
+use crate::{InputEvents, SelfTest, ToggleBarrier, WaitError, self_test};
 use core::fmt::Debug;
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Instant;
 
 /// A barrier with its nodes' wires, real or simulated.
 pub trait Rig: Sync {
@@ -57,8 +58,22 @@ macro_rules! port_suite {
     };
 }
 
+/// Makes the claims about sleepers tests of the given [`Rig`], whose input has [`InputEvents`], whether it wakes or not.
+#[macro_export]
+macro_rules! sleeper_suite {
+    ($rig:ty) => {
+        $crate::port_suite!(@ $rig:
+            a_sleeper_is_woken_by_the_release,
+            a_sleep_has_a_limit_and_can_be_resumed,
+        );
+    };
+}
+
 /// Far more than any claim needs; reached only by a broken port.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a sleeper sleeps if nothing wakes it: longer than [`LIMIT`], within which the late node wants to see it awake.
+const OVERSLEPT: Duration = Duration::from_secs(40);
 
 type Node<R> = ToggleBarrier<<R as Rig>::Out, <R as Rig>::In>;
 
@@ -278,4 +293,73 @@ pub fn good_wires_pass_the_self_test<R: Rig>() {
         };
         self_test(barrier, test, 0..nodes, meet, thread::yield_now).expect("the wires are good");
     });
+}
+
+/// All but one sleep in the kernel, as far as the port can, and the late node finds all of them awake after each release.
+///
+/// No sleeper has a net here: one that misses its wake-up sleeps until the late node has given up.
+pub fn a_sleeper_is_woken_by_the_release<R: Rig>()
+where
+    R::In: InputEvents,
+{
+    const ROUNDS: u64 = 12;
+    let nodes = 3;
+    let rig = R::build(nodes);
+    let mut barriers = open_all(&rig, nodes);
+    let mut late = barriers.pop().expect("a node");
+    let awake = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for mut barrier in barriers {
+            let awake = &awake;
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    barrier.enter().expect("an idle node can enter");
+                    let waited = barrier.wait_asleep(thread::yield_now, OVERSLEPT, OVERSLEPT);
+                    waited.expect("all nodes enter");
+                    awake.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        for round in 1..=ROUNDS {
+            // Now the others are asleep, now they are about to.
+            if round % 3 != 0 {
+                thread::sleep(Duration::from_micros(500 * (round % 4)));
+            }
+            pass::<R>(&mut late);
+            let since = Instant::now();
+            while awake.load(Ordering::SeqCst) < round * (nodes as u64 - 1) {
+                assert!(
+                    since.elapsed() < LIMIT,
+                    "a sleeper has not noticed release {round}"
+                );
+                thread::yield_now();
+            }
+        }
+    });
+}
+
+/// A sleep for a node that does not come ends, after which the same barrier can still complete.
+pub fn a_sleep_has_a_limit_and_can_be_resumed<R: Rig>()
+where
+    R::In: InputEvents,
+{
+    let rig = R::build(2);
+    let mut barriers = open_all(&rig, 2);
+    for _ in 0..2 {
+        barriers[0].enter().expect("an idle node can enter");
+        let nap = Duration::from_millis(1);
+        let looked = barriers[0].poll_asleep(nap).expect("a poll");
+        assert!(looked.is_pending(), "released although node 1 is missing");
+        let waited = barriers[0].wait_asleep(thread::yield_now, nap, 5 * nap);
+        assert!(
+            matches!(waited, Err(WaitError::TimedOut { .. })),
+            "{waited:?}"
+        );
+        barriers[1].enter().expect("an idle node can enter");
+        for barrier in &mut barriers {
+            barrier
+                .wait_asleep(thread::yield_now, nap, LIMIT)
+                .expect("all nodes have entered");
+        }
+    }
 }

@@ -163,7 +163,6 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     }
 
     /// The pin that the barrier's wire ends at.
-    #[cfg(feature = "async")]
     pub(crate) const fn input(&mut self) -> &mut I {
         &mut self.input
     }

@@ -49,6 +49,9 @@ pub(crate) struct State {
 /// Where no node hears rank 0, no more nodes than these say so.
 const SPEAKERS: u32 = 3;
 
+/// Looks of a wait that may sleep before it does; each gives the core away where ranks share it.
+const AWAKE: u32 = 16;
+
 /// The clock and the messages are looked at once in so many looks at the wire.
 const SELDOM: u32 = 16;
 
@@ -129,6 +132,39 @@ impl Module {
         Ok(over)
     }
 
+    /// Waits until the barrier is over.
+    fn wait(&self, ticket: u64) -> Result<Over, String> {
+        let nap = self.settings.sleep;
+        let nap = match nap {
+            Some(nap) if self.with_state(|state| state.queue.wakes_sleepers())? => Some(nap),
+            _ => None,
+        };
+        let mut looks = 0_u32;
+        loop {
+            let mut over = Ok(Poll::Pending);
+            // A wait that sleeps itself is a turn at a time, for no port rings the bell on which a longer one would sleep.
+            let waited = self.comm.wait(nap.map(|_| Duration::ZERO), || {
+                // Asked again after it has answered, it remembers.
+                if over == Ok(Poll::Pending) {
+                    over = self.over(ticket);
+                }
+                over != Ok(Poll::Pending)
+            });
+            if waited.is_err() {
+                // The wait ends so when a member is dead.
+                guest::Module::attend(self);
+            }
+            waited?;
+            if let Poll::Ready(over) = over? {
+                return Ok(over);
+            }
+            if let Some(nap) = nap.filter(|_| looks >= AWAKE) {
+                self.with_state(|state| state.sleep(nap))?;
+            }
+            looks = looks.saturating_add(1);
+        }
+    }
+
     /// Starts a barrier, unless the hardware has been left.
     fn begin(&self) -> Result<Started, String> {
         let mut state = self.state.borrow_mut();
@@ -182,6 +218,13 @@ impl State {
     fn drive(&mut self) {
         if self.lost.is_none() {
             self.lost = self.queue.drive().err();
+        }
+    }
+
+    /// Sleeps until the wire may have been released; a port that fails is left as after a look at it.
+    fn sleep(&mut self, limit: Duration) {
+        if self.lost.is_none() {
+            self.lost = self.queue.sleep(limit).err();
         }
     }
 
@@ -354,20 +397,7 @@ impl guest::Module for Module {
         let Started::Ticket(ticket) = self.begin()? else {
             return Ok(Served::Next);
         };
-        let mut over = Ok(Poll::Pending);
-        let waited = self.comm.wait(None, || {
-            // Asked again after it has answered, it remembers.
-            if over == Ok(Poll::Pending) {
-                over = self.over(ticket);
-            }
-            over != Ok(Poll::Pending)
-        });
-        if waited.is_err() {
-            // The wait ends so when a member is dead.
-            self.attend();
-        }
-        waited?;
-        Ok(served(over?))
+        Ok(served(Poll::Ready(self.wait(ticket)?)))
     }
 
     fn start(&self) -> Result<Started, String> {

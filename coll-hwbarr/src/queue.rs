@@ -69,6 +69,23 @@ impl Queue {
         }
     }
 
+    /// Whether the release wakes this process while it sleeps in the kernel.
+    pub fn wakes_sleepers(&mut self) -> bool {
+        let wire = self.wire.as_mut();
+        wire.is_some_and(|wire| wire.wakes_sleepers())
+    }
+
+    /// Sleeps in the kernel until the barrier on the wire may have been released, for at most `limit`.
+    pub fn sleep(&mut self, limit: Duration) -> Result<(), String> {
+        if self.released < self.entered
+            && let Some(wire) = &mut self.wire
+            && wire.poll_asleep(limit)?.is_ready()
+        {
+            self.released = self.entered;
+        }
+        Ok(())
+    }
+
     pub fn over(&self, ticket: u64) -> Poll<Over> {
         if ticket <= self.released {
             Poll::Ready(Over::Released)

@@ -18,6 +18,7 @@ const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
 const REBOOT: &CStr = c"reboot";
 pub const BOARDS: &CStr = c"boards";
+const SLEEP: &CStr = c"sleep";
 const SELF_TEST: &CStr = c"self_test";
 const SIM_VCD: &CStr = c"sim_vcd";
 const SIM_REPORT: &CStr = c"sim_report";
@@ -25,7 +26,7 @@ const SIM_RECORD: &CStr = c"sim_record";
 const SIM_NODES: &CStr = c"sim_nodes";
 const RTL_CACHE: &CStr = c"rtl_cache";
 
-pub static PARAMS: [Param; 11] = [
+pub static PARAMS: [Param; 12] = [
     param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number, and {leader} that of the lowest rank of the host"),
     param(
         VERSION,
@@ -51,6 +52,12 @@ pub static PARAMS: [Param; 11] = [
         c"unsigned_int",
         c"How many boards of version 1 the ranks' wires come to, divided in order; more than one hang below others, sixty below each, for jobs of more ranks than one board has wires",
     ),
+    param(
+        SLEEP,
+        c"0",
+        c"duration",
+        c"How long a rank in MPI_Barrier sleeps at once until its port's interrupt, between looks at messages, which wait for it so long; for ranks that share cores, such as 1ms; 0 is not at all, and it is so with a port that has no interrupt",
+    ),
     param(SELF_TEST, c"1", c"unsigned_int", c"How many nodes are late in turn when the wires are tested at start"),
     param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and files for GTKWave and Surfer beside it"),
     param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
@@ -64,6 +71,8 @@ pub struct Settings {
     pub port: Choice,
     pub version: Version,
     pub timeout: Option<Duration>,
+    /// How long a rank sleeps at once until its port's interrupt.
+    pub sleep: Option<Duration>,
     pub late_nodes: usize,
     /// The level of a wire whose node reboots, if barriers are to bear that.
     pub reboot: Option<PinState>,
@@ -104,6 +113,7 @@ impl Settings {
                 }
             },
             timeout: Some(timeout).filter(|t| !t.is_zero()),
+            sleep: Some(value::<Duration>(comm, SLEEP)?).filter(|t| !t.is_zero()),
             late_nodes: value::<u32>(comm, SELF_TEST)? as usize,
             boards: value::<u32>(comm, BOARDS)?.max(1),
             reboot: match comm.param(REBOOT).as_str() {

@@ -4,7 +4,9 @@
 //! The line belongs to one of them at a time: a session holds it from before select rises until after it has fallen,
 //! so no poll ever takes a bit of a reply for a release.
 
-use embedded_hal::digital::{ErrorType, InputPin};
+use crate::InputEvents;
+use core::time::Duration;
+use embedded_hal::digital::{ErrorType, InputPin, PinState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The line; clones are the same line.
@@ -67,5 +69,29 @@ impl<I: InputPin> InputPin for ReleaseLine<I> {
 
     fn is_low(&mut self) -> Result<bool, I::Error> {
         self.is_high().map(|high| !high)
+    }
+}
+
+/// The line that is shared with the replies wakes no sleeper, because a sleeper would have to hold it.
+impl<I: InputEvents> InputEvents for ReleaseLine<I> {
+    fn wakes_sleepers(&mut self) -> bool {
+        match self {
+            Self::Own(line) => line.wakes_sleepers(),
+            Self::Shared(_) => false,
+        }
+    }
+
+    fn arm(&mut self) -> Result<(), I::Error> {
+        match self {
+            Self::Own(line) => line.arm(),
+            Self::Shared(_) => Ok(()),
+        }
+    }
+
+    fn sleep_until_edge(&mut self, awaited: PinState, limit: Duration) -> Result<(), I::Error> {
+        match self {
+            Self::Own(line) => line.sleep_until_edge(awaited, limit),
+            Self::Shared(_) => Ok(()),
+        }
     }
 }

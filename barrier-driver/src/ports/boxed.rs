@@ -1,11 +1,13 @@
 //! The pins of whatever port was chosen at run time, behind one type.
 
 use super::claimed::Claimed;
+use super::error::Failure;
 use super::{Resting, WireError};
+use crate::InputEvents;
 use crate::channels::{LastLine, Programmer, ReleaseLine};
 use core::fmt;
 use embedded_hal::delay::DelayNs;
-use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
 use fpga_model::channels::MAX_CHANNELS;
 use std::sync::Arc;
 use std::thread;
@@ -79,10 +81,14 @@ impl BoxedIn {
     }
 
     fn get(&self) -> Result<bool, WireError> {
-        self.port.get(self.line).map_err(|failure| WireError {
+        self.port.get(self.line).map_err(|e| self.failed(&e))
+    }
+
+    fn failed(&self, failure: &Failure) -> WireError {
+        WireError {
             wire: self.port.in_name(self.line),
             cause: failure.to_string(),
-        })
+        }
     }
 
     /// The pin of a line that channels and replies share.
@@ -128,6 +134,22 @@ impl InputPin for BoxedIn {
 
     fn is_low(&mut self) -> Result<bool, WireError> {
         self.get().map(|high| !high)
+    }
+}
+
+impl InputEvents for BoxedIn {
+    fn wakes_sleepers(&mut self) -> bool {
+        self.port.wakes_sleepers(self.line)
+    }
+
+    fn arm(&mut self) -> Result<(), WireError> {
+        self.port.arm(self.line).map_err(|e| self.failed(&e))
+    }
+
+    fn sleep_until_edge(&mut self, awaited: PinState, limit: Duration) -> Result<(), WireError> {
+        let high = awaited == PinState::High;
+        let slept = self.port.sleep(self.line, high, limit);
+        slept.map_err(|e| self.failed(&e))
     }
 }
 

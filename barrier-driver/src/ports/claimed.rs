@@ -6,6 +6,7 @@ use super::{PortError, SERIAL};
 use fpga_model::channels::MAX_CHANNELS;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The lines that a text asks for, in the order in which pins are made of them.
 #[derive(Debug)]
@@ -52,6 +53,22 @@ pub(super) trait Claimed: Send + Sync + 'static {
     /// As [`set`](Self::set) where the process ends: it waits for no lock, because its holder may never go on.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
+    }
+
+    /// Whether a change of this inward line wakes a process that sleeps in the kernel.
+    fn wakes_sleepers(&self, _input: usize) -> bool {
+        false
+    }
+
+    /// Forgets the changes of this line up to now.
+    fn arm(&self, _input: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Sleeps until the line may have become `high` since it was armed, for at most `limit`; see
+    /// [`InputEvents`](crate::InputEvents).
+    fn sleep(&self, _input: usize, _high: bool, _limit: Duration) -> Result<(), Failure> {
+        Ok(())
     }
 
     fn out_name(&self, out: usize) -> String;

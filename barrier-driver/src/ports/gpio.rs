@@ -4,6 +4,13 @@
 //! An output line has to be requested with a level, so the inputs are read first and each wire starts at its barrier's level,
 //! which is the level that [`ToggleBarrier::open`](crate::ToggleBarrier::open) would write anyway.
 //! What happens to the level when the line is given back is the chip's driver's choice; most keep it.
+//!
+//! # Sleeping until an edge
+//!
+//! An input becomes one with events of both edges when it is first asked whether it wakes sleepers, and stays one:
+//! each edge then costs an interrupt, which a process that only spins does not pay for.
+//! A chip that has no interrupt for the line refuses, and the line is an input without events as before.
+//! Reading all events arms, and `poll` on the file of the request ends when there is one.
 
 use super::PortKind;
 
@@ -12,7 +19,8 @@ pub(super) const KIND: PortKind = PortKind {
     syntax: "gpio:/dev/gpiochip0,out=17,in=27",
     channels_syntax: "gpio:/dev/gpiochip0,out=2+3+4+5+6+7+8+9,in=10+11+12+13+14",
     help: "two lines of a GPIO chip by the kernel's character device; needs the group of /dev/gpiochip0, usually gpio; \
-           the lines are the chip's offsets as gpioinfo lists them, and ! inverts",
+           the lines are the chip's offsets as gpioinfo lists them, and ! inverts; \
+           both edges wake a process that sleeps, if the chip has interrupts",
     usual: None,
     claim: open,
 };
@@ -36,14 +44,19 @@ mod lines {
     use super::super::PortError;
     use super::super::claimed::{Claimed, Wanted};
     use super::super::error::Failure;
+    use super::super::sleep::until_readable;
     use super::super::spec::Spec;
-    use gpiocdev::line::{Offset, Value};
+    use gpiocdev::line::{EdgeDetection, Offset, Value};
     use gpiocdev::{Chip, Request};
     use std::io::ErrorKind;
-    use std::sync::Arc;
+    use std::sync::{Arc, OnceLock};
+    use std::time::Duration;
 
     /// The name by which gpioinfo shows which program uses a line.
     const CONSUMER: &str = "portcullis";
+
+    /// How many events are read at most to arm: a line that makes them faster than they are read needs no sleeper.
+    const MOST_EVENTS: usize = 64;
 
     /// The lines of one chip, each requested by itself: an access moves one line and no other.
     struct Lines {
@@ -56,6 +69,8 @@ mod lines {
         request: Request,
         offset: Offset,
         inverted: bool,
+        /// Whether the chip tells of the edges of this input, once it has been asked.
+        has_edges: OnceLock<bool>,
     }
 
     pub(super) fn open(
@@ -80,6 +95,7 @@ mod lines {
                 request,
                 offset,
                 inverted,
+                has_edges: OnceLock::new(),
             })
         };
         let ins: Vec<Line> = ins.into_iter().map(input).collect::<Result<_, _>>()?;
@@ -99,6 +115,7 @@ mod lines {
                 request,
                 offset,
                 inverted,
+                has_edges: OnceLock::new(),
             })
         };
         let outs = outs.into_iter().enumerate().map(output);
@@ -164,6 +181,28 @@ mod lines {
             let value = self.request.value(self.offset).map_err(Failure::Gpio)?;
             Ok((value == Value::Active) != self.inverted)
         }
+
+        /// Has the chip tell of both edges from now on; whether it does.
+        fn has_edges(&self) -> bool {
+            *self.has_edges.get_or_init(|| {
+                let mut config = self.request.config();
+                config
+                    .with_line(self.offset)
+                    .with_edge_detection(EdgeDetection::BothEdges);
+                self.request.reconfigure(&config).is_ok()
+            })
+        }
+
+        /// Reads the events up to now.
+        fn forget_edges(&self) -> Result<(), Failure> {
+            for _ in 0..MOST_EVENTS {
+                if !until_readable(&self.request, Duration::ZERO)? {
+                    break;
+                }
+                self.request.read_edge_event().map_err(Failure::Gpio)?;
+            }
+            Ok(())
+        }
     }
 
     impl Claimed for Lines {
@@ -177,6 +216,18 @@ mod lines {
 
         fn get(&self, input: usize) -> Result<bool, Failure> {
             self.ins[input].get()
+        }
+
+        fn wakes_sleepers(&self, input: usize) -> bool {
+            self.ins[input].has_edges()
+        }
+
+        fn arm(&self, input: usize) -> Result<(), Failure> {
+            self.ins[input].forget_edges()
+        }
+
+        fn sleep(&self, input: usize, _high: bool, limit: Duration) -> Result<(), Failure> {
+            Ok(until_readable(&self.ins[input].request, limit).map(drop)?)
         }
 
         fn out_name(&self, out: usize) -> String {

@@ -31,6 +31,8 @@ mod gpio;
 pub mod parallel;
 mod ppdev;
 mod rpi;
+#[cfg(target_os = "linux")]
+mod sleep;
 mod spec;
 mod x86;
 

@@ -12,6 +12,13 @@
 //! | 10 | nACK | status 6 | no |
 //! | 11 | BUSY | status 7 | yes |
 //!
+//! # The interrupt
+//!
+//! The port raises its interrupt when nACK goes from low to high and control bit 4 is set; no other edge has one.
+//! So of the barrier's two levels one wakes a sleeper, and a sleep for the other ends after a millisecond.
+//! An inverting buffer (`in=!nACK`) turns the two levels round and changes nothing else.
+//! The port's own inversion is BUSY's alone, so there is no way to have both.
+//!
 //! # Which code may touch what
 //!
 //! The data register has eight lines and belongs to all of them: the code that changes a bit holds the lock over the remembered
@@ -25,6 +32,7 @@ use super::error::Failure;
 use super::spec::{LineName, Spec};
 use rustix::io::Errno;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 /// One line of the connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +93,28 @@ pub(super) trait Registers: Send + Sync + 'static {
     fn data(&self) -> Result<u8, Errno>;
     fn set_data(&self, value: u8) -> Result<(), Errno>;
     fn status(&self) -> Result<u8, Errno>;
+
+    /// Whether the port's interrupt wakes a process that sleeps in the kernel.
+    fn has_interrupts(&self) -> bool {
+        false
+    }
+
+    /// Forgets the interrupts up to now.
+    fn forget_interrupts(&self) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// Sleeps until there has been an interrupt since they were forgotten, for at most `limit`.
+    fn sleep_until_interrupt(&self, _limit: Duration) -> Result<(), Errno> {
+        Ok(())
+    }
 }
+
+/// The line whose rising edge is the port's interrupt; its falling edge, and all other lines, have none.
+const INTERRUPTS: &str = "nACK";
+
+/// How long a sleep lasts at most when the awaited level is the one whose edge has no interrupt.
+const WITHOUT_INTERRUPT: Duration = Duration::from_millis(1);
 
 /// The lines of version 2 where a text names none: the arrivals and the serial lines, the releases.
 pub(super) const USUAL: (&[&str], &[&str]) = (
@@ -223,6 +252,24 @@ impl<R: Registers> Claimed for Port<R> {
             }
             Err(TryLockError::WouldBlock) => self.write(&mut self.registers.data()?, out, high),
         }
+    }
+
+    fn wakes_sleepers(&self, input: usize) -> bool {
+        self.lines.ins[input].line.name == INTERRUPTS && self.registers.has_interrupts()
+    }
+
+    fn arm(&self, _input: usize) -> Result<(), Failure> {
+        Ok(self.registers.forget_interrupts()?)
+    }
+
+    fn sleep(&self, input: usize, high: bool, limit: Duration) -> Result<(), Failure> {
+        let rises = high != self.lines.ins[input].inverted;
+        let limit = if rises {
+            limit
+        } else {
+            limit.min(WITHOUT_INTERRUPT)
+        };
+        Ok(self.registers.sleep_until_interrupt(limit)?)
     }
 
     fn out_name(&self, out: usize) -> String {

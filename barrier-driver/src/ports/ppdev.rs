@@ -10,6 +10,16 @@
 //! 4. `PPRELEASE` and close give the port back, and a process that dies gives it back too.
 //!
 //! The data register keeps its value through all of that.
+//!
+//! # Sleeping until the interrupt
+//!
+//! `PPCLAIM` sets the port's interrupt enable, and the driver counts the interrupts of each open file.
+//! `PPCLRIRQ` reads that count and takes it away, which arms; `poll` on the file ends when the count is not zero.
+//! `PPWCTLONIRQ` is not used: it is for a handshake that answers an interrupt on the control lines, and no barrier has one.
+//!
+//! A port without an interrupt (`irq=none`) accepts all of that, and no interrupt ever comes.
+//! `/proc/sys/dev/parport/parportN/irq` is then -1, and the port says that it wakes no sleeper.
+//! Where that file is missing the port is taken to have one, and a sleep without an interrupt ends at its limit.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use super::PortKind;
@@ -19,7 +29,8 @@ pub(super) const KIND: PortKind = PortKind {
     syntax: "ppdev:/dev/parport0,out=D0,in=nACK",
     channels_syntax: "ppdev:/dev/parport0",
     help: "a parallel port by the kernel's driver; needs the group of /dev/parport0, usually lp; \
-           out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts",
+           out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts; \
+           a rising nACK wakes a process that sleeps, if the port has an interrupt",
     usual: Some(super::parallel::USUAL),
     claim: open,
 };
@@ -43,12 +54,15 @@ mod device {
     use super::super::PortError;
     use super::super::claimed::{Claimed, Wanted};
     use super::super::parallel::{self, Lines, Registers};
+    use super::super::sleep;
     use super::super::spec::Spec;
     use core::ffi::c_int;
     use rustix::io::Errno;
     use rustix::ioctl::{Getter, NoArg, Opcode, Setter, ioctl, opcode};
     use std::fs::File;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
     use std::sync::Arc;
+    use std::time::Duration;
 
     const GROUP: u8 = b'p';
     const PPCLAIM: Opcode = opcode::none(GROUP, 0x8b);
@@ -58,6 +72,7 @@ mod device {
     const PPRDATA: Opcode = opcode::read::<u8>(GROUP, 0x85);
     const PPWDATA: Opcode = opcode::write::<u8>(GROUP, 0x86);
     const PPDATADIR: Opcode = opcode::write::<c_int>(GROUP, 0x90);
+    const PPCLRIRQ: Opcode = opcode::read::<c_int>(GROUP, 0x93);
 
     pub(super) fn open(
         spec: &Spec<'_>,
@@ -84,11 +99,20 @@ mod device {
         // SAFETY: as above.
         unsafe { ioctl(&device, NoArg::<PPCLAIM>::new()) }
             .map_err(|errno| unclaimed(&name, errno))?;
-        let device = Device(device);
+        let mut device = Device {
+            file: device,
+            has_interrupts: false,
+        };
         device
             .drive_data_lines()
             .map_err(refused("drive its data lines"))?;
+        device.has_interrupts = device.may_interrupt();
         parallel::claimed(device, name, lines)
+    }
+
+    /// Whether the kernel's file on a port's interrupt names one; it has -1 for none.
+    pub(super) fn names_an_interrupt(text: &str) -> bool {
+        text.trim().parse::<c_int>().is_ok_and(|irq| irq >= 0)
     }
 
     fn unopened(name: &str, errno: Errno) -> PortError {
@@ -131,36 +155,70 @@ mod device {
     }
 
     /// A claimed port.
-    struct Device(File);
+    struct Device {
+        file: File,
+        has_interrupts: bool,
+    }
 
     impl Device {
+        /// Whether interrupts are counted, and there is one as far as the kernel tells.
+        fn may_interrupt(&self) -> bool {
+            self.forget_interrupts().is_ok()
+                && self
+                    .what_the_kernel_says()
+                    .is_none_or(|said| names_an_interrupt(&said))
+        }
+
+        /// The kernel's file on the interrupt of this port, which is known by the minor number of its device.
+        fn what_the_kernel_says(&self) -> Option<String> {
+            let about = self.file.metadata().ok()?;
+            if !about.file_type().is_char_device() {
+                return None;
+            }
+            let port = rustix::fs::minor(about.rdev());
+            std::fs::read_to_string(format!("/proc/sys/dev/parport/parport{port}/irq")).ok()
+        }
+
         fn drive_data_lines(&self) -> Result<(), Errno> {
             // SAFETY: the code takes a pointer to an int.
-            unsafe { ioctl(&self.0, Setter::<PPDATADIR, c_int>::new(0)) }
+            unsafe { ioctl(&self.file, Setter::<PPDATADIR, c_int>::new(0)) }
         }
     }
 
     impl Registers for Device {
         fn data(&self) -> Result<u8, Errno> {
             // SAFETY: the code fills one byte.
-            unsafe { ioctl(&self.0, Getter::<PPRDATA, u8>::new()) }
+            unsafe { ioctl(&self.file, Getter::<PPRDATA, u8>::new()) }
         }
 
         fn set_data(&self, value: u8) -> Result<(), Errno> {
             // SAFETY: the code takes a pointer to one byte.
-            unsafe { ioctl(&self.0, Setter::<PPWDATA, u8>::new(value)) }
+            unsafe { ioctl(&self.file, Setter::<PPWDATA, u8>::new(value)) }
         }
 
         fn status(&self) -> Result<u8, Errno> {
             // SAFETY: the code fills one byte.
-            unsafe { ioctl(&self.0, Getter::<PPRSTATUS, u8>::new()) }
+            unsafe { ioctl(&self.file, Getter::<PPRSTATUS, u8>::new()) }
+        }
+
+        fn has_interrupts(&self) -> bool {
+            self.has_interrupts
+        }
+
+        fn forget_interrupts(&self) -> Result<(), Errno> {
+            // SAFETY: the code fills one int.
+            unsafe { ioctl(&self.file, Getter::<PPCLRIRQ, c_int>::new()) }.map(drop)
+        }
+
+        fn sleep_until_interrupt(&self, limit: Duration) -> Result<(), Errno> {
+            sleep::until_readable(&self.file, limit).map(drop)
         }
     }
 
     impl Drop for Device {
         fn drop(&mut self) {
             // SAFETY: the code takes no argument. Closing releases too, so nothing is lost if it fails.
-            let _ = unsafe { ioctl(&self.0, NoArg::<PPRELEASE>::new()) };
+            let _ = unsafe { ioctl(&self.file, NoArg::<PPRELEASE>::new()) };
         }
     }
 
@@ -171,5 +229,17 @@ mod device {
             && PPRSTATUS == 0x8001_7081
             && PPWDATA == 0x4001_7086
             && PPDATADIR == 0x4004_7090
+            && PPCLRIRQ == 0x8004_7093
     );
+
+    #[cfg(test)]
+    mod tests {
+        use super::names_an_interrupt;
+
+        #[test]
+        fn the_kernel_names_no_interrupt_by_a_negative_number() {
+            assert!(names_an_interrupt("7\n") && names_an_interrupt("0\n"));
+            assert!(!names_an_interrupt("-1\n") && !names_an_interrupt("none\n"));
+        }
+    }
 }

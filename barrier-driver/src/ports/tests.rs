@@ -2,10 +2,12 @@
 
 use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, claimed as port};
 use super::*;
-use embedded_hal::digital::{InputPin, OutputPin};
+use crate::InputEvents;
+use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use rustix::io::Errno;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What `open` says to a text that it refuses.
 fn said(text: &str) -> String {
@@ -111,6 +113,8 @@ fn a_file_that_is_no_port_is_refused() {
 struct Latches {
     data: Arc<AtomicU8>,
     status: Arc<AtomicU8>,
+    /// The limit of the last sleep.
+    slept: Arc<Mutex<Option<Duration>>>,
 }
 
 impl Registers for Latches {
@@ -125,6 +129,15 @@ impl Registers for Latches {
 
     fn status(&self) -> Result<u8, Errno> {
         Ok(self.status.load(Ordering::Relaxed))
+    }
+
+    fn has_interrupts(&self) -> bool {
+        true
+    }
+
+    fn sleep_until_interrupt(&self, limit: Duration) -> Result<(), Errno> {
+        *self.slept.lock().expect("no thread panics") = Some(limit);
+        Ok(())
     }
 }
 
@@ -173,5 +186,29 @@ fn high_is_high_at_the_connector_whatever_the_port_inverts() {
             assert_eq!(plain.is_low(), Ok(!high), "{}", line.name);
             assert_eq!(inverted.is_high(), Ok(!high), "!{}", line.name);
         }
+    }
+}
+
+#[test]
+fn the_edge_without_an_interrupt_is_slept_for_briefly() {
+    let long = Duration::from_secs(60);
+    for (input, rising) in [("nACK", PinState::High), ("!nACK", PinState::Low)] {
+        let latches = Latches::default();
+        let mut input = over(&latches, &format!("t:out=D0,in={input}")).input;
+        assert!(input.wakes_sleepers());
+        for (awaited, briefly) in [(rising, false), (!rising, true)] {
+            input.sleep_until_edge(awaited, long).expect("a sleep");
+            let slept = latches.slept.lock().expect("no thread panics").take();
+            assert_eq!(slept < Some(long), briefly, "{input:?} {awaited:?}");
+        }
+    }
+}
+
+#[test]
+fn a_line_without_an_interrupt_wakes_no_sleeper() {
+    for line in INPUTS {
+        let latches = Latches::default();
+        let mut input = over(&latches, &format!("t:out=D0,in={}", line.name)).input;
+        assert_eq!(input.wakes_sleepers(), line.name == "nACK", "{input:?}");
     }
 }

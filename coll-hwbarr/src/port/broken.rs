@@ -5,7 +5,7 @@ use super::sim::Sim;
 use super::{Fence, Mark, Pair, Port, Wire};
 use crate::choice::SimFiles;
 use crate::defect::Defect;
-use barrier_driver::ToggleBarrier;
+use barrier_driver::{InputEvents, ToggleBarrier};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;
 use sim::live::EurekaWires;
@@ -112,6 +112,9 @@ struct Input<I> {
     /// The level when it was last heard.
     heard: bool,
 }
+
+/// No interrupt comes through a broken wire.
+impl<I: InputPin> InputEvents for Input<I> {}
 
 impl<O: ErrorType> ErrorType for Output<O> {
     type Error = O::Error;

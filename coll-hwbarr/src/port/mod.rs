@@ -16,7 +16,7 @@ pub mod wired;
 
 use crate::choice::Choice;
 
-use barrier_driver::{ReturningBarrier, SelfTest, SelfTestError, ToggleBarrier};
+use barrier_driver::{InputEvents, ReturningBarrier, SelfTest, SelfTestError, ToggleBarrier};
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use line::LineWires;
 use mpi_core::plugin::guest::Comm;
@@ -33,6 +33,16 @@ pub trait Gate {
 
     /// Ready when the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
+
+    /// Whether the release wakes this process while it sleeps in the kernel.
+    fn wakes_sleepers(&mut self) -> bool {
+        false
+    }
+
+    /// As [`poll`](Self::poll), but sleeps in the kernel until the release may have come, for at most `limit`.
+    fn poll_asleep(&mut self, _limit: Duration) -> Result<Poll<()>, String> {
+        self.poll()
+    }
 
     /// The wire behind it, at the member that drives one.
     fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>>;
@@ -85,7 +95,7 @@ impl Fault {
 impl<O, I> Gate for ToggleBarrier<O, I>
 where
     O: OutputPin + 'static,
-    I: InputPin<Error = O::Error> + 'static,
+    I: InputEvents<Error = O::Error> + 'static,
 {
     fn enter(&mut self) -> Result<(), String> {
         ToggleBarrier::enter(self).map_err(|e| e.to_string())
@@ -93,6 +103,14 @@ where
 
     fn poll(&mut self) -> Result<Poll<()>, String> {
         ToggleBarrier::poll(self).map_err(|e| e.to_string())
+    }
+
+    fn wakes_sleepers(&mut self) -> bool {
+        ToggleBarrier::wakes_sleepers(self)
+    }
+
+    fn poll_asleep(&mut self, limit: Duration) -> Result<Poll<()>, String> {
+        ToggleBarrier::poll_asleep(self, limit).map_err(|e| e.to_string())
     }
 
     fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>> {
@@ -121,7 +139,7 @@ where
 impl<O, I> Wire for ToggleBarrier<O, I>
 where
     O: OutputPin + 'static,
-    I: InputPin<Error = O::Error> + 'static,
+    I: InputEvents<Error = O::Error> + 'static,
 {
     fn idle_level(&self) -> PinState {
         self.level()

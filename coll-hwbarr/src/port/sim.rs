@@ -10,8 +10,8 @@ use super::line::{LineWires, Three};
 use super::sim_files::{self, Releases, Report};
 use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, missing_of, rtl};
 use crate::choice::{RtlSource, SimFiles};
-use barrier_driver::ToggleBarrier;
-use embedded_hal::digital::{InputPin, OutputPin};
+use barrier_driver::{InputEvents, ToggleBarrier};
+use embedded_hal::digital::OutputPin;
 use hdl::cosim::Rtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
@@ -108,7 +108,7 @@ impl Sim {
     ) -> Result<
         (
             impl OutputPin<Error = Infallible> + use<>,
-            impl InputPin<Error = Infallible> + use<>,
+            impl InputEvents<Error = Infallible> + use<>,
         ),
         String,
     > {

@@ -7,6 +7,8 @@ use sim::emulate::cable::Cable;
 use sim::emulate::parallel::{ParallelPort, Plug};
 use sim::emulate::ppdev::Parports;
 use sim::live::{Board, Memory, Wires};
+use std::thread;
+use std::time::Duration;
 
 /// So many ports on one board, the last one's cable from the barrier as given; `None` where this process may not mount.
 fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports, TempDir)> {
@@ -54,6 +56,31 @@ fn barriers_of_a_job_go_over_parallel_ports() {
     });
     // The self-test has two releases for each node that is late in turn; the end of the job is a barrier too.
     assert!(board.releases() >= 20, "{} releases", board.releases());
+}
+
+#[test]
+fn ranks_that_wait_for_a_late_one_sleep_in_the_kernel_if_they_are_told_to() {
+    for (nap, sleeps) in [("1ms", true), ("0", false)] {
+        let Some((board, files, folder)) = ports(3, Cable::Straight) else {
+            return;
+        };
+        run(
+            3,
+            &[("port", &text_of(&folder)), ("sleep", nap)],
+            |engine| {
+                let world = world(engine);
+                assert_eq!(verdict(&world), Ok(()));
+                for round in 0..6 {
+                    if world.rank() == round % 3 {
+                        thread::sleep(Duration::from_millis(10));
+                    }
+                    blocking(&world);
+                }
+            },
+        );
+        assert!(board.releases() >= 6, "{} releases", board.releases());
+        assert_eq!(files.sleeps() > 0, sleeps, "coll_hwbarr_sleep {nap}");
+    }
 }
 
 #[test]

@@ -9,21 +9,26 @@
 //! * The first `PPCLAIM` of an open file registers it with the port.
 //!   That fails with ENXIO if it asked for `PPEXCL` and others are registered, or if an exclusive one is.
 //! * Closing, also by death, releases and forgets the registration; the registers keep their values.
+//! * `PPCLAIM` enables the port's interrupt. Each rise of nACK counts for the file that has claimed, `PPCLRIRQ` tells and
+//!   takes away the count, and `poll` says that a file can be read while it is not zero; see `interrupts`.
 //!
 //! What is not: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and is EAGAIN here,
 //! and modes other than compatibility have no codes here (ENOTTY).
 
+mod interrupts;
+
 use super::parallel::{ParallelPort, Register};
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, IoctlFlags, LockOwner, OpenFlags, ReplyAttr, ReplyEmpty, ReplyEntry,
-    ReplyIoctl, ReplyOpen, Request,
+    Generation, INodeNo, IoctlFlags, LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier,
+    ReplyAttr, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyPoll, Request,
 };
+use interrupts::{Lines, Watcher};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 const PPCLAIM: u32 = 0x708b;
@@ -35,9 +40,13 @@ const PPWCONTROL: u32 = 0x4001_7084;
 const PPRDATA: u32 = 0x8001_7085;
 const PPWDATA: u32 = 0x4001_7086;
 const PPDATADIR: u32 = 0x4004_7090;
+const PPCLRIRQ: u32 = 0x8004_7093;
 
 /// Control bit: the data lines are inputs.
 const DATA_ARE_INPUTS: u8 = 1 << 5;
+
+/// Control bit: a rise of nACK interrupts.
+const INTERRUPTS: u8 = 1 << 4;
 
 /// Nothing of the files ever changes.
 const FOR_EVER: Duration = Duration::from_secs(3600);
@@ -46,6 +55,7 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub struct Parports {
     folder: PathBuf,
+    watcher: Watcher,
     _session: BackgroundSession,
 }
 
@@ -56,17 +66,20 @@ impl Parports {
     pub fn mount(folder: &Path, ports: Vec<ParallelPort>) -> io::Result<Self> {
         let files = Files {
             ports: ports.len(),
-            state: Mutex::new(State {
-                ports,
-                opened: HashMap::new(),
-                next: 0,
-            }),
+            lines: Arc::new(Lines::new(State::new(ports))),
         };
+        let lines = files.lines.clone();
         let session = fuser::spawn_mount(files, folder, &Config::default())?;
         Ok(Self {
             folder: folder.into(),
+            watcher: Watcher::of(lines),
             _session: session,
         })
+    }
+
+    /// How often programs have gone to sleep until an interrupt.
+    pub fn sleeps(&self) -> u64 {
+        self.watcher.sleeps()
     }
 
     /// The path of a port's file.
@@ -81,13 +94,17 @@ fn name(port: usize) -> String {
 
 struct Files {
     ports: usize,
-    state: Mutex<State>,
+    lines: Arc<Lines>,
 }
 
 struct State {
     ports: Vec<ParallelPort>,
     opened: HashMap<FileHandle, Opened>,
     next: u64,
+    /// The level of each port's nACK when it was last looked at.
+    acks: Vec<bool>,
+    /// The files that a process sleeps on, and what wakes it.
+    sleepers: HashMap<FileHandle, PollNotifier>,
 }
 
 /// An open file.
@@ -99,13 +116,11 @@ struct Opened {
     /// It has claimed once, which registers it until it is closed.
     registered: bool,
     claimed: bool,
+    /// Interrupts since the count was taken away.
+    interrupts: u32,
 }
 
 impl Files {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The port of a file; the first follows the root.
     fn port(&self, file: INodeNo) -> Option<usize> {
         let port = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
@@ -113,10 +128,21 @@ impl Files {
     }
 }
 
-/// What an ioctl answers: the bytes of its argument, if it fills one.
+/// What an ioctl answers: the byte of its argument, if it fills one.
 type Answer = Result<Option<u8>, Errno>;
 
 impl State {
+    fn new(mut ports: Vec<ParallelPort>) -> Self {
+        let acks = ports.iter_mut().map(interrupts::ack).collect();
+        Self {
+            ports,
+            opened: HashMap::new(),
+            next: 0,
+            acks,
+            sleepers: HashMap::new(),
+        }
+    }
+
     fn ioctl(&mut self, handle: FileHandle, code: u32, argument: &[u8]) -> Answer {
         let me = *self.opened.get(&handle).ok_or(Errno::EBADF)?;
         match code {
@@ -172,7 +198,8 @@ impl State {
         self.update(handle, |file| {
             (file.registered, file.claimed) = (true, true);
         });
-        Ok(None)
+        let control = self.ports[me.port].read(Register::Control);
+        self.write(me, Register::Control, control | INTERRUPTS)
     }
 
     fn update(&mut self, handle: FileHandle, change: impl FnOnce(&mut Opened)) {
@@ -241,7 +268,7 @@ impl Filesystem for Files {
         let Some(port) = self.port(file) else {
             return reply.error(Errno::ENXIO);
         };
-        let mut state = self.state();
+        let mut state = self.lines.state();
         let handle = FileHandle(state.next);
         state.next += 1;
         let opened = Opened {
@@ -249,6 +276,7 @@ impl Filesystem for Files {
             exclusive: false,
             registered: false,
             claimed: false,
+            interrupts: 0,
         };
         state.opened.insert(handle, opened);
         reply.opened(handle, FopenFlags::FOPEN_DIRECT_IO);
@@ -264,7 +292,9 @@ impl Filesystem for Files {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        self.state().opened.remove(&handle);
+        let mut state = self.lines.state();
+        state.opened.remove(&handle);
+        state.sleepers.remove(&handle);
         reply.ok();
     }
 
@@ -279,9 +309,40 @@ impl Filesystem for Files {
         _: u32,
         reply: ReplyIoctl,
     ) {
-        match self.state().ioctl(handle, code, argument) {
+        let mut state = self.lines.state();
+        state.sample(handle);
+        if code == PPCLRIRQ {
+            return match state.take_interrupts(handle) {
+                Ok(count) => reply.ioctl(0, &count.to_ne_bytes()),
+                Err(errno) => reply.error(errno),
+            };
+        }
+        match state.ioctl(handle, code, argument) {
             Ok(byte) => reply.ioctl(0, byte.as_slice()),
             Err(errno) => reply.error(errno),
         }
+    }
+
+    fn poll(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        notifier: PollNotifier,
+        _: PollEvents,
+        flags: PollFlags,
+        reply: ReplyPoll,
+    ) {
+        let mut state = self.lines.state();
+        state.sample(handle);
+        let file = state.opened.get(&handle);
+        if file.is_some_and(|file| file.interrupts > 0) {
+            return reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM);
+        }
+        if flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY) {
+            state.sleepers.insert(handle, notifier);
+            self.lines.has_sleepers();
+        }
+        reply.poll(PollEvents::empty());
     }
 }

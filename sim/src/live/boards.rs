@@ -359,6 +359,9 @@ impl<R: Fn(usize)> OutputPin for NodeOut<'_, R> {
     }
 }
 
+/// The board is in memory or behind a connection, and no interrupt comes from it.
+impl<R: Fn(usize)> barrier_driver::InputEvents for NodeIn<'_, R> {}
+
 impl<R: Fn(usize)> InputPin for NodeIn<'_, R> {
     fn is_high(&mut self) -> Result<bool, Infallible> {
         Ok(lock(&self.0).get())

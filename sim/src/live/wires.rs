@@ -374,6 +374,9 @@ impl<R: Fn(usize)> OutputPin for OutWire<'_, R> {
     }
 }
 
+/// The board is in memory or behind a connection, and no interrupt comes from it.
+impl<R: Fn(usize)> barrier_driver::InputEvents for InWire<'_, R> {}
+
 impl<R: Fn(usize)> InputPin for InWire<'_, R> {
     fn is_high(&mut self) -> Result<bool, Infallible> {
         let released = others(&self.hand, &self.ring);

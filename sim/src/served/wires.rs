@@ -144,6 +144,9 @@ impl<R: Fn()> OutputPin for OutWire<R> {
     }
 }
 
+/// The board is in memory or behind a connection, and no interrupt comes from it.
+impl<R: Fn()> barrier_driver::InputEvents for InWire<R> {}
+
 impl<R: Fn()> InputPin for InWire<R> {
     fn is_high(&mut self) -> Result<bool, LineError> {
         self.0.hearing(&self.1, Line::level)

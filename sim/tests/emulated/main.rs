@@ -3,6 +3,7 @@
 //! * `rigs`: the emulated ports as rigs of the driver's suite.
 //! * `channels`: version 2, programmed and used through parallel ports.
 //! * `pi`: the same on an emulated Raspberry Pi, by its registers and by its character device.
+//! * `sleepers`: which lines wake a process that sleeps in the kernel, and which edges do.
 //! * `processes`: sixty processes, each a node with a port of its own.
 //! * `refusals`: what `ports::open` says where it may not, cannot, or finds another program there.
 //! * `deaths`: what a program leaves on its wire when it ends in a barrier.
@@ -16,3 +17,4 @@ mod pi;
 mod processes;
 mod refusals;
 mod rigs;
+mod sleepers;

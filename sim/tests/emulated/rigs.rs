@@ -62,6 +62,8 @@ macro_rules! claims_where {
             a_panic_withdraws_an_arrival,
             a_wait_has_a_limit_and_can_be_resumed,
             good_wires_pass_the_self_test,
+            a_sleeper_is_woken_by_the_release,
+            a_sleep_has_a_limit_and_can_be_resumed,
         );
     };
     (@ $can:path, $rig:ty: $($claim:ident,)*) => {
@@ -115,6 +117,7 @@ impl Rig for Instructions {
 
 mod by_instructions {
     barrier_driver::port_suite!(super::Instructions);
+    barrier_driver::sleeper_suite!(super::Instructions);
 }
 
 /// Files of ppdev over a folder of their own, unless this machine does not allow mounting.

@@ -6,9 +6,12 @@
 //! * `GPIO_V2_GET_LINE_IOCTL` gives lines to one user, as inputs or as outputs with a level, and makes a file for them.
 //!   It fails with EBUSY where another file has one of the lines, and with EINVAL for a line that the chip lacks.
 //! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and write; EPERM to write an input.
+//! * `GPIO_V2_LINE_SET_CONFIG_IOCTL` on that file makes inputs that tell of both edges, or not; a chip without interrupts
+//!   refuses with ENXIO. An edge is a `struct gpio_v2_line_event` that the file can read, and `poll` on it ends.
 //! * Closing the file gives the lines back; function and level stay, as `persist_gpio_outputs` of pinctrl-bcm2835 keeps them.
 //!
-//! Edges, debouncing, bias and the line's inversion by the kernel are not answered (EINVAL): the driver uses none.
+//! One edge alone, debouncing, bias and the line's inversion by the kernel are not answered (EINVAL): the driver uses none.
+//! An event has no time, and an edge and the one back are seen as none if no look at the line comes between them.
 //!
 //! # The file of a request
 //!
@@ -17,7 +20,7 @@
 use super::{Function, GpioChip, LINES};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 
 /// The type of all these ioctls.
@@ -29,6 +32,8 @@ pub const GET_CHIPINFO: u32 = 0x8044_b401;
 pub const GET_LINEINFO: u32 = 0xc100_b405;
 /// `GPIO_V2_GET_LINE_IOCTL`: lines for the caller alone, as a new descriptor.
 pub const GET_LINE: u32 = 0xc250_b407;
+/// `GPIO_V2_LINE_SET_CONFIG_IOCTL`: what the lines of a request do from now on.
+pub const SET_CONFIG: u32 = 0xc110_b40d;
 /// `GPIO_V2_LINE_GET_VALUES_IOCTL`: the levels of such lines.
 pub const GET_VALUES: u32 = 0xc010_b40e;
 /// `GPIO_V2_LINE_SET_VALUES_IOCTL`: the same of outputs, from now on.
@@ -37,6 +42,10 @@ pub const SET_VALUES: u32 = 0xc010_b40f;
 const FLAG_USED: u64 = 1 << 0;
 const FLAG_INPUT: u64 = 1 << 2;
 const FLAG_OUTPUT: u64 = 1 << 3;
+/// Rising and falling.
+const FLAG_EDGES: u64 = 1 << 4 | 1 << 5;
+const RISING: u32 = 1;
+const FALLING: u32 = 2;
 /// The identity of the attribute with the levels of outputs.
 const ATTRIBUTE_VALUES: u32 = 2;
 
@@ -92,6 +101,18 @@ pub struct LineRequest {
     fd: i32,
 }
 
+/// `struct gpio_v2_line_config`.
+#[repr(C)]
+pub struct LineConfig {
+    flags: u64,
+    attributes: u32,
+    padding: [u32; 5],
+    attribute: [ConfigAttribute; 10],
+}
+
+/// The bytes of a `struct gpio_v2_line_event`: time, kind, offset, two numbers, padding.
+const EVENT: usize = 48;
+
 /// `struct gpio_v2_line_values`.
 #[repr(C)]
 pub struct LineValues {
@@ -104,6 +125,7 @@ const _: () = assert!(
     size_of::<ChipInfo>() == size_in(GET_CHIPINFO)
         && size_of::<LineInfo>() == size_in(GET_LINEINFO)
         && size_of::<LineRequest>() == size_in(GET_LINE)
+        && size_of::<LineConfig>() == size_in(SET_CONFIG)
         && size_of::<LineValues>() == size_in(GET_VALUES)
         && size_of::<LineValues>() == size_in(SET_VALUES)
 );
@@ -119,9 +141,30 @@ struct Held {
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
+    /// The levels when they were last looked at, if the user is told of edges.
+    told: Option<Vec<bool>>,
 }
 
 impl Held {
+    /// Writes an event for each line that has another level than at the last look.
+    fn tell_edges(&mut self, chip: &mut GpioChip) {
+        let Some(told) = &mut self.told else {
+            return;
+        };
+        for (&line, told) in self.lines.iter().zip(told) {
+            let high = chip.level(line);
+            if std::mem::replace(told, high) != high {
+                let mut event = [0; EVENT];
+                let kind = if high { RISING } else { FALLING };
+                event[8..12].copy_from_slice(&kind.to_ne_bytes());
+                event[12..16].copy_from_slice(&line.to_ne_bytes());
+                // Events that the user does not read are lost, as those of the kernel are.
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let _ = send(&self.ours, &event, flags);
+            }
+        }
+    }
+
     fn is_closed(&self) -> bool {
         let mut wanted = [PollFd::new(&self.ours, PollFlags::empty())];
         let polled = poll(&mut wanted, Some(&Timespec::default()));
@@ -206,8 +249,42 @@ impl Requests {
             consumer: request.consumer,
             lines: lines.to_vec(),
             are_outputs,
+            told: None,
         });
         Ok(())
+    }
+
+    /// `GPIO_V2_LINE_SET_CONFIG_IOCTL` on the file of a request.
+    pub fn configure(
+        &mut self,
+        chip: &mut GpioChip,
+        file: RawFd,
+        config: &LineConfig,
+    ) -> Result<(), Errno> {
+        let held = self.of(file)?;
+        let direction = if held.are_outputs {
+            FLAG_OUTPUT
+        } else {
+            FLAG_INPUT
+        };
+        let edges = config.flags & FLAG_EDGES == FLAG_EDGES && !held.are_outputs;
+        if config.attributes != 0 || config.flags & !FLAG_EDGES != direction {
+            return Err(Errno::INVAL);
+        }
+        if !edges && config.flags & FLAG_EDGES != 0 {
+            return Err(Errno::INVAL);
+        }
+        if edges && !chip.has_interrupts() {
+            return Err(Errno::NXIO);
+        }
+        held.told = edges.then(|| held.lines.iter().map(|&line| chip.level(line)).collect());
+        Ok(())
+    }
+
+    /// Looks at the lines whose users are told of edges; whether there are such.
+    pub fn tell_edges(&mut self, chip: &mut GpioChip) -> bool {
+        self.0.iter_mut().for_each(|held| held.tell_edges(chip));
+        self.0.iter().any(|held| held.told.is_some())
     }
 
     /// `GPIO_V2_LINE_GET_VALUES_IOCTL` on the file of a request.
@@ -218,6 +295,7 @@ impl Requests {
         values: &mut LineValues,
     ) -> Result<(), Errno> {
         let held = self.of(file)?;
+        held.tell_edges(chip);
         values.bits = held
             .masked(values.mask)?
             .filter(|&(_, line)| chip.level(line))
@@ -242,9 +320,9 @@ impl Requests {
         Ok(())
     }
 
-    fn of(&mut self, file: RawFd) -> Result<&Held, Errno> {
+    fn of(&mut self, file: RawFd) -> Result<&mut Held, Errno> {
         self.forget_closed();
-        let held = self.0.iter().find(|held| held.theirs == file);
+        let held = self.0.iter_mut().find(|held| held.theirs == file);
         held.ok_or(Errno::NOTTY)
     }
 

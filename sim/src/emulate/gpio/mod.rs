@@ -45,6 +45,8 @@ pub struct GpioChip {
     /// The latches of all lines, bit `n` for line `n`.
     latches: u64,
     plugs: Vec<Plug>,
+    /// Whether edges of its lines interrupt.
+    interrupts: bool,
 }
 
 impl Default for GpioChip {
@@ -53,6 +55,7 @@ impl Default for GpioChip {
             functions: [Function::Input; LINES as usize],
             latches: 0,
             plugs: Vec::new(),
+            interrupts: true,
         }
     }
 }
@@ -64,6 +67,17 @@ impl GpioChip {
         self.plugs.push(Plug { out, input, far });
         self.drive(out);
         self
+    }
+
+    /// A chip that does not tell of edges, as port expanders without an interrupt line.
+    pub fn without_interrupts(mut self) -> Self {
+        self.interrupts = false;
+        self
+    }
+
+    /// Whether edges of its lines interrupt.
+    pub fn has_interrupts(&self) -> bool {
+        self.interrupts
     }
 
     /// As whatever ran before has left it: the lines in `outputs` are outputs, and `latches` are their levels.

@@ -4,13 +4,15 @@
 
 use crate::emulate::gpio::GpioChip;
 use crate::emulate::gpio::chardev::{
-    GET_CHIPINFO, GET_LINE, GET_LINEINFO, GET_VALUES, Requests, SET_VALUES,
+    GET_CHIPINFO, GET_LINE, GET_LINEINFO, GET_VALUES, Requests, SET_CONFIG, SET_VALUES,
 };
 use crate::emulate::gpio::registers::Registers;
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 const PAGE: usize = 4096;
 
@@ -29,12 +31,33 @@ static FOUND: AtomicUsize = AtomicUsize::new(0);
 /// Plugged in until dropped.
 #[derive(Debug)]
 pub struct PluggedChip {
+    watcher: Option<JoinHandle<()>>,
     _place: MutexGuard<'static, ()>,
 }
 
 impl Drop for PluggedChip {
     fn drop(&mut self) {
         *machine() = None;
+        if let Some(watcher) = self.watcher.take() {
+            // A panic of the thread has been printed.
+            let _ = watcher.join();
+        }
+    }
+}
+
+/// Looks at the lines whose users are told of edges, until the chip is taken away.
+fn watch() {
+    const OFTEN: Duration = Duration::from_micros(20);
+    const SELDOM: Duration = Duration::from_millis(2);
+    loop {
+        let told = machine()
+            .as_mut()
+            .map(|m| m.requests.tell_edges(&mut m.chip));
+        match told {
+            None => return,
+            Some(true) => thread::sleep(OFTEN),
+            Some(false) => thread::sleep(SELDOM),
+        }
     }
 }
 
@@ -46,7 +69,10 @@ pub fn plug_chip(chip: GpioChip) -> PluggedChip {
         registers: Registers::default(),
         requests: Requests::default(),
     });
-    PluggedChip { _place: place }
+    PluggedChip {
+        watcher: Some(thread::spawn(watch)),
+        _place: place,
+    }
 }
 
 /// Does something to the chip of this process, as a program that runs aside of the tested one would.
@@ -77,6 +103,7 @@ pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
             }
             GET_LINEINFO => requests.line_info(chip, structure(argument)),
             GET_LINE => requests.request(chip, structure(argument)),
+            SET_CONFIG => requests.configure(chip, file, structure(argument)),
             GET_VALUES => requests.get(chip, file, structure(argument)),
             SET_VALUES => requests.set(chip, file, structure(argument)),
             _ => Err(Errno::INVAL),

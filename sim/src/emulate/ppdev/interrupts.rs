@@ -1,0 +1,183 @@
+//! The interrupts of emulated ports: a rise of nACK while control bit 4 is set.
+//!
+//! The level of a board's wire changes without a word to the port, so it is looked at: at each call of a program, and while
+//! a program sleeps all the time, by a thread.
+//! A rise and the fall after it are seen as none if no look comes between them; a barrier's wire waits for its nodes.
+
+use super::{INTERRUPTS, ParallelPort, Register, State};
+use fuser::{Errno, FileHandle, PollNotifier};
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Status bit of nACK.
+const ACK: u8 = 1 << 6;
+
+/// How long after a look the next one comes while a program sleeps.
+const PERIOD: Duration = Duration::from_micros(20);
+
+/// The level of nACK at a port.
+pub(super) fn ack(port: &mut ParallelPort) -> bool {
+    port.read(Register::Status) & ACK != 0
+}
+
+/// The ports and their files, and the place where the thread waits for sleepers.
+pub(super) struct Lines {
+    state: Mutex<Watched>,
+    changed: Condvar,
+    /// How often a program has gone to sleep.
+    sleeps: AtomicU64,
+}
+
+struct Watched {
+    state: State,
+    is_over: bool,
+}
+
+/// The state, held.
+pub(super) struct Held<'l>(MutexGuard<'l, Watched>);
+
+impl std::ops::Deref for Held<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0.state
+    }
+}
+
+impl std::ops::DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0.state
+    }
+}
+
+impl Lines {
+    pub(super) fn new(state: State) -> Self {
+        Self {
+            state: Mutex::new(Watched {
+                state,
+                is_over: false,
+            }),
+            changed: Condvar::new(),
+            sleeps: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn state(&self) -> Held<'_> {
+        Held(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A program sleeps from now on.
+    pub(super) fn has_sleepers(&self) {
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Wakes sleepers until it is over.
+    fn watch(&self) {
+        let mut watched = self.state().0;
+        while !watched.is_over {
+            if watched.state.sleepers.is_empty() {
+                let waited = self.changed.wait(watched);
+                watched = waited.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let woken = watched.state.wake();
+            drop(watched);
+            for sleeper in woken {
+                // A file that is closed meanwhile has no sleeper.
+                let _ = sleeper.notify();
+            }
+            thread::sleep(PERIOD);
+            watched = self.state().0;
+        }
+    }
+}
+
+impl State {
+    /// Looks at nACK of the port of this file, and counts its rise for the file that has claimed.
+    pub(super) fn sample(&mut self, handle: FileHandle) {
+        let Some(port) = self.opened.get(&handle).map(|file| file.port) else {
+            return;
+        };
+        let high = ack(&mut self.ports[port]);
+        let before = mem::replace(&mut self.acks[port], high);
+        let rises = high && !before;
+        if !rises || self.ports[port].read(Register::Control) & INTERRUPTS == 0 {
+            return;
+        }
+        for file in self.opened.values_mut() {
+            if file.port == port && file.claimed {
+                file.interrupts += 1;
+            }
+        }
+    }
+
+    /// `PPCLRIRQ`.
+    pub(super) fn take_interrupts(&mut self, handle: FileHandle) -> Result<u32, Errno> {
+        let file = self.opened.get_mut(&handle).ok_or(Errno::EBADF)?;
+        if !file.claimed {
+            return Err(Errno::EINVAL);
+        }
+        Ok(mem::take(&mut file.interrupts))
+    }
+
+    /// The sleepers whose files can be read.
+    fn wake(&mut self) -> Vec<PollNotifier> {
+        let handles: Vec<_> = self.sleepers.keys().copied().collect();
+        let mut woken = Vec::new();
+        for handle in handles {
+            self.sample(handle);
+            if self
+                .opened
+                .get(&handle)
+                .is_none_or(|file| file.interrupts > 0)
+            {
+                woken.extend(self.sleepers.remove(&handle));
+            }
+        }
+        woken
+    }
+}
+
+/// The thread that wakes sleepers, until dropped.
+pub(super) struct Watcher {
+    lines: Arc<Lines>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    pub(super) fn of(lines: Arc<Lines>) -> Self {
+        let watched = lines.clone();
+        Self {
+            lines,
+            thread: Some(thread::spawn(move || watched.watch())),
+        }
+    }
+}
+
+impl Watcher {
+    /// How often a program has gone to sleep on a file.
+    pub(super) fn sleeps(&self) -> u64 {
+        self.lines.sleeps.load(Ordering::Relaxed)
+    }
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the thread that wakes sleepers")
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.lines.state().0.is_over = true;
+        self.lines.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed, and the test waits for a wake-up that does not come.
+            let _ = thread.join();
+        }
+    }
+}
