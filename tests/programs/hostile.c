@@ -1,11 +1,14 @@
 /*
  * Rank 1 writes rubbish into the memory that it shares with the others, which exchange messages of every protocol until the job is ended.
+ * It goes on by a timer while it waits in a call: a message that the rubbish has eaten must not be the last that any rank hears of it.
  *
  *     hostile SEED
  */
 #include "check.h"
 
+#include <signal.h>
 #include <stdint.h>
+#include <sys/time.h>
 
 enum { LONG = 1 << 20 };
 
@@ -38,19 +41,30 @@ static uint64_t *rings(size_t *words)
     return (uint64_t *)(begin + head);
 }
 
+static uint64_t *shared;
+static size_t words;
+
+static void spoil(int signal)
+{
+    (void)signal;
+    for (int i = 0; i < 200; i++)
+        shared[next() % words] = next();
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    size_t words;
-    uint64_t *shared = rings(&words);
+    shared = rings(&words);
     char *to = calloc(1, LONG), *from = calloc(1, LONG);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int round = 0;; round++) {
         int bytes = (int[]){8, 300, 4096, 20000, 100000, LONG}[round % 6];
-        if (rank == 1 && round > 20)
-            for (int i = 0; i < 200; i++)
-                shared[next() % words] = next();
+        if (rank == 1 && round == 20) {
+            sigaction(SIGALRM, &(struct sigaction){.sa_handler = spoil, .sa_flags = SA_RESTART}, NULL);
+            struct timeval often = {0, 2000};
+            setitimer(ITIMER_REAL, &(struct itimerval){often, often}, NULL);
+        }
         OK(MPI_Sendrecv(to, bytes, MPI_CHAR, (rank + 1) % size, 1, from, bytes, MPI_CHAR, (rank + size - 1) % size, 1,
                         MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
