@@ -61,7 +61,7 @@ impl std::error::Error for TestError {}
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 10 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 11 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -97,6 +97,9 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .step("checking dependencies against deny.toml", deny::check)
             .map_err(TestError::Dependencies)?;
     }
+    if !options.offline {
+        steps.step("running the barrier's suite in Python under Icarus", cocotb)?;
+    }
     steps.step("running the tests of the workspace", || {
         let path = venv::NEXTPNR.search_path();
         cargo(
@@ -122,6 +125,14 @@ fn add_cortex_m0() -> Result<(), TestError> {
         ui::say(&format!("      {error}"));
     }
     Ok(())
+}
+
+/// The suite that shares nothing with the crates.
+fn cocotb() -> Result<(), TestError> {
+    venv::COCOTB.ensure(&[]).map_err(TestError::Venv)?;
+    let mut command = Command::new(venv::COCOTB.bin("python"));
+    let suite = workspace::root().join("hdl/shared/dv/cocotb/run.py");
+    process::run(command.arg(suite).arg("icarus")).map_err(TestError::Failed)
 }
 
 /// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.

