@@ -47,13 +47,13 @@ static int is_dying(int pid)
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "kill";
-    int who = argc > 2 ? atoi(argv[2]) : 1, victim, is_victim, has_victim;
+    int dying = argc > 2 ? atoi(argv[2]) : 1, victim, is_victim, has_victim;
     MPI_Comm host;
     begin(&argc, &argv);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     victim = getpid();
-    OK(MPI_Bcast(&victim, 1, MPI_INT, who, MPI_COMM_WORLD));
-    is_victim = rank == who;
+    OK(MPI_Bcast(&victim, 1, MPI_INT, dying, MPI_COMM_WORLD));
+    is_victim = rank == dying;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
     OK(MPI_Allreduce(&is_victim, &has_victim, 1, MPI_INT, MPI_MAX, host));
     char *held = mmap(NULL, HELD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -41,22 +41,32 @@ macro_rules! round {
 /// # Safety
 /// It is readable.
 unsafe fn integer(at: *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
     unsafe { at.cast::<c_int>().read() }
 }
 
 /// Calls with a place for the error, which may be absent, and reads it.
+///
+/// # Safety
+/// `error` is null or an integer of the program that may be written.
 unsafe fn told_in_fortran(error: *mut c_int, call: impl FnOnce(*mut c_int)) -> c_int {
     let mut code: c_int = 0;
     call(&raw mut code);
     if !error.is_null() {
+        // SAFETY: the caller's promise, and it is not null.
         unsafe { error.write(code) };
     }
     code
 }
 
+/// What a function of Fortran gives that the library below does not have.
+///
+/// # Safety
+/// `error` is null or an integer of the program that may be written.
 unsafe fn absent_in_fortran(name: &CStr, error: *mut c_int) {
     let code = absent(name);
     if !error.is_null() {
+        // SAFETY: the caller's promise, and it is not null.
         unsafe { error.write(code) };
     }
 }

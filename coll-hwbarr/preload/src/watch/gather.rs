@@ -154,7 +154,7 @@ fn others(hosts: &[String]) -> Vec<(String, c_int)> {
 
 fn name_of_host() -> [u8; NAME] {
     let mut name = [0; NAME];
-    // SAFETY: there is room for so many bytes; the last one stays zero.
+    // SAFETY: the buffer has one byte more than is written; the last one stays zero.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), NAME - 1) };
     name
 }

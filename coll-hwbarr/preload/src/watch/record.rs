@@ -161,7 +161,7 @@ impl Watch {
             .map_or(0, |(standard, ..)| *standard)
     }
 
-    /// How many bytes so many of a datatype are.
+    /// The bytes of `count` elements of a datatype.
     pub(super) fn bytes(&self, count: i64, datatype: Handle) -> u64 {
         let mut size: c_int = 0;
         // SAFETY: a datatype that the program has called with, and a place for the answer.

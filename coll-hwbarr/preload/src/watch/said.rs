@@ -33,7 +33,7 @@ pub struct Round {
     pub comm: Handle,
     pub root: Option<i64>,
     pub op: Option<Handle>,
-    /// What all members give alike: so many of a datatype.
+    /// What all members give alike: a count of elements, and their datatype.
     pub of: Option<(i64, Handle)>,
 }
 
@@ -109,7 +109,7 @@ impl Place {
             return 0;
         }
         if self.is_fortran {
-            // SAFETY: the program has integers there, as many as it has said.
+            // SAFETY: the program has an array of integers there, as long as its count argument says.
             let integer = unsafe { self.at.cast::<c_int>().add(number).read() };
             return match kind {
                 Kind::Comm => watch.fortran.comm(integer),
@@ -118,7 +118,7 @@ impl Place {
             };
         }
         match watch.words.handle_bytes {
-            // SAFETY: the program has handles there, as many as it has said.
+            // SAFETY: the program has an array of handles there, as long as its count argument says.
             4 => unsafe { self.at.cast::<u32>().add(number).read() as Handle },
             // SAFETY: as above.
             _ => unsafe { self.at.cast::<Handle>().add(number).read() },

@@ -155,7 +155,7 @@ impl Tape {
         });
     }
 
-    /// The wire of the hardware barrier has entered and released so many.
+    /// The wire of the hardware barrier has entered and released this number of barriers.
     pub fn wire(&mut self, wire: u32, entered: u64, released: u64, at: u64) {
         self.write(Event {
             peer: wire as c_int,

@@ -351,7 +351,7 @@ impl Engine {
         });
     }
 
-    /// The wire of the hardware barrier that this process drives has entered and released so many barriers.
+    /// The wire of the hardware barrier that this process drives has entered and released this number of barriers.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         self.0.state.gate(wire, entered, released);
         if let Some(trace) = self.witness().and_then(Witness::trace) {

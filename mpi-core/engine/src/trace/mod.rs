@@ -210,7 +210,7 @@ impl Trace {
         String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
     }
 
-    /// The wire of the hardware barrier has entered and released so many.
+    /// The wire of the hardware barrier has entered and released this number of barriers.
     pub(crate) fn wire(&self, wire: u32, entered: u64, released: u64) {
         self.tape.write(&Event {
             peer: wire as i32,
