@@ -101,9 +101,7 @@ pub struct Build<'a> {
     pub programs: &'a [&'a str],
     /// How they are linked; [`Linking::Static`] needs one package with one program.
     pub linking: Linking,
-    /// Without the packages' default features.
-    pub bare: bool,
-    /// The target folder; variants have folders of their own, so that they do not overwrite each other.
+    /// The target folder.
     pub folder: PathBuf,
 }
 
@@ -186,9 +184,6 @@ impl Build<'_> {
             command.args(["--bin", program]);
         }
         command.args(["--profile", self.profile.name()]);
-        if self.bare {
-            command.arg("--no-default-features");
-        }
         command.arg("--target-dir").arg(&self.folder);
         if self.linking == Linking::Static {
             command.args(["--", "-C", "target-feature=+crt-static"]);

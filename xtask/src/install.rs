@@ -62,8 +62,8 @@ impl Apart {
     }
 }
 
-/// The package of the library alone.
-const LIBRARY_PACKAGES: &[&str] = &["mpi-abi-library"];
+/// The package of the library without optional components, and the file cargo makes of it.
+const BARE: (&str, &str) = ("mpi-abi-bare", "libmpi_abi_bare.so");
 
 /// The file cargo makes, and its name in `lib`: the soname the standard asks for.
 const LIBRARY: (&str, &str) = ("libmpi_abi_library.so", "libmpi_abi.so.1");
@@ -192,11 +192,11 @@ impl Programs {
 
 /// What cargo made of them.
 struct Made {
-    /// The library, programs, and what else of libraries the installation has.
+    /// Libraries, and programs that are built with them.
     usual: Artifacts,
     /// Other programs, each with its name, which were built apart.
     apart: Vec<(&'static str, Artifacts)>,
-    /// Another library, without optional components.
+    /// The library without optional components.
     bare: Option<Artifacts>,
 }
 
@@ -291,19 +291,16 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         packages: &packages,
         programs: contents.programs.beside_the_library(),
         linking: Linking::Usual,
-        bare: false,
         folder: contents.profile.folder(),
     };
     let apart = match contents.programs {
         Programs::All => APART,
         Programs::CompileAndRun => &[],
     };
-    // A variant must not overwrite the usual library in cargo's folder while a user copies it.
+    // In a call of its own: in one call with the usual library it would get that one's components.
     let bare = Build {
-        packages: LIBRARY_PACKAGES,
+        packages: &[BARE.0],
         programs: &[],
-        bare: true,
-        folder: workspace::target().join("bare"),
         ..usual.clone()
     };
     Ok(Made {
@@ -323,10 +320,11 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
     for (name, made) in beside.chain(apart) {
         copy(made.file(name)?, &prefix.join("bin").join(name))?;
     }
-    copy(
-        made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,
-        &prefix.join("lib").join(LIBRARY.1),
-    )?;
+    let library = match &made.bare {
+        Some(made) => made.file(BARE.1)?,
+        None => made.usual.file(LIBRARY.0)?,
+    };
+    copy(library, &prefix.join("lib").join(LIBRARY.1))?;
     for (made_as, to) in COMPAT.iter().chain(FOREIGN) {
         match contents.others {
             true => copy(made.usual.file(made_as)?, &prefix.join(to))?,

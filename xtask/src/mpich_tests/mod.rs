@@ -215,7 +215,12 @@ fn check(
                 }
             }
             let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
+            let told = sentences.len();
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
+            // Said at once as well: a whole chapter takes minutes.
+            for sentence in &sentences[told..] {
+                ui::say(&format!("      {sentence}"));
+            }
             as_known += failures.iter().filter(|(how, _)| Some(*how) == why).count();
             if failures.is_empty() && why.is_some() {
                 sentences.push(format!("{program} ends well; remove its line of the list"));

@@ -1,0 +1,293 @@
+//! The test programs of the workspace, two at a time.
+//!
+//! cargo runs one test program after the other. Some of ours wait for the solver of a proof, for a package manager or for a linker, and
+//! most wait for processes and limits; one after the other they leave a core idle for half of the time.
+//!
+//! Promise: each test program that `cargo test` would run is run once, in its package's folder, also after another has failed.
+//! What it prints comes whole and under its name when it has ended.
+//!
+//! There are two lanes. The programs of [`BACKGROUND`] run at a low priority and take what the others leave of the machine, so that the
+//! limits of those, which are meant for a machine that is theirs, are not felt more often.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::MemfdFlags;
+use serde::Deserialize;
+
+use crate::process::{self, ProcessError};
+use crate::workspace;
+
+/// Packages' folders and test programs that compute with tools or build installations, the longest first: no limit of theirs is near what they take.
+const BACKGROUND: &[(&str, &str)] = &[
+    ("hdl", "proofs"),
+    ("tests", "plugin"),
+    ("tests", "clean_root"),
+    ("hdl", "channels"),
+    ("hdl", "boards"),
+    ("tests", "packaged"),
+    ("barrier-driver", "firmware"),
+    ("hdl", "gates"),
+    ("hdl", "driver_on_rtl"),
+    ("hdl", "model_and_rtl"),
+    ("hdl", "cells"),
+];
+
+/// How much of the machine those leave to the others, as nice(1) has it.
+const NICENESS: &str = "10";
+
+/// A test program that takes longer hangs; the longest takes four minutes on two idle cores.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// One test program.
+#[derive(Debug)]
+struct Suite {
+    name: String,
+    /// The package's, where cargo starts it.
+    folder: PathBuf,
+    program: PathBuf,
+}
+
+/// All test programs, built.
+#[derive(Debug)]
+pub struct Suites {
+    foreground: Vec<Suite>,
+    background: Vec<Suite>,
+}
+
+/// What test programs find in their environment beside what we find in ours.
+pub type Environment<'a> = &'a [(&'a str, &'a OsStr)];
+
+/// The part of cargo's messages that is read.
+#[derive(Deserialize)]
+struct Message {
+    manifest_path: PathBuf,
+    target: Target,
+    profile: Profile,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+impl Suites {
+    /// Builds all test programs; cargo shows its own progress.
+    pub fn build() -> Result<Self, ProcessError> {
+        let mut command = super::cargo(&["test", "--workspace", "--no-run"]);
+        command
+            .arg("--message-format=json-render-diagnostics")
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit());
+        let program = process::spelled(&command);
+        match command.output() {
+            Ok(output) if output.status.success() => {
+                Ok(Self::of(&String::from_utf8_lossy(&output.stdout)))
+            }
+            Ok(output) => Err(ProcessError::Failed {
+                program,
+                status: output.status,
+                stderr: String::new(),
+            }),
+            Err(reason) => Err(ProcessError::Start { program, reason }),
+        }
+    }
+
+    /// Those that cargo's messages tell of.
+    fn of(messages: &str) -> Self {
+        let suites = messages.lines().filter_map(suite);
+        let (mut background, foreground): (Vec<_>, Vec<_>) =
+            suites.partition(|suite| suite.place().is_some());
+        background.sort_by_key(Suite::place);
+        Self {
+            foreground,
+            background,
+        }
+    }
+
+    /// Runs those that need the machine; one sentence for each that failed.
+    pub fn foreground(&self, environment: Environment<'_>) -> Vec<String> {
+        let failed = |suite: &Suite| suite.run(&[], environment);
+        self.foreground.iter().filter_map(failed).collect()
+    }
+
+    /// The same of those that take what is left of it.
+    pub fn background(&self, environment: Environment<'_>) -> Vec<String> {
+        let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS], environment);
+        self.background.iter().filter_map(failed).collect()
+    }
+}
+
+/// The test program that a line of cargo's messages tells of.
+fn suite(line: &str) -> Option<Suite> {
+    let message = serde_json::from_str::<Message>(line).ok()?;
+    let program = message.executable.filter(|_| message.profile.test)?;
+    Some(Suite {
+        name: message.target.name,
+        folder: message.manifest_path.parent()?.to_owned(),
+        program,
+    })
+}
+
+impl Suite {
+    /// The package's folder below the workspace's.
+    fn package(&self) -> &Path {
+        let root = workspace::root();
+        self.folder.strip_prefix(root).unwrap_or(&self.folder)
+    }
+
+    /// Where it stands in [`BACKGROUND`].
+    fn place(&self) -> Option<usize> {
+        BACKGROUND
+            .iter()
+            .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
+    }
+
+    /// Runs it below another program, if one is named, and prints what it said; if it failed, the sentence that says so.
+    fn run(&self, below: &[&str], environment: Environment<'_>) -> Option<String> {
+        let begin = Instant::now();
+        let (said, ended) = match self.ended(below, environment) {
+            Ok((said, status)) => (said, verdict(status)),
+            Err(reason) => (Vec::new(), Err(format!("cannot be run: {reason}"))),
+        };
+        let took = begin.elapsed().as_secs_f64();
+        let mut out = io::stdout().lock();
+        // No process reads it when standard output is closed.
+        let _ = writeln!(out, "     Ran {self}, which took {took:.1} s");
+        let _ = out.write_all(&said);
+        ended.err().map(|why| format!("{self} {why}"))
+    }
+
+    /// What it said and how it ended, or `None` for what did not and was killed.
+    ///
+    /// It stays in our process group, so that an interrupt from the terminal ends it as well.
+    fn ended(
+        &self,
+        below: &[&str],
+        environment: Environment<'_>,
+    ) -> io::Result<(Vec<u8>, Option<ExitStatus>)> {
+        // Files, since a pipe could be held open by a process that outlives the tests.
+        let said = File::from(rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC)?);
+        let program = self.program.as_os_str();
+        let mut words = below.iter().map(OsStr::new).chain([program]);
+        let mut child = Command::new(words.next().unwrap_or(program))
+            .args(words)
+            .current_dir(&self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(said.try_clone()?)
+            .spawn()?;
+        let begin = Instant::now();
+        let status = loop {
+            match child.try_wait()? {
+                Some(status) => break Some(status),
+                None if begin.elapsed() >= LIMIT => {
+                    child.kill()?;
+                    child.wait()?;
+                    break None;
+                }
+                None => thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let length = usize::try_from(said.metadata()?.len()).unwrap_or(usize::MAX);
+        let mut text = vec![0; length];
+        said.read_exact_at(&mut text, 0)?;
+        Ok((text, status))
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.name, self.package().display())
+    }
+}
+
+fn verdict(status: Option<ExitStatus>) -> Result<(), String> {
+    match status {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("failed ({status})")),
+        None => Err(format!(
+            "was not done after {} minutes",
+            LIMIT.as_secs() / 60
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(folder: &str, name: &str, test: bool) -> String {
+        let manifest = workspace::root().join(folder).join("Cargo.toml");
+        serde_json::json!({
+            "reason": "compiler-artifact",
+            "manifest_path": manifest,
+            "target": {"name": name, "kind": ["test"]},
+            "profile": {"test": test, "opt_level": "1"},
+            "executable": format!("/t/{name}"),
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn test_programs_are_told_from_other_programs_and_put_into_their_lanes() {
+        let messages = [
+            line("tests", "plugin", true),
+            line("hdl", "proofs", true),
+            line("mpirun", "mpirun", false),
+            line("mpi-core/coll", "mpi_coll", true),
+            r#"{"reason":"build-finished","success":true}"#.to_owned(),
+        ];
+        let suites = Suites::of(&messages.join("\n"));
+        let names = |suites: &[Suite]| suites.iter().map(Suite::to_string).collect::<Vec<_>>();
+        assert_eq!(names(&suites.foreground), ["mpi_coll of mpi-core/coll"]);
+        assert_eq!(
+            names(&suites.background),
+            ["proofs of hdl", "plugin of tests"],
+            "the longest first"
+        );
+    }
+
+    #[test]
+    fn each_program_of_the_background_is_there() {
+        for (package, name) in BACKGROUND {
+            let folder = workspace::root().join(package).join("tests");
+            let there = folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir();
+            assert!(there, "{package} has no tests/{name}.rs");
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_is_kept_and_its_failure_told_with_its_name() {
+        let suite = |program: &str| Suite {
+            name: program.to_owned(),
+            folder: workspace::root().to_owned(),
+            program: program.into(),
+        };
+        let (said, status) = suite("env")
+            .ended(&[], &[("LANE", OsStr::new("two"))])
+            .unwrap();
+        assert!(String::from_utf8_lossy(&said).contains("LANE=two\n"));
+        assert_eq!(verdict(status), Ok(()));
+        let (said, _) = suite("pwd").ended(&["nice"], &[]).unwrap();
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(Path::new(said.trim_end()), workspace::root());
+        let sentence = suite("false").run(&[], &[]).unwrap();
+        assert_eq!(sentence, "false of  failed (exit status: 1)");
+    }
+}
