@@ -269,7 +269,12 @@ impl Control {
     /// Locks all members here at once, unless an exclusive lock is announced.
     #[inline]
     pub fn hold_all(&self) -> bool {
-        self.mine().lines[self.me].hold_all(self.announced())
+        let holds = self.mine().lines[self.me].hold_all(self.announced());
+        if !holds {
+            // The flag was up for a moment, in which a member that waits may have looked.
+            self.here.iter().for_each(MemberWords::ring);
+        }
+        holds
     }
 
     /// Gives such a lock back.

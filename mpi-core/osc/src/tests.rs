@@ -8,7 +8,9 @@ use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use crate::op::{Op, Predefined};
+use mpi_base::state::WindowNeed;
 use mpi_coll::testing::Job;
+use std::cell::Cell;
 
 fn allocate(engine: &Engine, size: u64) -> Win {
     let spec = Spec {
@@ -70,6 +72,22 @@ fn everywhere(ranks: u32, claim: impl Fn(&Engine) + Sync) {
     }
     .run(&claim);
     Job::of(ranks).with("osc", "am").run(&claim);
+}
+
+#[test]
+fn what_was_admitted_once_is_admitted() {
+    everywhere(2, |engine| {
+        let win = allocate(engine, 8);
+        let target = win.target(0).expect("a rank").expect("a member");
+        let looks = Cell::new(0);
+        let second_look = || {
+            looks.set(looks.get() + 1);
+            looks.get() == 2
+        };
+        win.wait_for(("a lock", WindowNeed::Lock), target, second_look)
+            .expect("what it waited for");
+        win.free().expect("an end");
+    });
 }
 
 #[test]

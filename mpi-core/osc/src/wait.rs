@@ -6,25 +6,34 @@ use super::win::Win;
 use super::{OscClass, OscError};
 use crate::Error;
 use mpi_base::state::{About, AboutWindow, WindowNeed};
+use std::cell::Cell;
 
 impl Win {
     /// Waits for something that member `whom` has to do, unless it cannot be reached any more.
+    ///
+    /// It is enough that it was so once: another member that would lock all raises its flag before it sees that it may not,
+    /// and for that moment a request of an exclusive lock that was admitted is not.
     pub(super) fn wait_for(
         &self,
         (call, need): (&str, WindowNeed),
         whom: &Target,
         done: impl Fn() -> bool,
     ) -> Result<(), Error> {
-        if done() {
+        let was_done = Cell::new(done());
+        if was_done.get() {
             return Ok(());
         }
+        let is_done = || {
+            was_done.set(done());
+            was_done.get()
+        };
         let service = self.service();
         let lost = || whom.here.is_none() && service.is_lost(whom.proc);
         self.0.engine.wait_publishing(
-            || done() || lost() || self.is_broken(),
+            || is_done() || lost() || self.is_broken(),
             || self.publish_wait(whom, need),
         );
-        if done() {
+        if was_done.get() || done() {
             return Ok(());
         }
         if !lost() {

@@ -109,9 +109,10 @@ impl Suites {
     /// Those that cargo's messages tell of.
     fn of(messages: &str) -> Self {
         let suites = messages.lines().filter_map(suite);
-        let (mut background, foreground): (Vec<_>, Vec<_>) =
+        let (mut background, mut foreground): (Vec<_>, Vec<_>) =
             suites.partition(|suite| suite.place().is_some());
         background.sort_by_key(Suite::place);
+        foreground.sort_by(|a, b| (&a.folder, &a.name).cmp(&(&b.folder, &b.name)));
         Self {
             foreground,
             background,
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_kept_and_its_failure_told_with_its_name() {
+    fn what_a_program_says_is_kept_and_its_failure_told() {
         let suite = |program: &str| Suite {
             name: program.to_owned(),
             folder: workspace::root().to_owned(),
@@ -287,7 +288,7 @@ mod tests {
         let (said, _) = suite("pwd").ended(&["nice"], &[]).unwrap();
         let said = String::from_utf8_lossy(&said);
         assert_eq!(Path::new(said.trim_end()), workspace::root());
-        let sentence = suite("false").run(&[], &[]).unwrap();
-        assert_eq!(sentence, "false of  failed (exit status: 1)");
+        let (_, status) = suite("false").ended(&[], &[]).unwrap();
+        assert_eq!(verdict(status), Err("failed (exit status: 1)".to_owned()));
     }
 }
