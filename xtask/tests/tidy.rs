@@ -113,6 +113,33 @@ fn every_module_has_a_head_that_says_what_it_is() {
 }
 
 /// The texts between a start and an end in a line's words, such as what stands in backticks.
+/// rustdoc takes longer to look for examples in all packages than most tests take, so `cargo xtask test` does not ask it.
+#[test]
+fn examples_in_documentation_are_programs_that_tests_run() {
+    let mut found = Vec::new();
+    for path in files("rs") {
+        let mut is_open = false;
+        for (number, line) in (1..).zip(read(&path).lines()) {
+            let line = line.trim_start();
+            let text = line
+                .strip_prefix("//!")
+                .or_else(|| line.strip_prefix("///"));
+            let Some(kind) = text.and_then(|text| text.trim().strip_prefix("```")) else {
+                continue;
+            };
+            is_open = !is_open;
+            let shown = ["text", "ignore", "c", "sh"].contains(&kind);
+            if is_open && !shown {
+                found.push(format!("{}:{number}", name(&path)));
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "no test runs these examples; make each a program in examples/ or tests/: {found:#?}"
+    );
+}
+
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(start)
         .skip(1)
