@@ -198,10 +198,11 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
             let (engine, explanation) = join()?;
             engine.set_watch(Some(look_after_launcher));
             // The bell is rung by threads that are not inside, to the end of the process.
-            state::ring_at(Box::leak(Box::new(engine.node().my_inbox().clone())));
+            let bell = state().keep(engine.node().my_inbox().clone());
+            state::ring_at(bell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
                 // The page is told about to the end of the process, so it is never given back.
-                let page: &'static _ = Box::leak(Box::new(page));
+                let page = state().keep(page);
                 state::tell_on(page);
             }
             look_on(&engine)?;
@@ -220,9 +221,8 @@ fn look_on(engine: &Engine) -> Result<(), Failure> {
         .map_err(at("the run cannot be looked on"))?;
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced to the end of the process.
-    let trace = witness
-        .trace()
-        .map(|trace| &**Box::leak(Box::new(trace.clone())));
+    let trace = witness.trace();
+    let trace = trace.map(|trace| &**state().keep(trace.clone()));
     let scripted = witness.script().is_some();
     engine.set_witness(witness);
     state::witnessed(trace, scripted);

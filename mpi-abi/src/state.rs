@@ -31,6 +31,7 @@ use mpi_core::op::{DenseOp, Op};
 use mpi_core::plugin::Catalogue;
 use mpi_core::pml::Message;
 use mpi_core::trace::Trace;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
@@ -81,6 +82,17 @@ pub struct State {
     pub buffer: UserBuffer,
     /// The error handler of files that are yet to be opened is set on `MPI_FILE_NULL` (section 14.7).
     pub no_file: Attached,
+    /// What lives as long as the process; here a tool that looks for lost memory finds it.
+    kept: RefCell<Vec<&'static dyn Any>>,
+}
+
+impl State {
+    /// Keeps a value to the end of the process.
+    pub fn keep<T: 'static>(&self, value: T) -> &'static T {
+        let value: &'static T = Box::leak(Box::new(value));
+        self.kept.borrow_mut().push(value);
+        value
+    }
 }
 
 struct Global(State);
@@ -115,6 +127,7 @@ static GLOBAL: Global = Global(State {
     keyvals: Keyvals::new(),
     buffer: UserBuffer::new(),
     no_file: Attached::with_errhandler(MPI_ERRORS_RETURN),
+    kept: RefCell::new(Vec::new()),
 });
 
 /// The state; only functions that run inside a call use it.

@@ -129,6 +129,7 @@ pub fn complains(command: &mut Command, words: &str) -> String {
     }
     let process = i32::try_from(running.id()).expect("a process");
     crate::job::send(process, rustix::process::Signal::TERM);
-    running.wait(LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    // How it ends is no claim: Open MPI's launcher 4.1 now and then waits for ever in `PMIx_server_finalize`, and is killed then.
+    let _ = running.wait(Duration::from_secs(10));
     said
 }
