@@ -11,8 +11,8 @@ use std::cell::Cell;
 impl Win {
     /// Waits for something that member `whom` has to do, unless it cannot be reached any more.
     ///
-    /// It is enough that it was so once: another member that would lock all raises its flag before it sees that it may not,
-    /// and for that moment a request of an exclusive lock that was admitted is not.
+    /// The wait ends well if `done` was true at one look, also if it is not at the next: a member in `MPI_Win_lock_all` raises its flag
+    /// before it sees the announced exclusive lock and takes the flag down, and as long as the flag is up no exclusive lock is admitted.
     pub(super) fn wait_for(
         &self,
         (call, need): (&str, WindowNeed),

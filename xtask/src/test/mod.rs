@@ -47,6 +47,8 @@ pub enum TestError {
     Dependencies(DenyError),
     /// cargo says that a test could not be built, or that a memory model failed; the names are above, in its own output.
     Failed(ProcessError),
+    /// cargo has built everything and told of no test program.
+    NoSuites,
     /// Test programs failed; each has a sentence, and what it printed is above.
     Suites(Vec<String>),
 }
@@ -60,6 +62,9 @@ impl fmt::Display for TestError {
             Self::Mpi4py(error) => error.fmt(f),
             Self::Dependencies(error) => error.fmt(f),
             Self::Failed(error) => error.fmt(f),
+            Self::NoSuites => f.write_str(
+                "cargo test --workspace --no-run has told of no test program, so nothing was tested",
+            ),
             Self::Suites(sentences) => write!(
                 f,
                 "test programs, whose own output is above:\n  {}",
@@ -94,6 +99,9 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             joined(mpi4py).map_err(TestError::Build).and(suites)
         })
     })?;
+    if suites.is_empty() {
+        return Err(TestError::NoSuites);
+    }
     let path = venv::NEXTPNR.search_path();
     let environment = [("PATH", path.as_os_str())];
     let (mut failed, rest) = thread::scope(|scope| {
