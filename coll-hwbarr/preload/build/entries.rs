@@ -9,6 +9,8 @@ use std::fmt::Write;
 const PROMISE: &str =
     "// SAFETY: the caller's arguments go on to the library's function of the same name and type.";
 
+const ABOUT_ERROR: &str = "// SAFETY: `error` is where the caller wants the error code.";
+
 /// The texts of `entries.rs` and of `names.rs`.
 pub fn write(tables: &Tables) -> Result<[String; 2], String> {
     let (mut out, mut names) = (String::new(), Vec::new());
@@ -99,7 +101,7 @@ fn narrowed(small: &Function, large: &Function) -> String {
         })
         .collect();
     format!(
-        "return unsafe {{ {}({}) }}",
+        "\n        {PROMISE}\n        return unsafe {{ {}({}) }}",
         small.name,
         arguments.join(", ")
     )
@@ -178,7 +180,9 @@ fn in_fortran(f: &Function, says: &str, number: usize) -> Result<String, String>
             &params.join(", "),
             &kind,
             "()",
-            "return unsafe { absent_in_fortran(NEXT.name(), error) }",
+            &format!(
+                "\n        {ABOUT_ERROR}\n        return unsafe {{ absent_in_fortran(NEXT.name(), error) }}"
+            ),
             &says,
             number,
             &["told_in_fortran(error, |error| next(", ", error))"],
