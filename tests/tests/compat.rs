@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use tempfile::TempDir;
 use tests::{Job, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
-/// Compiles a program with another library's compiler; each has a folder of its own.
-fn compile(compiler: &Path, name: &str) -> PathBuf {
-    let folder = tempfile::tempdir().unwrap().keep();
-    let program = folder.join(name);
+/// Compiles a program with another library's compiler; it lies in a folder of its own, which goes with the first.
+fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join(name);
     let source = workspace::programs().join(name).with_extension("c");
     let mut command = Command::new(compiler);
     command
@@ -21,7 +22,7 @@ fn compile(compiler: &Path, name: &str) -> PathBuf {
         .arg(source)
         .arg("-lm");
     process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
-    program
+    (folder, program)
 }
 
 fn job(program: &Path) -> Job {
@@ -31,7 +32,7 @@ fn job(program: &Path) -> Job {
 /// Runs programs, each with its argument, on 1, 2 and 3 ranks.
 fn hold(compiler: &Path, programs: &[(&str, &str)]) {
     for (name, argument) in programs {
-        let program = compile(compiler, name);
+        let (_folder, program) = compile(compiler, name);
         for ranks in [1, 2, 3] {
             let job = job(&program).ranks(ranks);
             let job = match *argument {
@@ -40,7 +41,6 @@ fn hold(compiler: &Path, programs: &[(&str, &str)]) {
             };
             job.succeeds();
         }
-        let _ = std::fs::remove_dir_all(program.parent().unwrap());
     }
 }
 
@@ -94,7 +94,7 @@ fn programs_of_open_mpi_run_unchanged() {
 #[test]
 fn explain_says_which_library_stands_in() {
     let Some(open_mpi) = open_mpi() else { return };
-    let program = compile(&open_mpi.bin("mpicc"), "hello");
+    let (_folder, program) = compile(&open_mpi.bin("mpicc"), "hello");
     let outcome = job(&program).ranks(2).with(["--explain"]).succeeds();
     let file = installation().join("lib/portcullis/compat/openmpi/libmpi.so.40");
     let expected = format!("{} stands in for it", file.display());

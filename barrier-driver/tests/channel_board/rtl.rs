@@ -3,11 +3,12 @@
 use super::{Machine, NODES, Seen};
 use fpga_model::channels::{MAX_CHANNELS, Pins};
 use hdl::tool::{Tool, ToolError};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// If this is set in the environment, tests fail that would say what they need and be skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
@@ -25,10 +26,12 @@ pub fn is_there() -> bool {
 }
 
 /// The simulation, compiled once for all tests of this process.
-fn compiled() -> &'static Result<TempDir, ToolError> {
-    static COMPILED: OnceLock<Result<TempDir, ToolError>> = OnceLock::new();
+fn compiled() -> &'static Result<PathBuf, ToolError> {
+    static COMPILED: OnceLock<Result<PathBuf, ToolError>> = OnceLock::new();
     COMPILED.get_or_init(|| {
-        let folder = tempfile::tempdir().map_err(|e| ToolError::Folder("a folder".into(), e))?;
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("channel_pipe_tb");
+        fs::create_dir_all(&folder)
+            .map_err(|e| ToolError::Folder(folder.display().to_string(), e))?;
         let sources = hdl::CHANNEL_RTL
             .into_iter()
             .chain([hdl::CHANNEL_PIPE_BENCH]);
@@ -39,7 +42,7 @@ fn compiled() -> &'static Result<TempDir, ToolError> {
         Tool::IVERILOG.run(
             "compiling version 2",
             options.into_iter().chain(size).chain(sources),
-            folder.path(),
+            &folder,
             Duration::from_secs(60),
         )?;
         Ok(folder)
@@ -58,7 +61,7 @@ impl Machine for Rtl {
         let folder = compiled().as_ref().expect("callers ask is_there first");
         let mut child = Command::new(Tool::VVP.program)
             .args(["-n", "tb.vvp"])
-            .current_dir(folder.path())
+            .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -9,17 +9,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tests::{installation, needs};
+use tests::needs;
 use xtask::process;
-use xtask::{package, workspace};
+use xtask::workspace;
 
-/// For installing a package and running four small programs.
-const LIMIT: Duration = Duration::from_secs(240);
+use super::{HELLO, MPI4PY, made, output};
+
 /// For fetching a hundred packages and unpacking them.
 const MAKING: Duration = Duration::from_secs(900);
-
-const HELLO: &str =
-    "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
 
 /// The root, unless this machine cannot make one.
 fn root() -> Option<&'static Path> {
@@ -62,16 +59,9 @@ fn make(suite: &str, root: &Path) {
 
 /// What lies in the root's folder `/given`: the packages, two programs in C, and mpi4py's wheel.
 fn given() -> &'static Path {
-    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let packed = folder.path().join("packed");
-        package::stripped(installation(), &packed).unwrap_or_else(|e| panic!("{e}"));
-        let given = folder.path().join("given");
-        fs::create_dir(&given).unwrap();
-        package::tarball(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
-        package::wheel(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
-        package::debian(&packed, &given).unwrap_or_else(|e| panic!("{e}"));
+    static GIVEN: OnceLock<&Path> = OnceLock::new();
+    GIVEN.get_or_init(|| {
+        let given = made().folder.as_path();
         for name in ["hello.c", "barrier_loop.c", "check.h"] {
             fs::copy(workspace::programs().join(name), given.join(name)).unwrap();
         }
@@ -82,15 +72,12 @@ fn given() -> &'static Path {
             "download",
             "--quiet",
             "--no-deps",
-            "mpi4py==4.1.2",
+            MPI4PY,
             "--dest",
         ]);
-        pip.arg(&given);
-        process::output(&mut pip, LIMIT).unwrap_or_else(|e| panic!("{e}"));
-        folder
-    });
-    static GIVEN: OnceLock<PathBuf> = OnceLock::new();
-    GIVEN.get_or_init(|| made.path().join("given"))
+        output(pip.arg(given));
+        given
+    })
 }
 
 /// Runs a script in the root, with a layer of its own; what it prints.
@@ -124,7 +111,7 @@ fn inside(root: &Path, script: &str) -> String {
         .env("BASE", root)
         .env("GIVEN", given())
         .env("SCRIPT", script);
-    let outcome = process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = output(&mut command);
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 

@@ -3,28 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
-use std::time::Duration;
-use tests::{installation, needs};
-use xtask::process::{self, Outcome};
-use xtask::{package, workspace};
 
-const LIMIT: Duration = Duration::from_secs(180);
+use tests::needs;
+use xtask::process;
+use xtask::workspace;
 
-fn output(command: &mut Command) -> Outcome {
-    process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// What is packed: the tests' installation without what only debuggers read, made once.
-fn packed() -> &'static Path {
-    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        package::stripped(installation(), folder.path()).unwrap_or_else(|e| panic!("{e}"));
-        folder
-    });
-    made.path()
-}
+use super::{HELLO, LIMIT, MPI4PY, made, output};
 
 /// The README's first program and a barrier of the simulated hardware, built and run by what lies in `bin`.
 fn works(bin: &Path) {
@@ -55,12 +39,11 @@ fn works(bin: &Path) {
 #[test]
 fn the_archive_runs_where_it_was_unpacked() {
     let folder = tempfile::tempdir().unwrap();
-    let file = package::tarball(packed(), folder.path()).unwrap();
     let place = folder.path().join("a place with blanks");
     fs::create_dir(&place).unwrap();
     let mut tar = Command::new("tar");
-    tar.arg("-xzf").arg(&file).arg("-C").arg(&place);
-    output(&mut tar);
+    tar.arg("-xzf").arg(&made().packages.tarball);
+    output(tar.arg("-C").arg(&place));
     let unpacked: Vec<PathBuf> = fs::read_dir(&place)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -72,7 +55,6 @@ fn the_archive_runs_where_it_was_unpacked() {
 #[test]
 fn the_wheel_installs_and_mpi4py_finds_it() {
     let folder = tempfile::tempdir().unwrap();
-    let file = package::wheel(packed(), folder.path()).unwrap();
     let venv = folder.path().join("venv");
     output(Command::new("python3").args(["-m", "venv"]).arg(&venv));
     let pip = |what: &Path| {
@@ -87,21 +69,20 @@ fn the_wheel_installs_and_mpi4py_finds_it() {
         .arg(what);
         process::output(&mut pip, LIMIT)
     };
-    pip(&file).unwrap_or_else(|e| panic!("{e}"));
+    pip(&made().packages.wheel).unwrap_or_else(|e| panic!("{e}"));
     works(&venv.join("bin"));
-    let mpi4py = pip(Path::new("mpi4py==4.1.2"));
+    let mpi4py = pip(Path::new(MPI4PY));
     if !needs(mpi4py.is_ok(), "mpi4py from the package index") {
         return;
     }
-    let hello = "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
     let mut alone = Command::new(venv.join("bin/python"));
-    alone.args(["-c", hello]);
+    alone.args(["-c", HELLO]);
     let alone = output(&mut alone);
     assert!(alone.stdout.starts_with("1 Portcullis"), "{}", alone.stdout);
     let mut job = Command::new(venv.join("bin/mpirun"));
     job.args(["-n", "3"])
         .arg(venv.join("bin/python"))
-        .args(["-c", hello]);
+        .args(["-c", HELLO]);
     let job = output(&mut job);
     assert_eq!(
         job.stdout.matches("3 Portcullis").count(),
@@ -117,7 +98,7 @@ fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let packages = package::debian(packed(), folder.path()).unwrap();
+    let packages = &made().packages.debian;
     let root = folder.path().join("root");
     for made in [&packages.library, &packages.development] {
         output(Command::new("dpkg-deb").arg("-x").arg(made).arg(&root));

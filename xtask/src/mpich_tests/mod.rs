@@ -3,7 +3,7 @@
 //! They were written over thirty years against the standard's text, by others than us, and ask for much that the authors of a library do not think of.
 //! Promise: every program of the chosen folders is run as its list says (`list`), and has to say "No Errors" and end well,
 //! but those of `known.txt`, each with its reason, which must not (`known`). With `--on` the same programs run on another library,
-//! whose own lists are `on_openmpi.txt` and `on_mpich.txt`.
+//! whose own lists are `on_openmpi.txt`, `on_mpich.txt` and, named with `--list`, those of other versions.
 //!
 //! Everything is fetched, built with our `mpicc` and run below the target folder.
 
@@ -11,6 +11,7 @@ mod known;
 mod list;
 mod source;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -70,6 +71,9 @@ pub struct Options {
     /// Run the tests on another library, as mpirun's option does: openmpi, mpich (Debian's, each with a list of its own) or a file
     #[arg(long, value_name = "LIBRARY")]
     on: Option<String>,
+    /// The list of those known to fail; with --on and a file there is none unless it is given
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
     /// Seconds that a program may take
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
@@ -141,13 +145,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> MpichTestsError {
 
 /// The command.
 pub fn run(options: &Options) -> Result<(), MpichTestsError> {
-    let known = Known::parse(match options.on.as_deref() {
-        None => include_str!("known.txt"),
-        Some("openmpi") => include_str!("on_openmpi.txt"),
-        Some("mpich") => include_str!("on_mpich.txt"),
-        // Of other libraries everything that fails is told.
-        Some(_) => "",
-    })?;
+    let known = Known::parse(&list_of(options)?)?;
     let mut steps = Steps::new(5);
     steps
         .step("looking for compilers and tools", packages::ensure)
@@ -169,6 +167,21 @@ pub fn run(options: &Options) -> Result<(), MpichTestsError> {
     steps.step("running them", || {
         check(options, &prefix, &root, &folders, &known)
     })
+}
+
+/// The text of the list to compare with.
+fn list_of(options: &Options) -> Result<Cow<'static, str>, MpichTestsError> {
+    if let Some(path) = &options.list {
+        let text = std::fs::read_to_string(path).map_err(file(path))?;
+        return Ok(text.into());
+    }
+    Ok(Cow::Borrowed(match options.on.as_deref() {
+        None => include_str!("known.txt"),
+        Some("openmpi") => include_str!("on_openmpi.txt"),
+        Some("mpich") => include_str!("on_mpich.txt"),
+        // Of other libraries everything that fails is told.
+        Some(_) => "",
+    }))
 }
 
 /// How one run ended.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::files::copy;
-use super::{PackageError, VERSION, about};
+use super::{Compression, PackageError, VERSION, about};
 use crate::process;
 
 /// Where an installation lies.
@@ -74,24 +74,31 @@ pub struct Debian {
     pub development: PathBuf,
 }
 
-/// Packs an installation.
-pub fn debian(prefix: &Path, out: &Path) -> Result<Debian, PackageError> {
+/// Packs an installation; what a package contains is laid out in `scratch`.
+pub fn debian(
+    prefix: &Path,
+    scratch: &Path,
+    out: &Path,
+    compression: Compression,
+) -> Result<Debian, PackageError> {
+    let packed = |package: &Package, has: &dyn Fn(&Path) -> bool| {
+        let root = scratch.join(package.name);
+        lay_out(package, prefix, &root, has)?;
+        build(package, &root, out, compression)
+    };
     Ok(Debian {
-        library: pack(&LIBRARY, prefix, out, &|inside| !is_development(inside))?,
-        development: pack(&DEVELOPMENT, prefix, out, &is_development)?,
+        library: packed(&LIBRARY, &|inside| !is_development(inside))?,
+        development: packed(&DEVELOPMENT, &is_development)?,
     })
 }
 
-fn pack(
+/// Makes the folder that `dpkg-deb` packs.
+fn lay_out(
     package: &Package,
     prefix: &Path,
-    out: &Path,
+    root: &Path,
     has: &dyn Fn(&Path) -> bool,
-) -> Result<PathBuf, PackageError> {
-    let root = out.join("debian").join(package.name);
-    if root.exists() {
-        fs::remove_dir_all(&root).map_err(about(&root))?;
-    }
+) -> Result<(), PackageError> {
     copy(prefix, Path::new(""), &root.join(HOME), has)?;
     let bin = root.join("usr/bin");
     fs::create_dir_all(&bin).map_err(about(&bin))?;
@@ -109,23 +116,35 @@ fn pack(
         package.name,
         architecture(),
         package.depends,
-        size(&root)? / 1024 + 1,
+        size(root)? / 1024 + 1,
         package.description
     );
     write(&control.join("control"), &text, 0o644)?;
     write(&control.join("postinst"), &postinst(package), 0o755)?;
-    write(&control.join("prerm"), &prerm(package), 0o755)?;
+    write(&control.join("prerm"), &prerm(package), 0o755)
+}
+
+fn build(
+    package: &Package,
+    root: &Path,
+    out: &Path,
+    compression: Compression,
+) -> Result<PathBuf, PackageError> {
     let file = out.join(format!("{}_{VERSION}_{}.deb", package.name, architecture()));
     let mut build = Command::new("dpkg-deb");
     build
-        .args(["--root-owner-group", "--build"])
-        .arg(&root)
+        .arg("--root-owner-group")
+        .args(match compression {
+            Compression::Usual => &[][..],
+            Compression::Quick => &["-Zgzip", "-z1"],
+        })
+        .arg("--build")
+        .arg(root)
         .arg(&file);
     process::run(&mut build).map_err(|reason| PackageError::Tool {
         what: "Debian package",
         reason,
     })?;
-    fs::remove_dir_all(out.join("debian").join(package.name)).map_err(about(&root))?;
     Ok(file)
 }
 

@@ -8,10 +8,7 @@ mod files;
 mod tarball;
 mod wheel;
 
-pub use debian::{Debian, debian};
-pub use files::stripped;
-pub use tarball::tarball;
-pub use wheel::wheel;
+pub use debian::Debian;
 
 use std::fmt;
 use std::fs;
@@ -31,9 +28,29 @@ pub struct Options {
     /// Where the packages go [default: target/packages]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Compile without optimisation, as tests do
+    /// Compile without optimisation and compress little, as tests do
     #[arg(long)]
     pub dev: bool,
+}
+
+/// How hard the tools that pack try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// As they do by themselves: for packages that are handed on.
+    Usual,
+    /// As little as the formats allow: for packages that are unpacked once.
+    Quick,
+}
+
+/// All packages of one installation.
+#[derive(Debug)]
+pub struct Packages {
+    /// The archive.
+    pub tarball: PathBuf,
+    /// The Python wheel.
+    pub wheel: PathBuf,
+    /// The Debian packages.
+    pub debian: Debian,
 }
 
 /// Why there is no package.
@@ -95,17 +112,35 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
         programs: Programs::All,
     };
     install::install(&whole, &contents).map_err(PackageError::Install)?;
-    let prefix = workspace::target().join("package-stripped");
-    stripped(&whole, &prefix)?;
     fs::create_dir_all(&out).map_err(about(&out))?;
-    let debian = debian(&prefix, &out)?;
-    for made in [
-        tarball(&prefix, &out)?,
-        wheel(&prefix, &out)?,
-        debian.library,
-        debian.development,
+    let compression = match options.dev {
+        true => Compression::Quick,
+        false => Compression::Usual,
+    };
+    let made = pack(&whole, &out, compression)?;
+    for file in [
+        made.tarball,
+        made.wheel,
+        made.debian.library,
+        made.debian.development,
     ] {
-        println!("{}", made.display());
+        println!("{}", file.display());
     }
     Ok(())
+}
+
+/// Packs an installation in every form, without what only debuggers read; the packages lie in `out` then.
+pub fn pack(
+    installation: &Path,
+    out: &Path,
+    compression: Compression,
+) -> Result<Packages, PackageError> {
+    let stripped = tempfile::tempdir_in(out).map_err(about(out))?;
+    let prefix = stripped.path().join("installation");
+    files::stripped(installation, &prefix)?;
+    Ok(Packages {
+        tarball: tarball::tarball(&prefix, out, compression)?,
+        wheel: wheel::wheel(&prefix, out, compression)?,
+        debian: debian::debian(&prefix, stripped.path(), out, compression)?,
+    })
 }

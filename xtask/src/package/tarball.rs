@@ -3,16 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{PackageError, VERSION};
+use super::{Compression, PackageError, VERSION};
 use crate::process;
 
 /// Packs an installation below one folder, with no trace of the user that packs it.
-pub fn tarball(prefix: &Path, out: &Path) -> Result<PathBuf, PackageError> {
+pub fn tarball(
+    prefix: &Path,
+    out: &Path,
+    compression: Compression,
+) -> Result<PathBuf, PackageError> {
     let name = format!("portcullis-{VERSION}-{}-linux", std::env::consts::ARCH);
     let file = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     tar.arg("--create")
-        .arg("--gzip")
+        .arg(match compression {
+            Compression::Usual => "--gzip",
+            Compression::Quick => "--use-compress-program=gzip -1",
+        })
         .arg("--file")
         .arg(&file)
         .args(["--owner=0", "--group=0", "--numeric-owner", "--sort=name"])

@@ -1,4 +1,4 @@
-"""Writes a wheel of an installation: wheel.py PREFIX FILE VERSION TAG."""
+"""Writes a wheel of an installation: wheel.py PREFIX FILE VERSION TAG LEVEL."""
 
 import base64
 import hashlib
@@ -6,7 +6,7 @@ import os
 import sys
 import zipfile
 
-prefix, file, version, tag = sys.argv[1:]
+prefix, file, version, tag, level = sys.argv[1:]
 name = f"portcullis-{version}"
 info = f"{name}.dist-info"
 records = []
@@ -18,7 +18,7 @@ def add(archive, path, data, mode):
     entry = zipfile.ZipInfo(path, MOMENT)
     entry.external_attr = (0o100000 | mode) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
-    archive.writestr(entry, data)
+    archive.writestr(entry, data, compresslevel=int(level))
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
     records.append(f"{path},sha256={digest.decode()},{len(data)}")
 

@@ -7,13 +7,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{PackageError, VERSION};
+use super::{Compression, PackageError, VERSION};
 use crate::process;
 
 const SCRIPT: &str = include_str!("wheel.py");
 
 /// Packs an installation as a wheel for every Python 3 of this system.
-pub fn wheel(prefix: &Path, out: &Path) -> Result<PathBuf, PackageError> {
+pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
     let tag = format!("py3-none-linux_{}", std::env::consts::ARCH);
     let file = out.join(format!("portcullis-{VERSION}-{tag}.whl"));
     let mut python = Command::new("python3");
@@ -21,7 +21,12 @@ pub fn wheel(prefix: &Path, out: &Path) -> Result<PathBuf, PackageError> {
         .args(["-c", SCRIPT])
         .arg(prefix)
         .arg(&file)
-        .args([VERSION, &tag]);
+        .args([VERSION, &tag])
+        .arg(match compression {
+            // zlib's own choice.
+            Compression::Usual => "-1",
+            Compression::Quick => "1",
+        });
     process::run(&mut python).map_err(|reason| PackageError::Tool {
         what: "wheel",
         reason,

@@ -4,14 +4,15 @@
 //! others wait for processes and limits; one after the other they leave cores idle.
 //!
 //! Promise: each test program that `cargo test` would run is run once, in its package's folder, also after another has failed.
-//! What it prints comes whole and under its name when it has ended.
+//! What it prints comes whole and under its name when it has ended. Each has a folder for temporary files to itself, in which it must
+//! leave nothing.
 //!
 //! There are two lanes. The programs of [`BACKGROUND`] run at a low priority and take what the others leave of the machine, so that the
 //! limits of those, which are meant for a machine that is theirs, are not felt more often.
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -29,10 +30,9 @@ use crate::workspace;
 const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "proofs"),
     ("tests", "plugin"),
-    ("tests", "clean_root"),
+    ("tests", "packages"),
     ("hdl", "channels"),
     ("hdl", "boards"),
-    ("tests", "packaged"),
     ("barrier-driver", "firmware"),
     ("hdl", "gates"),
     ("hdl", "driver_on_rtl"),
@@ -165,8 +165,8 @@ impl Suite {
     /// Runs it below another program, if one is named, and prints what it said; if it failed, the sentence that says so.
     fn run(&self, below: &[&str], environment: Environment<'_>) -> Option<String> {
         let begin = Instant::now();
-        let (said, ended) = match self.ended(below, environment) {
-            Ok((said, status)) => (said, verdict(status)),
+        let (said, ended) = match self.tried(below, environment) {
+            Ok((said, ended)) => (said, ended),
             Err(reason) => (Vec::new(), Err(format!("cannot be run: {reason}"))),
         };
         let took = begin.elapsed().as_secs_f64();
@@ -175,6 +175,23 @@ impl Suite {
         let _ = writeln!(out, "     Ran {self}, which took {took:.1} s");
         let _ = out.write_all(&said);
         ended.err().map(|why| format!("{self} {why}"))
+    }
+
+    /// What it said, and what is wrong with how it ended or with what it left.
+    fn tried(
+        &self,
+        below: &[&str],
+        environment: Environment<'_>,
+    ) -> io::Result<(Vec<u8>, Result<(), String>)> {
+        // A short name, since sockets that lie in it may have some hundred characters.
+        let scratch = tempfile::Builder::new().prefix("pt-").tempdir()?;
+        let mut environment = environment.to_vec();
+        environment.push(("TMPDIR", scratch.path().as_os_str()));
+        let (said, status) = self.ended(below, &environment)?;
+        let ended = verdict(status).and_then(|()| is_empty(scratch.path()));
+        // What cannot be removed was told of as left.
+        drop(scratch);
+        Ok((said, ended))
     }
 
     /// What it said and how it ended, or `None` for what did not and was killed.
@@ -230,6 +247,28 @@ fn verdict(status: Option<ExitStatus>) -> Result<(), String> {
         None => Err(format!(
             "was not done after {} minutes",
             LIMIT.as_secs() / 60
+        )),
+    }
+}
+
+/// Nothing lies in a folder, or the sentence that says what does.
+fn is_empty(folder: &Path) -> Result<(), String> {
+    let names = fs::read_dir(folder).and_then(|entries| {
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name());
+        entries.map(name).collect::<io::Result<Vec<_>>>()
+    });
+    match names {
+        Ok(names) if names.is_empty() => Ok(()),
+        Ok(mut names) => {
+            names.sort();
+            let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+            Err(format!(
+                "passed and left in its folder for temporary files: {}",
+                names.join(", ")
+            ))
+        }
+        Err(reason) => Err(format!(
+            "passed, and its folder for temporary files cannot be read: {reason}"
         )),
     }
 }
@@ -296,5 +335,29 @@ mod tests {
         assert_eq!(Path::new(said.trim_end()), workspace::root());
         let (_, status) = suite("false").ended(&[], &[]).unwrap();
         assert_eq!(verdict(status), Err("failed (exit status: 1)".to_owned()));
+    }
+
+    #[test]
+    fn a_program_that_leaves_temporary_files_has_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        let suite = Suite {
+            name: "program".to_owned(),
+            folder: folder.path().to_owned(),
+            program: program.clone(),
+        };
+        let claims = |script: &str| {
+            fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let (_, ended) = suite.tried(&["sh"], &[]).unwrap();
+            ended
+        };
+        let left = "passed and left in its folder for temporary files: one, two";
+        assert_eq!(
+            claims("touch \"$TMPDIR/two\"; mkdir \"$TMPDIR/one\""),
+            Err(left.to_owned())
+        );
+        assert_eq!(claims("rmdir \"$(mktemp -d)\""), Ok(()));
+        let failed = "failed (exit status: 3)";
+        assert_eq!(claims("mktemp; exit 3"), Err(failed.to_owned()));
     }
 }
