@@ -108,9 +108,7 @@ fn two_kernels_synchronise_through_the_simulator() {
         ParallelPort::new(plug, 0, (out, input))
     });
     let folder = tempfile::tempdir().expect("a folder");
-    let mounted = folder.path().join("dev");
-    fs::create_dir(&mounted).expect("a folder");
-    let files = Parports::mount(&mounted, ports.collect()).expect("the right to mount /dev/fuse");
+    let files = Parports::mount(ports.collect()).expect("the right to mount /dev/fuse");
     let socket = folder.path().join("fence");
     let listener = UnixListener::bind(&socket).expect("a socket");
     let console = |node: usize| folder.path().join(format!("console{node}"));

@@ -7,7 +7,6 @@ use sim::emulate::parallel::{ParallelPort, Plug};
 use sim::emulate::ppdev::Parports;
 use sim::live::{Board, Memory, Wires};
 use std::process::Command;
-use tempfile::TempDir;
 
 fn hwbarr(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_hwbarr"))
@@ -41,7 +40,7 @@ fn usual() -> Plug {
 }
 
 /// Ports 0 and 1 at a board of two nodes, 2 with a plug, 3 with a plug whose wire back is broken; `None` where mounting is not allowed.
-fn mounted() -> Option<(Parports, TempDir)> {
+fn mounted() -> Option<Parports> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = Box::leak(Box::new(memory)).init(2, 0).expect("a board");
     let mut ports: Vec<_> = (0..2)
@@ -56,9 +55,8 @@ fn mounted() -> Option<(Parports, TempDir)> {
         ..usual()
     };
     ports.push(ParallelPort::new(broken, 0, Joined(false)));
-    let folder = tempfile::tempdir().expect("a folder");
-    match Parports::mount(folder.path(), ports) {
-        Ok(files) => Some((files, folder)),
+    match Parports::mount(ports) {
+        Ok(files) => Some(files),
         Err(e) => {
             eprintln!("SKIPPED: ports are not tested, this process may not mount /dev/fuse: {e}");
             None
@@ -67,8 +65,8 @@ fn mounted() -> Option<(Parports, TempDir)> {
 }
 
 /// What was printed, with the folder's name and all times taken out.
-fn plain(text: &str, folder: &TempDir) -> String {
-    let text = text.replace(&folder.path().display().to_string(), "/dev");
+fn plain(text: &str, files: &Parports) -> String {
+    let text = text.replace(&files.folder().display().to_string(), "/dev");
     let words = text.split(' ').map(|word| match word.parse::<f64>() {
         Ok(_) if word.contains('.') => "N",
         _ => word,
@@ -78,14 +76,14 @@ fn plain(text: &str, folder: &TempDir) -> String {
 
 #[test]
 fn a_port_is_brought_up_step_by_step() {
-    let Some((files, folder)) = mounted() else {
+    let Some(files) = mounted() else {
         return;
     };
     let port = |number: usize| format!("ppdev:{},out=D0,in=nACK", files.path(number).display());
     let run = |arguments: &[&str]| {
         let mut all = vec!["port"];
         all.extend(arguments);
-        plain(&hwbarr(&all), &folder)
+        plain(&hwbarr(&all), &files)
     };
     insta::assert_snapshot!("port_read", run(&["read", &port(0)]));
     insta::assert_snapshot!("port_write", run(&["write", &port(2), "high"]));

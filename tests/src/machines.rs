@@ -9,7 +9,6 @@ use sim::emulate::channels::ChannelBoard;
 use sim::emulate::parallel::{ParallelPort, Plug};
 use sim::emulate::ppdev::Parports;
 use sim::live::{Board, Memory, Wires};
-use tempfile::TempDir;
 
 use crate::{Job, needs};
 
@@ -102,16 +101,14 @@ impl Kind for ChannelBoard {
 /// The machines with their ports.
 pub struct Machines<B> {
     pub board: B,
-    folder: TempDir,
-    _files: Parports,
+    files: Parports,
 }
 
 impl<B: Kind> Machines<B> {
     /// `None` where this process may not mount.
     pub fn new() -> Option<Self> {
         let (board, ports) = B::power_on();
-        let folder = tempfile::tempdir().expect("a folder");
-        let files = match Parports::mount(folder.path(), ports) {
+        let files = match Parports::mount(ports) {
             Ok(files) => Some(files),
             Err(e) => {
                 eprintln!("ppdev cannot be served here: {e}");
@@ -121,13 +118,12 @@ impl<B: Kind> Machines<B> {
         needs(files.is_some(), "the right to mount /dev/fuse");
         Some(Self {
             board,
-            folder,
-            _files: files?,
+            files: files?,
         })
     }
 
     pub fn job(&self, program: &str) -> Job {
-        let folder = self.folder.path().display();
+        let folder = self.files.folder().display();
         let port = format!("ppdev:{folder}/parport{{rank}}{}", B::LINES);
         Job::of(program)
             .ranks(RANKS)

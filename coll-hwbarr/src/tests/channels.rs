@@ -189,12 +189,11 @@ fn a_version_that_is_none_is_refused() {
 }
 
 /// A version 2 board of so many nodes, whose ports have this in their latches; `None` where this process may not mount.
-fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports, TempDir)> {
+fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     let board = ChannelBoard::power_on(nodes).expect("a board");
-    let folder = tempfile::tempdir().expect("a folder");
     let ports = (0..nodes).map(|node| board.port(node, data)).collect();
-    match Parports::mount(folder.path(), ports) {
-        Ok(files) => Some((board, files, folder)),
+    match Parports::mount(ports) {
+        Ok(files) => Some((board, files)),
         Err(e) => {
             eprintln!("SKIPPED: ppdev is not tested, this process may not mount /dev/fuse: {e}");
             None
@@ -205,10 +204,10 @@ fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports, TempDir)> {
 /// The board has more nodes than the job, whose ranks find their numbers; leftovers in the latches are no arrivals.
 #[test]
 fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
-    let Some((board, _files, folder)) = ports(5, 0b0000_0101) else {
+    let Some((board, files)) = ports(5, 0b0000_0101) else {
         return;
     };
-    let text = format!("ppdev:{}/parport{{rank}}", folder.path().display());
+    let text = format!("ppdev:{}/parport{{rank}}", files.folder().display());
     for _ in 0..2 {
         run(3, &[("port", &text), ("version", "2")], |engine| {
             let world = world(engine);

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// So many ports on one board, the last one's cable from the barrier as given; `None` where this process may not mount.
-fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports, TempDir)> {
+fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports)> {
     let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory for a small board");
     let board = Box::leak(Box::new(memory)).init(nodes, 0).expect("a board");
     let line = |lines: &[Line], name| *lines.iter().find(|l| l.name == name).expect("a line");
@@ -25,9 +25,8 @@ fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports, TempDir
             ParallelPort::new(plug, 0, (out, input))
         })
         .collect();
-    let folder = tempfile::tempdir().expect("a folder");
-    match Parports::mount(folder.path(), ports) {
-        Ok(files) => Some((board, files, folder)),
+    match Parports::mount(ports) {
+        Ok(files) => Some((board, files)),
         Err(e) => {
             eprintln!("SKIPPED: ppdev is not tested, this process may not mount /dev/fuse: {e}");
             None
@@ -35,19 +34,19 @@ fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports, TempDir
     }
 }
 
-fn text_of(folder: &TempDir) -> String {
+fn text_of(files: &Parports) -> String {
     format!(
         "ppdev:{}/parport{{rank}},out=D0,in=nACK",
-        folder.path().display()
+        files.folder().display()
     )
 }
 
 #[test]
 fn barriers_of_a_job_go_over_parallel_ports() {
-    let Some((board, _files, folder)) = ports(4, Cable::Straight) else {
+    let Some((board, files)) = ports(4, Cable::Straight) else {
         return;
     };
-    run(4, &[("port", &text_of(&folder))], |engine| {
+    run(4, &[("port", &text_of(&files))], |engine| {
         let world = world(engine);
         assert_eq!(verdict(&world), Ok(()));
         for _ in 0..20 {
@@ -61,23 +60,19 @@ fn barriers_of_a_job_go_over_parallel_ports() {
 #[test]
 fn ranks_that_wait_for_a_late_one_sleep_in_the_kernel_if_they_are_told_to() {
     for (nap, sleeps) in [("1ms", true), ("0", false)] {
-        let Some((board, files, folder)) = ports(3, Cable::Straight) else {
+        let Some((board, files)) = ports(3, Cable::Straight) else {
             return;
         };
-        run(
-            3,
-            &[("port", &text_of(&folder)), ("sleep", nap)],
-            |engine| {
-                let world = world(engine);
-                assert_eq!(verdict(&world), Ok(()));
-                for round in 0..6 {
-                    if world.rank() == round % 3 {
-                        thread::sleep(Duration::from_millis(10));
-                    }
-                    blocking(&world);
+        run(3, &[("port", &text_of(&files)), ("sleep", nap)], |engine| {
+            let world = world(engine);
+            assert_eq!(verdict(&world), Ok(()));
+            for round in 0..6 {
+                if world.rank() == round % 3 {
+                    thread::sleep(Duration::from_millis(10));
                 }
-            },
-        );
+                blocking(&world);
+            }
+        });
         assert!(board.releases() >= 6, "{} releases", board.releases());
         assert_eq!(files.sleeps() > 0, sleeps, "coll_hwbarr_sleep {nap}");
     }
@@ -85,10 +80,10 @@ fn ranks_that_wait_for_a_late_one_sleep_in_the_kernel_if_they_are_told_to() {
 
 #[test]
 fn a_cable_that_is_not_plugged_is_found_before_a_barrier_hangs_for_it() {
-    let Some((_board, _files, folder)) = ports(4, Cable::Open(PinState::High)) else {
+    let Some((_board, files)) = ports(4, Cable::Open(PinState::High)) else {
         return;
     };
-    let said = run(4, &[("port", &text_of(&folder))], |engine| {
+    let said = run(4, &[("port", &text_of(&files))], |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
     for said in said {

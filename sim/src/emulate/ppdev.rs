@@ -30,6 +30,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
+use tempfile::TempDir;
 
 const PPCLAIM: u32 = 0x708b;
 const PPRELEASE: u32 = 0x708c;
@@ -54,26 +55,28 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 /// The mounted files, until dropped.
 #[derive(Debug)]
 pub struct Parports {
-    folder: PathBuf,
     watcher: Watcher,
     _session: BackgroundSession,
+    // The last to go: it cannot be removed while something is mounted over it.
+    folder: TempDir,
 }
 
 impl Parports {
-    /// Mounts the files `parport0`, `parport1` and so on over the empty `folder`.
+    /// Mounts the files `parport0`, `parport1` and so on over a temporary folder of their own.
     ///
     /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
-    pub fn mount(folder: &Path, ports: Vec<ParallelPort>) -> io::Result<Self> {
+    pub fn mount(ports: Vec<ParallelPort>) -> io::Result<Self> {
         let files = Files {
             ports: ports.len(),
             lines: Arc::new(Lines::new(State::new(ports))),
         };
         let lines = files.lines.clone();
-        let session = fuser::spawn_mount(files, folder, &Config::default())?;
+        let folder = tempfile::tempdir()?;
+        let session = fuser::spawn_mount(files, &folder, &Config::default())?;
         Ok(Self {
-            folder: folder.into(),
             watcher: Watcher::of(lines),
             _session: session,
+            folder,
         })
     }
 
@@ -82,9 +85,14 @@ impl Parports {
         self.watcher.sleeps()
     }
 
+    /// The folder with the files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The path of a port's file.
     pub fn path(&self, port: usize) -> PathBuf {
-        self.folder.join(name(port))
+        self.folder().join(name(port))
     }
 }
 

@@ -13,7 +13,6 @@ use sim::emulate::trap::{self, Rights};
 use std::convert::Infallible;
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const NODES: usize = 9;
 /// Reached only by a broken driver.
@@ -23,7 +22,6 @@ const LONG: Duration = Duration::from_secs(30);
 struct Ported {
     board: ChannelBoard,
     files: Parports,
-    _folder: TempDir,
 }
 
 impl Ported {
@@ -33,12 +31,8 @@ impl Ported {
         let ports = (0..NODES)
             .map(|node| board.port(node, latch(node)))
             .collect();
-        let (files, _folder) = mounted(ports)?;
-        Some(Self {
-            board,
-            files,
-            _folder,
-        })
+        let files = mounted(ports)?;
+        Some(Self { board, files })
     }
 
     fn open(&self, node: usize) -> BoxedChannels {

@@ -78,7 +78,7 @@ const TERMINATE: (&str, &str) = ("terminate", "signal 15");
 fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_have() {
     for (end, status) in [EXIT, ABORT, TERMINATE] {
         let board = crate::rigs::board(2);
-        let Some((files, _folder)) = mounted(vec![port(&board, 0, usual())]) else {
+        let Some(files) = mounted(vec![port(&board, 0, usual())]) else {
             return;
         };
         let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());
@@ -118,7 +118,7 @@ fn the_same_by_both_ways_to_gpio_lines() {
 #[test]
 fn a_killed_program_leaves_its_arrival_and_the_next_one_takes_it_back() {
     let board = crate::rigs::board(2);
-    let Some((files, _folder)) = mounted(vec![port(&board, 0, usual())]) else {
+    let Some(files) = mounted(vec![port(&board, 0, usual())]) else {
         return;
     };
     let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());

@@ -191,7 +191,7 @@ fn sixty_processes_with_ppdev_pass_exactly_the_barriers_they_make() {
     );
     let plug = sim::emulate::parallel::Plug::straight(lines.0, lines.1);
     let ports = (0..NODES).map(|node| crate::rigs::port(&board, node, plug));
-    let Some((files, _folder)) = mounted(ports.collect()) else {
+    let Some(files) = mounted(ports.collect()) else {
         return;
     };
     run(&board, |node, command| {

@@ -87,7 +87,7 @@ fn pins_work_on_a_thread_that_never_asked_for_the_right() {
 /// The claim is the kernel's: also a plain printer driver would be held off.
 #[test]
 fn a_port_by_ppdev_has_one_user_and_says_who_it_may_be() {
-    let Some((files, _folder)) = mounted(vec![port(&board(1), 0, usual())]) else {
+    let Some(files) = mounted(vec![port(&board(1), 0, usual())]) else {
         return;
     };
     let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());

@@ -8,7 +8,6 @@ use sim::emulate::ppdev::Parports;
 use sim::emulate::trap::{self, Plugged, Rights};
 use sim::live::{Board, Memory, Wires};
 use std::sync::atomic::{AtomicU32, Ordering};
-use tempfile::TempDir;
 
 /// The line of this name.
 pub fn line(lines: &[Line], name: &str) -> Line {
@@ -120,11 +119,10 @@ mod by_instructions {
     barrier_driver::sleeper_suite!(super::Instructions);
 }
 
-/// Files of ppdev over a folder of their own, unless this machine does not allow mounting.
-pub fn mounted(ports: Vec<ParallelPort>) -> Option<(Parports, TempDir)> {
-    let folder = tempfile::tempdir().expect("a folder");
-    match Parports::mount(folder.path(), ports) {
-        Ok(files) => Some((files, folder)),
+/// Files of ppdev, unless this machine does not allow mounting.
+pub fn mounted(ports: Vec<ParallelPort>) -> Option<Parports> {
+    match Parports::mount(ports) {
+        Ok(files) => Some(files),
         Err(e) => {
             eprintln!("SKIPPED: ppdev is not tested, this process may not mount /dev/fuse: {e}");
             None
@@ -136,7 +134,6 @@ pub fn mounted(ports: Vec<ParallelPort>) -> Option<(Parports, TempDir)> {
 pub struct Ioctls {
     board: Board<'static>,
     files: Parports,
-    _folder: TempDir,
 }
 
 /// Whether `Ioctls` can be built here; says so if not.
@@ -152,12 +149,8 @@ impl Rig for Ioctls {
     fn build(nodes: usize) -> Self {
         let board = board(nodes);
         let ports = (0..nodes).map(|node| port(&board, node, usual())).collect();
-        let (files, _folder) = mounted(ports).expect("`can_mount` was asked first");
-        Self {
-            board,
-            files,
-            _folder,
-        }
+        let files = mounted(ports).expect("`can_mount` was asked first");
+        Self { board, files }
     }
 
     fn wires(&self, node: usize) -> (BoxedOut, BoxedIn) {

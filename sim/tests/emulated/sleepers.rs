@@ -29,7 +29,7 @@ fn of_a_parallel_port_only_nack_by_ppdev_wakes_sleepers() {
     for input in parallel::INPUTS {
         let board = board(1);
         let plug = Plug::straight(line(&parallel::OUTPUTS, "D0"), input);
-        let (files, _folder) = mounted(vec![port(&board, 0, plug)]).expect("asked first");
+        let files = mounted(vec![port(&board, 0, plug)]).expect("asked first");
         let path = files.path(0);
         let text = format!("ppdev:{},out=D0,in={}", path.display(), input.name);
         let wakes = opened(&text).input.wakes_sleepers();
@@ -75,7 +75,7 @@ fn a_rise_of_nack_ends_a_sleep_and_one_before_arming_does_not() {
         return;
     }
     let board = board(1);
-    let (files, _folder) = mounted(vec![port(&board, 0, crate::rigs::usual())]).expect("asked");
+    let files = mounted(vec![port(&board, 0, crate::rigs::usual())]).expect("asked");
     let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());
     let mut wires = opened(&text);
     for _ in 0..3 {
