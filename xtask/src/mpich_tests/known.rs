@@ -61,6 +61,8 @@ mod tests {
             include_str!("known.txt"),
             include_str!("on_openmpi.txt"),
             include_str!("on_mpich.txt"),
+            include_str!("on_openmpi5.txt"),
+            include_str!("on_intel.txt"),
         ] {
             let known = Known::parse(list).expect("our own list");
             assert!(known.0.keys().all(|program| program.contains('/')));
