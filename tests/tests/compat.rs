@@ -56,6 +56,7 @@ const BOTH: &[(&str, &str)] = &[
     ("any_order", ""),
     ("operators", ""),
     ("hints", ""),
+    ("port_names", ""),
     ("partitioned", ""),
     ("intercommunicators", ""),
     ("topologies", ""),

@@ -41,6 +41,7 @@ const ALL: &[(&str, &str)] = &[
     ("requests", ""),
     ("collectives", "100"),
     ("operators", ""),
+    ("port_names", ""),
     ("threads", ""),
 ];
 

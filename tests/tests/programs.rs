@@ -37,6 +37,7 @@ programs! {
     things_live_as_long_as_the_standard_says: "lives" on [1, 2, 3, 8];
     more_than_a_million_requests_live_at_once: "million" on [2];
     hints_are_kept_or_not_told: "hints" on [1, 2, 3];
+    names_of_ports_fit_and_are_found_again: "port_names" on [1, 2, 3];
     messages_arrive_in_parts: "partitioned" on [1, 2, 3, 7];
     two_groups_talk_across: "intercommunicators" on [1, 2, 3, 5, 8];
     sessions_come_and_go: "sessions" on [1, 2, 3, 5];

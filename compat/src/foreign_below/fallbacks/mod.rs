@@ -65,6 +65,7 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     }
     let removes = !lacking.contains(&slot::MPI_Remove_error_class);
     own::codes::prepare::<F>(removes);
+    own::ports::prepare::<F>();
     if lacking.contains(&slot::MPI_Comm_attach_buffer) {
         own::buffers::prepare::<F>();
         own::newer::prepare::<F>(!lacking.contains(&slot::MPI_Session_init));

@@ -18,6 +18,7 @@ pub mod newer;
 pub mod of_groups;
 pub mod packed;
 pub mod parts;
+pub mod ports;
 mod slots;
 pub mod world;
 
