@@ -9,7 +9,7 @@ const HOSTS: u32 = 4;
 
 /// Ranks on each host: sixty in all, as in the paper of 2005.
 const MANY: u32 = 15;
-/// As many as make every host's ranks share a core, and channels of several sizes; for what need not be tried on sixty.
+/// Ranks on each host for programs that need no sixty: a host's ranks still share cores, and communicators of several sizes have channels.
 const FEW: u32 = 4;
 
 /// Which board is served.
@@ -37,7 +37,7 @@ impl Board {
     }
 }
 
-/// Runs programs with their arguments, one job after another, with so many ranks on each host.
+/// Runs programs with their arguments, one job after another, with `each` ranks on each host.
 fn hold(board: Board, each: u32, programs: &[&[&str]]) {
     let Some(hosts) = Hosts::new(HOSTS) else {
         return;

@@ -20,6 +20,7 @@ pub mod generate;
 pub mod guests;
 pub mod hpcc;
 pub mod install;
+mod library;
 pub mod mpi4py;
 pub mod mpich_tests;
 pub mod package;

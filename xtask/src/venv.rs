@@ -132,6 +132,13 @@ impl fmt::Display for VenvError {
 
 impl std::error::Error for VenvError {}
 
+/// pip of a Python, with the verb of one of its commands; it prints nothing unless that fails.
+pub fn pip(python: &Path, verb: &str) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", verb, "--quiet", "--disable-pip-version-check"]);
+    pip
+}
+
 impl Venv {
     /// Where it is in the target folder, whether it has been made or not.
     pub fn path(&self) -> PathBuf {
@@ -188,14 +195,7 @@ impl Venv {
             name: self.name,
             reason,
         })?;
-        let mut pip = Command::new(self.bin("python"));
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ]);
+        let mut pip = pip(&self.bin("python"), "install");
         if let Some(flags) = self.compiled_with {
             pip.env("CFLAGS", flags);
             // pip would otherwise take back a build that was made with another compiler wrapper.
@@ -233,9 +233,8 @@ impl Venv {
             reason,
         };
         process::run(
-            Command::new(self.bin("python"))
-                .args(["-m", "pip", "download", "--quiet"])
-                .args(["--disable-pip-version-check", "--no-deps", "--no-binary"])
+            pip(&self.bin("python"), "download")
+                .args(["--no-deps", "--no-binary"])
                 .args([self.package(), self.requirement, "--dest"])
                 .arg(&folder),
         )

@@ -1,6 +1,7 @@
 //! The house rules that no compiler holds: words, heads, helps, lengths.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -181,6 +182,36 @@ fn links_and_file_names_in_documents_lead_somewhere() {
         }
     }
     assert!(astray.is_empty(), "{}", astray.join("\n"));
+}
+
+#[test]
+fn test_programs_that_are_named_are_there() {
+    let mut there = BTreeSet::new();
+    for path in files("rs") {
+        let program = match path.file_name().is_some_and(|name| name == "main.rs") {
+            true => path.parent(),
+            false => Some(path.as_path()),
+        };
+        let folder = program.and_then(Path::parent).and_then(Path::file_name);
+        if folder.is_some_and(|name| name == "tests") {
+            there.extend(program.and_then(Path::file_stem).map(ToOwned::to_owned));
+        }
+    }
+    let mut missing = Vec::new();
+    let (mut seen, option) = (0, concat!("--", "test "));
+    for path in files("md").into_iter().chain(files("rs")) {
+        let text = read(&path);
+        for rest in text.split(option).skip(1) {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)));
+            let program = rest.split_at(end.unwrap_or(rest.len())).0;
+            seen += 1;
+            if !there.contains(OsStr::new(program)) {
+                missing.push(format!("{}: {option}{program}", name(&path)));
+            }
+        }
+    }
+    assert!(seen > 20, "only {seen} commands were found");
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tests::needs;
 use xtask::process;
-use xtask::workspace;
+use xtask::{venv, workspace};
 
 use super::{HELLO, MPI4PY, made, output};
 
@@ -65,17 +65,8 @@ fn given() -> &'static Path {
         for name in ["hello.c", "barrier_loop.c", "check.h"] {
             fs::copy(workspace::programs().join(name), given.join(name)).unwrap();
         }
-        let mut pip = Command::new("python3");
-        pip.args([
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            MPI4PY,
-            "--dest",
-        ]);
-        output(pip.arg(given));
+        let mut pip = venv::pip(Path::new("python3"), "download");
+        output(pip.args(["--no-deps", MPI4PY, "--dest"]).arg(given));
         given
     })
 }

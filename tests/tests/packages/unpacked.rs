@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tests::needs;
 use xtask::process;
-use xtask::workspace;
+use xtask::{venv, workspace};
 
 use super::{HELLO, LIMIT, MPI4PY, made, output};
 
@@ -55,33 +55,25 @@ fn the_archive_runs_where_it_was_unpacked() {
 #[test]
 fn the_wheel_installs_and_mpi4py_finds_it() {
     let folder = tempfile::tempdir().unwrap();
-    let venv = folder.path().join("venv");
-    output(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+    let place = folder.path().join("venv");
+    output(Command::new("python3").args(["-m", "venv"]).arg(&place));
     let pip = |what: &Path| {
-        let mut pip = Command::new(venv.join("bin/python"));
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ])
-        .arg(what);
-        process::output(&mut pip, LIMIT)
+        let mut pip = venv::pip(&place.join("bin/python"), "install");
+        process::output(pip.arg(what), LIMIT)
     };
     pip(&made().packages.wheel).unwrap_or_else(|e| panic!("{e}"));
-    works(&venv.join("bin"));
+    works(&place.join("bin"));
     let mpi4py = pip(Path::new(MPI4PY));
     if !needs(mpi4py.is_ok(), "mpi4py from the package index") {
         return;
     }
-    let mut alone = Command::new(venv.join("bin/python"));
+    let mut alone = Command::new(place.join("bin/python"));
     alone.args(["-c", HELLO]);
     let alone = output(&mut alone);
     assert!(alone.stdout.starts_with("1 Portcullis"), "{}", alone.stdout);
-    let mut job = Command::new(venv.join("bin/mpirun"));
+    let mut job = Command::new(place.join("bin/mpirun"));
     job.args(["-n", "3"])
-        .arg(venv.join("bin/python"))
+        .arg(place.join("bin/python"))
         .args(["-c", HELLO]);
     let job = output(&mut job);
     assert_eq!(

@@ -18,6 +18,7 @@ use self::known::{BadLine, Difference, Known, Results};
 use self::module::{Ended, Setting};
 use self::record::Verdict;
 use crate::install::{self, InstallError};
+use crate::library;
 use crate::packages::{self, PackagesError};
 use crate::process::ProcessError;
 use crate::test_installation::{self, BuildError};
@@ -35,7 +36,7 @@ pub struct Options {
     #[arg(long)]
     quick: bool,
     /// Run them on another library, as mpirun's option does: openmpi, mpich or a file
-    #[arg(long, value_name = "LIBRARY")]
+    #[arg(long, value_name = "LIBRARY", value_parser = library::named)]
     on: Option<String>,
     /// The list to compare with; with --on there is none unless it is given
     #[arg(long, value_name = "FILE")]

@@ -21,6 +21,7 @@ use clap::Args;
 
 use crate::debian_source::SourceError;
 use crate::install::{self, InstallError};
+use crate::library;
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError};
 use crate::test_installation;
@@ -69,7 +70,7 @@ pub struct Options {
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
     mca: Vec<String>,
     /// Run the tests on another library, as mpirun's option does: openmpi, mpich (Debian's, each with a list of its own) or a file
-    #[arg(long, value_name = "LIBRARY")]
+    #[arg(long, value_name = "LIBRARY", value_parser = library::named)]
     on: Option<String>,
     /// The list of those known to fail; with --on and a file there is none unless it is given
     #[arg(long, value_name = "FILE")]
