@@ -5,15 +5,31 @@
 mod common;
 
 use common::{each, or_skip};
-use hdl::fpga;
+use hdl::fpga::{self, Target};
+use std::collections::BTreeSet;
+
+fn boards() -> impl Iterator<Item = &'static Target> {
+    fpga::TARGETS.iter().filter(|target| target.pins.is_some())
+}
+
+/// For each family of FPGAs one.
+#[test]
+fn a_board_of_each_family_gets_a_bitstream_that_meets_its_clock() {
+    let mut families = BTreeSet::new();
+    let one_of_each: Vec<_> = boards()
+        .filter(|board| families.insert(format!("{:?}", board.family)))
+        .collect();
+    meet_their_clocks(&one_of_each);
+}
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn every_board_gets_a_bitstream_that_meets_its_clock() {
-    let boards: Vec<_> = fpga::TARGETS
-        .iter()
-        .filter(|target| target.pins.is_some())
-        .collect();
-    each(&boards, |target| {
+    meet_their_clocks(&boards().collect::<Vec<_>>());
+}
+
+fn meet_their_clocks(boards: &[&Target]) {
+    each(boards, |target| {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(report) = or_skip(target.name, fpga::build(target, folder.path())) else {
             return;

@@ -63,41 +63,55 @@ where
     assert_eq!(coverage.missing(), [""; 0], "never seen under {what}");
 }
 
-#[test]
-fn the_channels_do_what_the_model_does_at_every_edge_under_icarus() {
-    let sizes = [
-        (4, 5),
-        (60, 5),
-        (64, 2),
-        (8, 5),
-        (7, 3),
-        (6, 2),
-        (5, 1),
-        (3, 4),
-        (2, 5),
-        (1, 1),
-    ];
+/// Plays this many edges at each size under Icarus.
+fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Icarus",
-        &sizes,
-        40_000,
+        sizes,
+        edges,
         |nodes, channels, stimulus, folder| {
             icarus::channel_trace(&parameters(nodes, channels), stimulus, folder)
         },
     );
 }
 
-#[test]
-fn the_channels_do_what_the_model_does_at_every_edge_under_verilator() {
-    let sizes = [(60, 5), (64, 2), (3, 5)];
+/// The same under Verilator.
+fn under_verilator(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Verilator",
-        &sizes,
-        100_000,
+        sizes,
+        edges,
         |nodes, channels, stimulus, folder| {
             Verilated::channels(&parameters(nodes, channels), &cache())?.trace(stimulus, folder)
         },
     );
+}
+
+#[test]
+fn the_channels_do_what_the_model_does_at_every_edge_under_icarus() {
+    under_icarus(&[(4, 5), (7, 3), (1, 1)], 40_000);
+}
+
+#[test]
+fn the_channels_do_what_the_model_does_at_every_edge_under_verilator() {
+    under_verilator(&[(60, 5)], 100_000);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_channels_do_what_the_model_does_at_all_sizes() {
+    let sizes = [
+        (4, 5),
+        (60, 5),
+        (64, 2),
+        (8, 5),
+        (6, 2),
+        (5, 1),
+        (3, 4),
+        (2, 5),
+    ];
+    under_icarus(&sizes, 40_000);
+    under_verilator(&[(64, 2), (3, 5)], 100_000);
 }
 
 /// The contract of channels/README.md in time: under three periods never, from four on always, between them by the phase.

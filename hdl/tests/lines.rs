@@ -51,10 +51,10 @@ fn reached(lcov: &str) -> BTreeMap<String, (usize, Vec<String>)> {
     files
 }
 
-/// By hand, for a minute of C++: `cargo test -p hdl --test lines -- --ignored --nocapture`.
+/// A minute of C++; by itself: `cargo test -p hdl --test lines -- --ignored --nocapture`.
 /// What lcov's tools read is left in the target folder.
 #[test]
-#[ignore = "translates and compiles three benches, about a minute: cargo test -p hdl --test lines -- --ignored --nocapture"]
+#[ignore = "long: cargo xtask test --long"]
 fn every_line_of_the_rtl_is_reached() {
     let edges = stimulus::random(4, 4, 20_000);
     let blank = ChannelMachine::new(4, 5).expect("a legal size");

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{cache, each, or_skip};
 use hdl::formal::{self, Claim, Design, Mutant, Verdict};
 use hdl::{board_claims, channel_claims, eureka_claims, toggle_claims};
@@ -77,11 +79,26 @@ fn every_claim_about_the_channels_is_proved() {
 
 /// The longest of the proofs: at 4 nodes what the others say of 3.
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn the_other_descriptions_of_the_channels_are_the_verilog_at_full_width() {
     proved(&channel_claims::design(), channel_claims::LONG_CLAIMS);
 }
 
+/// Of each file of the design one.
 #[test]
+fn a_broken_file_of_the_channels_is_refuted() {
+    let mut files = BTreeSet::new();
+    let one_of_each = channel_claims::MUTANTS.iter();
+    let one_of_each: Vec<_> = one_of_each
+        .filter(|(mutant, _)| files.insert(mutant.file))
+        .copied()
+        .collect();
+    assert!(one_of_each.len() > 3, "{files:?}");
+    refuted(&channel_claims::design(), &one_of_each, &[]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
 fn every_broken_channel_is_refuted_and_the_rule_of_rest_is_needed() {
     refuted(
         &channel_claims::design(),

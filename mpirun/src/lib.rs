@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 pub mod cli;
+mod components;
 mod foreign;
 mod hosts;
 pub mod info;

@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use xtask::cargo::Profile;
 use xtask::install::Contents;
 use xtask::{install, process, test_installation, venv, workspace};
 
@@ -26,6 +27,23 @@ pub fn installation() -> &'static Path {
             test_installation::installation(),
             &test_installation::CONTENTS,
         ),
+    })
+}
+
+/// An installation that is compiled and linked as those are that others get, though not optimised.
+///
+/// What the tests share ([`installation`]) is made of what they are compiled with: it names the builder's folders, and its launcher needs the C library.
+pub fn shipped_installation() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let contents = Contents {
+            profile: Profile::Dev,
+            ..test_installation::CONTENTS
+        };
+        make(
+            workspace::target().join("test-installation-shipped"),
+            &contents,
+        )
     })
 }
 

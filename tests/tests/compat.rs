@@ -29,11 +29,11 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// Runs programs, each with its argument, on 1, 2 and 3 ranks.
-fn hold(compiler: &Path, programs: &[(&str, &str)]) {
+/// Runs programs, each with its argument, on so many ranks.
+fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     for (name, argument) in programs {
         let (_folder, program) = compile(compiler, name);
-        for ranks in [1, 2, 3] {
+        for &ranks in on {
             let job = job(&program).ranks(ranks);
             let job = match *argument {
                 "" => job,
@@ -79,16 +79,31 @@ const NEWER: &[(&str, &str)] = &[
     ("windows", ""),
 ];
 
+fn of_mpich(ranks: &[u32]) {
+    let Some(mpich) = mpich() else { return };
+    hold(&mpich.bin("mpicc"), &[BOTH, NEWER].concat(), ranks);
+}
+
+fn of_open_mpi(ranks: &[u32]) {
+    let Some(open_mpi) = open_mpi() else { return };
+    hold(&open_mpi.bin("mpicc"), BOTH, ranks);
+}
+
 #[test]
 fn programs_of_mpich_run_unchanged() {
-    let Some(mpich) = mpich() else { return };
-    hold(&mpich.bin("mpicc"), &[BOTH, NEWER].concat());
+    of_mpich(&[3]);
 }
 
 #[test]
 fn programs_of_open_mpi_run_unchanged() {
-    let Some(open_mpi) = open_mpi() else { return };
-    hold(&open_mpi.bin("mpicc"), BOTH);
+    of_open_mpi(&[3]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_two() {
+    of_mpich(&[1, 2]);
+    of_open_mpi(&[1, 2]);
 }
 
 /// One binary, three libraries' names for it: which one serves is told on demand only.

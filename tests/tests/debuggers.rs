@@ -7,8 +7,8 @@ fn has(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// Runs a program on two ranks under valgrind, over shared memory and over tcp; valgrind may find nothing.
-fn examine(program: &str, arguments: &[&str]) {
+/// Runs a program on two ranks under valgrind, over shared memory or tcp; valgrind may find nothing.
+fn examine(program: &str, arguments: &[&str], ways: &[&str]) {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;
     }
@@ -22,7 +22,7 @@ fn examine(program: &str, arguments: &[&str]) {
         "--errors-for-leak-kinds=definite",
         "--error-exitcode=9",
     ];
-    for ways in ["self,sm", "self,tcp"] {
+    for ways in ways {
         let job = options
             .iter()
             .fold(Job::command(env).under(&mpirun).ranks(2), |job, word| {
@@ -39,16 +39,24 @@ fn examine(program: &str, arguments: &[&str]) {
 
 #[test]
 fn valgrind_finds_nothing_uninitialised_and_nothing_lost() {
-    examine("examined", &[]);
+    examine("examined", &[], &["self,sm"]);
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
+fn valgrind_finds_nothing_uninitialised_and_nothing_lost_over_tcp() {
+    examine("examined", &[], &["self,tcp"]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
 fn valgrind_finds_nothing_in_random_accesses_of_windows() {
-    examine("accesses", &["2", "7"]);
+    examine("accesses", &["2", "7"], &["self,sm", "self,tcp"]);
 }
 
 /// A detector that does not know the library's lock calls the program's own variables raced for.
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn helgrind_knows_that_threads_take_turns_in_the_library() {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;

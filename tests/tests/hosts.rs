@@ -54,24 +54,29 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
 /// What a host's ranks have for others is merged in its memory first.
 #[test]
 fn collective_accesses_to_files_hold_across_hosts() {
-    for (hosts, each) in [(2, 2), (3, 2)] {
-        let Some(all) = Hosts::new(hosts) else { return };
-        let all = all.network(0, &[1500]);
-        let ranks = hosts * each;
-        holds(all.job("files", each), "files", ranks);
-        let random = all.job("file_accesses", each).arg("60");
-        holds(random, "file_accesses", ranks);
-        let small = all.job("file_hints", each);
-        holds(small, "file_hints", ranks);
-        holds(
-            all.job("file_representations", each),
-            "file_representations",
-            ranks,
-        );
+    files_on(2, "20");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn collective_accesses_to_files_hold_across_three_hosts() {
+    files_on(3, "60");
+}
+
+/// Two ranks on each host, with so many random accesses.
+fn files_on(hosts: u32, accesses: &str) {
+    let Some(all) = Hosts::new(hosts) else { return };
+    let all = all.network(0, &[1500]);
+    let ranks = 2 * hosts;
+    let random = all.job("file_accesses", 2).arg(accesses);
+    holds(random, "file_accesses", ranks);
+    for program in ["files", "file_hints", "file_representations"] {
+        holds(all.job(program, 2), program, ranks);
     }
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn what_leaders_of_hosts_hold_does_not_grow_with_the_pieces() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);

@@ -13,11 +13,16 @@ fn job(name: &str, library: &std::path::Path) -> Job {
         .with([library])
 }
 
-/// Programs, each with its argument, on 1 and 3 ranks; all failures are told, not the first.
-fn hold(library: &std::path::Path, programs: &[(&str, &str)]) {
+/// On so many ranks in every run of the tests: not more than cores, since the libraries' waiters poll.
+const TWO: &[u32] = &[2];
+/// And on so many in the long form.
+const OTHERS: &[u32] = &[1, 3];
+
+/// Programs, each with its argument; all failures are told, not the first.
+fn hold(library: &std::path::Path, programs: &[(&str, &str)], on: &[u32]) {
     let mut failed = Vec::new();
     for (name, argument) in programs {
-        for ranks in [1, 3] {
+        for &ranks in on {
             let job = job(name, library).ranks(ranks);
             let job = match *argument {
                 "" => job,
@@ -51,25 +56,46 @@ const MPICH: &[(&str, &str)] = &[("topologies", ""), ("communicators", "")];
 /// What the Open MPI of Debian has no functions for: all of it is made of others.
 const MADE_OF_OTHERS: &[(&str, &str)] = &[("sessions", ""), ("partitioned", "")];
 
+fn on_mpich(ranks: &[u32]) {
+    let Some(mpich) = mpich() else { return };
+    let library = mpich.lib().join("libmpi.so.12");
+    hold(&library, &[ALL, MPICH].concat(), ranks);
+}
+
+fn on_open_mpi(ranks: &[u32]) {
+    let Some(open_mpi) = open_mpi() else { return };
+    hold(&open_mpi.lib().join("libmpi.so.40"), ALL, ranks);
+}
+
+fn on_debians_open_mpi(ranks: &[u32]) {
+    let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
+    let library = folder.join("libmpi.so.40");
+    if needs(library.is_file(), "Debian's Open MPI (openmpi-bin)") {
+        hold(&library, &[ALL, MADE_OF_OTHERS].concat(), ranks);
+    }
+}
+
 #[test]
 fn programs_of_the_standard_run_on_mpich() {
-    let Some(mpich) = mpich() else { return };
-    hold(&mpich.lib().join("libmpi.so.12"), &[ALL, MPICH].concat());
+    on_mpich(TWO);
 }
 
 #[test]
 fn programs_of_the_standard_run_on_open_mpi() {
-    let Some(open_mpi) = open_mpi() else { return };
-    hold(&open_mpi.lib().join("libmpi.so.40"), ALL);
+    on_open_mpi(TWO);
 }
 
 #[test]
 fn programs_of_the_standard_run_on_debians_open_mpi() {
-    let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
-    let library = folder.join("libmpi.so.40");
-    if needs(library.is_file(), "Debian's Open MPI (openmpi-bin)") {
-        hold(&library, &[ALL, MADE_OF_OTHERS].concat());
-    }
+    on_debians_open_mpi(TWO);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn programs_of_the_standard_run_on_other_libraries_on_one_rank_and_on_three() {
+    on_mpich(OTHERS);
+    on_open_mpi(OTHERS);
+    on_debians_open_mpi(OTHERS);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use tests::Job;
 
 /// One test for each program, which runs it on each number of ranks in turn.
 macro_rules! programs {
-    ($($claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
+    ($($(#[$mark:meta])? $claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
         $(
             #[test]
+            $(#[$mark])?
             fn $claim() {
                 for ranks in $ranks {
                     Job::of($program)$(.arg($argument))*.ranks(ranks).holds();
@@ -35,6 +36,7 @@ programs! {
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
     communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
     things_live_as_long_as_the_standard_says: "lives" on [1, 2, 3, 8];
+    #[ignore = "long: cargo xtask test --long"]
     more_than_a_million_requests_live_at_once: "million" on [2];
     hints_are_kept_or_not_told: "hints" on [1, 2, 3];
     names_of_ports_fit_and_are_found_again: "port_names" on [1, 2, 3];
@@ -49,6 +51,7 @@ programs! {
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3, 8];
     random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
+    #[ignore = "long: cargo xtask test --long"]
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
     files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5, 8];
     random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5, 8];
@@ -142,7 +145,17 @@ fn sends_are_taken_back_over_tcp() {
 /// Ten times as much as the receiver keeps; the rest waits at the senders, whose sends have ended.
 #[test]
 fn short_messages_in_another_order_than_they_are_received_hold_nobody() {
-    for ways in ["self,sm", "self,tcp"] {
+    in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn short_messages_in_another_order_hold_nobody_the_other_way_round() {
+    in_another_order(&[("self,sm", "4000", "10000"), ("self,tcp", "1000", "40000")]);
+}
+
+fn in_another_order(jobs: &[(&str, &str, &str)]) {
+    for (ways, bytes, messages) in jobs {
         let parameters = [
             "--mca",
             "btl",
@@ -151,15 +164,14 @@ fn short_messages_in_another_order_than_they_are_received_hold_nobody() {
             "pml_ob1_unexpected_max",
             "8m",
         ];
-        for (bytes, messages) in [("1000", "40000"), ("4000", "10000")] {
-            let job = Job::of("other_order").arg(bytes).arg(messages).ranks(3);
-            job.with(parameters).holds();
-        }
+        let job = Job::of("other_order").arg(bytes).arg(messages).ranks(3);
+        job.with(parameters).holds();
     }
 }
 
 /// Kept whole, a million messages are more than 100 MiB.
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
     for ways in ["self,sm", "self,tcp"] {
         let parameters = [

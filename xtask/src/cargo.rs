@@ -12,7 +12,10 @@ use crate::workspace;
 /// How much cargo optimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// cargo's `dev`: for tests, which need it soon rather than fast.
+    /// cargo's `dev` with all features that tests ask for, in cargo's own folder: what `cargo test --workspace` compiles anyway, so that nothing is
+    /// compiled twice for the tests.
+    Tests,
+    /// cargo's `dev`: for those to whom soon matters more than fast.
     Dev,
     /// Soon there and nearly as fast as a release: for the demo.
     Demo,
@@ -24,18 +27,20 @@ impl Profile {
     /// Its name in the workspace's `Cargo.toml`, or in cargo.
     fn name(self) -> &'static str {
         match self {
-            Self::Dev => "dev",
+            Self::Tests | Self::Dev => "dev",
             Self::Demo => "demo",
             Self::Release => "release",
         }
     }
 
-    /// Where cargo leaves what an installation is made of: not in its usual folder.
+    /// Where cargo leaves what an installation is made of: not in its usual folder, unless it is one for the tests.
     ///
-    /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses, and tests make one while `cargo test` runs,
-    /// which has built the same packages with the features of their tests; in one folder each would undo the other's work.
+    /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses; in one folder each would undo the other's work.
     pub fn folder(self) -> PathBuf {
-        workspace::target().join("products")
+        match self {
+            Self::Tests => workspace::target(),
+            Self::Dev | Self::Demo | Self::Release => workspace::target().join("products"),
+        }
     }
 }
 
@@ -90,12 +95,20 @@ impl Linking {
     }
 }
 
+/// What [`Profile::Tests`] asks of cargo: a package gets the features that any selected one wants of it, so all are selected; and what their
+/// tests want beside that is named.
+const AS_TESTED: &[&str] = &[
+    "--workspace",
+    "--features",
+    "mpi-core/testing,barrier-driver/async,barrier-driver/suite",
+];
+
 /// What is built.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {
     /// How much is optimised; where the products lie is for [`Build::folder`] to say.
     pub profile: Profile,
-    /// Names of the workspace's packages, as after `cargo build -p`.
+    /// Names of the workspace's packages, as after `cargo build -p`; with [`Profile::Tests`] all others are built with them.
     pub packages: &'a [&'a str],
     /// Of these packages; their libraries are built anyway.
     pub programs: &'a [&'a str],
@@ -177,8 +190,16 @@ impl Build<'_> {
                 Linking::Static => &["rustc"],
             })
             .arg("--message-format=json-render-diagnostics");
-        for package in self.packages {
-            command.args(["-p", package]);
+        match self.profile {
+            Profile::Tests => drop(command.args(AS_TESTED)),
+            Profile::Dev | Profile::Demo | Profile::Release => {
+                for package in self.packages {
+                    command.args(["-p", package]);
+                }
+                // The form of the variable that allows spaces in a folder's name.
+                let flags = path_flags().join(OsStr::new("\x1f"));
+                command.env("CARGO_ENCODED_RUSTFLAGS", flags);
+            }
         }
         for program in self.programs {
             command.args(["--bin", program]);
@@ -188,11 +209,6 @@ impl Build<'_> {
         if self.linking == Linking::Static {
             command.args(["--", "-C", "target-feature=+crt-static"]);
         }
-        // The form of the variable that allows spaces in a folder's name.
-        command.env(
-            "CARGO_ENCODED_RUSTFLAGS",
-            path_flags().join(OsStr::new("\x1f")),
-        );
         let output = command
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())

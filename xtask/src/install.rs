@@ -159,7 +159,7 @@ const GENERATION: Duration = Duration::from_secs(20);
 /// What an installation contains besides the common part.
 #[derive(Clone, Debug)]
 pub struct Contents {
-    /// How library and programs are compiled; tests take [`Profile::Dev`].
+    /// How library and programs are compiled; tests take [`Profile::Tests`].
     pub profile: Profile,
     /// Built without any optional component inside the library.
     pub bare: bool,
@@ -188,12 +188,22 @@ impl Programs {
             Self::CompileAndRun => COMPILER_AND_LAUNCHER,
         }
     }
+
+    /// Those that are built by themselves.
+    fn apart(self) -> &'static [Apart] {
+        match self {
+            Self::All => APART,
+            Self::CompileAndRun => &[],
+        }
+    }
 }
 
 /// What cargo made of them.
 struct Made {
     /// Libraries, and programs that are built with them.
     usual: Artifacts,
+    /// The names of these programs.
+    beside: Vec<&'static str>,
     /// Other programs, each with its name, which were built apart.
     apart: Vec<(&'static str, Artifacts)>,
     /// The library without optional components.
@@ -286,16 +296,19 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     if contents.plugins {
         packages.extend(PLUGIN_PACKAGES);
     }
+    let mut programs = contents.programs.beside_the_library().to_vec();
+    let mut apart = contents.programs.apart();
+    if contents.profile == Profile::Tests {
+        // One after the other they would have other features than the tests.
+        programs.extend(apart.iter().map(|apart| apart.program));
+        apart = &[];
+    }
     let usual = Build {
         profile: contents.profile,
         packages: &packages,
-        programs: contents.programs.beside_the_library(),
+        programs: &programs,
         linking: Linking::Usual,
         folder: contents.profile.folder(),
-    };
-    let apart = match contents.programs {
-        Programs::All => APART,
-        Programs::CompileAndRun => &[],
     };
     // In a call of its own: in one call with the usual library it would get that one's components.
     let bare = Build {
@@ -305,6 +318,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     };
     Ok(Made {
         usual: usual.run()?,
+        beside: programs.clone(),
         apart: apart
             .iter()
             .map(|program| program.build(&usual))
@@ -314,8 +328,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
 }
 
 fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallError> {
-    let beside = contents.programs.beside_the_library();
-    let beside = beside.iter().map(|name| (*name, &made.usual));
+    let beside = made.beside.iter().map(|name| (*name, &made.usual));
     let apart = made.apart.iter().map(|(name, made)| (*name, made));
     for (name, made) in beside.chain(apart) {
         copy(made.file(name)?, &prefix.join("bin").join(name))?;

@@ -15,7 +15,7 @@ pub fn installation() -> PathBuf {
 
 /// What that installation contains.
 pub const CONTENTS: Contents = Contents {
-    profile: Profile::Dev,
+    profile: Profile::Tests,
     bare: false,
     plugins: true,
     others: true,

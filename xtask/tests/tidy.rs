@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use xtask::test::NEED_MORE;
+
 #[path = "tidy/circles.rs"]
 mod circles;
 
@@ -138,6 +140,35 @@ fn examples_in_documentation_are_programs_that_tests_run() {
     assert!(
         found.is_empty(),
         "no test runs these examples; make each a program in examples/ or tests/: {found:#?}"
+    );
+}
+
+/// What takes long is tested in a form of its own, and nothing hides there that no command runs.
+#[test]
+fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
+    const LONG: &str = "long: cargo xtask test --long";
+    let own = Path::new(file!()).file_name();
+    let (mut long, mut others) = (0, Vec::new());
+    for path in files("rs")
+        .into_iter()
+        .filter(|path| path.file_name() != own)
+    {
+        let text = read(&path);
+        for mark in text.split("#[ignore").skip(1) {
+            let reason = mark.split('"').nth(1).unwrap_or_default();
+            let test = mark.split("fn ").nth(1).unwrap_or_default();
+            let test = test.split('(').next().unwrap_or_default();
+            match reason == LONG {
+                true => long += 1,
+                false if NEED_MORE.contains(&test) => {}
+                false => others.push(format!("{}: {test}", name(&path))),
+            }
+        }
+    }
+    assert!(long > 10, "the marks are written otherwise");
+    assert!(
+        others.is_empty(),
+        "these tests are in no form of cargo xtask test: {others:#?}"
     );
 }
 

@@ -19,26 +19,33 @@ fn oversleep() {
 
 #[test]
 fn a_node_that_is_too_late_still_holds_everyone() {
-    for late in [0, 2, 4] {
-        for form in [Form::Blocking, Form::Nonblocking] {
-            let (come, files) = (AtomicBool::new(false), Files::new());
-            let report = files.report();
-            let set = [&IN_A_SECOND[..], &[("sim_report", text(&report))]].concat();
-            run(5, &set, |engine| {
-                let world = world(engine);
-                (0..10).for_each(|round| barrier::pass(&world, form, round));
-                if world.rank() == late {
-                    std::thread::sleep(Duration::from_millis(2500));
-                    come.store(true, Ordering::SeqCst);
-                }
-                barrier::pass(&world, form, 10);
-                assert!(come.load(Ordering::SeqCst), "rank {late} had not come");
-                (11..20).for_each(|round| barrier::pass(&world, form, round));
-            });
-            assert!((10..=11).contains(&files.count("barriers")));
-            assert_eq!(files.count("releases"), files.count("barriers"));
+    // Jobs that sleep for most of the time, so all at once.
+    std::thread::scope(|jobs| {
+        for late in [0, 2, 4] {
+            for form in [Form::Blocking, Form::Nonblocking] {
+                jobs.spawn(move || too_late(late, form));
+            }
         }
-    }
+    });
+}
+
+fn too_late(late: u32, form: Form) {
+    let (come, files) = (AtomicBool::new(false), Files::new());
+    let report = files.report();
+    let set = [&IN_A_SECOND[..], &[("sim_report", text(&report))]].concat();
+    run(5, &set, |engine| {
+        let world = world(engine);
+        (0..10).for_each(|round| barrier::pass(&world, form, round));
+        if world.rank() == late {
+            std::thread::sleep(Duration::from_millis(2500));
+            come.store(true, Ordering::SeqCst);
+        }
+        barrier::pass(&world, form, 10);
+        assert!(come.load(Ordering::SeqCst), "rank {late} had not come");
+        (11..20).for_each(|round| barrier::pass(&world, form, round));
+    });
+    assert!((10..=11).contains(&files.count("barriers")));
+    assert_eq!(files.count("releases"), files.count("barriers"));
 }
 
 #[test]

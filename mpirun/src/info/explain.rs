@@ -2,6 +2,8 @@
 //!
 //! What really serves is agreed on by the members of each communicator, so the last word has `mpirun --explain`.
 
+use crate::components;
+
 use super::{InfoError, frameworks, line, list_all};
 use mpi_base::param::{Level, Params, Style};
 use mpi_core::coll::select::priority;
@@ -57,7 +59,7 @@ pub(super) fn answer(
 }
 
 fn operation(call: CallId, params: &Params) -> String {
-    let mut components = mpi_abi::components::coll(&mpi_abi::components::catalogue(params));
+    let mut components = mpi_abi::components::coll(&components::catalogue(params));
     let weight = |component: &dyn Component| {
         // A value that cannot be read is complained about where it is used.
         priority(component, params).unwrap_or(component.priority())

@@ -1,5 +1,6 @@
 //! The frameworks of the library and of the launcher with their components and parameters.
 
+use crate::components;
 use crate::launch::srun;
 use crate::params;
 use mpi_abi::frameworks;
@@ -8,7 +9,7 @@ use mpi_base::param::Params;
 
 /// All frameworks, by name.
 pub fn all(values: &Params) -> Vec<Framework> {
-    let mut all = frameworks::all(values);
+    let mut all = frameworks::with(&components::catalogue(values));
     all.extend(of_launcher());
     all.sort_by_key(|framework| framework.name);
     all

@@ -98,6 +98,7 @@ fn nodes_on_several_hosts_pass_barriers_over_one_board() {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn a_host_that_loses_its_network_is_noticed_and_its_node_counts_as_dead() {
     let Some((center, hosts)) = hosts(2) else {
         return;

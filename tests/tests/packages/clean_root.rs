@@ -13,7 +13,7 @@ use tests::needs;
 use xtask::process;
 use xtask::{venv, workspace};
 
-use super::{HELLO, MPI4PY, made, output};
+use super::{HELLO, MPI4PY, output, shipped};
 
 /// For fetching a hundred packages and unpacking them.
 const MAKING: Duration = Duration::from_secs(900);
@@ -61,7 +61,7 @@ fn make(suite: &str, root: &Path) {
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {
-        let given = made().folder.as_path();
+        let given = shipped().folder.as_path();
         for name in ["hello.c", "barrier_loop.c", "check.h"] {
             fs::copy(workspace::programs().join(name), given.join(name)).unwrap();
         }
@@ -128,6 +128,7 @@ fn works_after(installed: &str) {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn the_archive_runs_in_a_clean_root() {
     works_after(
         "mkdir /opt/somewhere && tar -xzf /given/*.tar.gz -C /opt/somewhere\n\
@@ -136,6 +137,7 @@ fn the_archive_runs_in_a_clean_root() {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn the_wheel_runs_in_a_clean_root() {
     works_after(
         "python3 -m venv /opt/venv\n\
@@ -145,6 +147,7 @@ fn the_wheel_runs_in_a_clean_root() {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn debian_packages_install_into_a_clean_root() {
     works_after(
         "dpkg -i /given/*.deb\n\

@@ -1,4 +1,4 @@
-//! Packages of the tests' installation, made once: what is in them runs where they are unpacked and where a system installs them.
+//! Packages: what is in them runs where they are unpacked and where a system installs them.
 
 mod clean_root;
 mod unpacked;
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tests::installation;
+use tests::{installation, shipped_installation};
 use xtask::package::{self, Compression, Packages};
 use xtask::process::{self, Outcome};
 
@@ -29,17 +29,27 @@ struct Made {
     packages: Packages,
 }
 
+/// Those of an installation, made anew in a folder of this name.
+fn make(installation: &Path, name: &str) -> Made {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Of an earlier run; where there is none, there is nothing to remove.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let packages =
+        package::pack(installation, &folder, Compression::Quick).unwrap_or_else(|e| panic!("{e}"));
+    Made { folder, packages }
+}
+
+/// Of the installation that all tests share.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
-        // Of an earlier run; where there is none, there is nothing to remove.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        let packages = package::pack(installation(), &folder, Compression::Quick)
-            .unwrap_or_else(|e| panic!("{e}"));
-        Made { folder, packages }
-    })
+    MADE.get_or_init(|| make(installation(), "packages"))
+}
+
+/// Of one that is compiled and linked as those are that others get.
+fn shipped() -> &'static Made {
+    static MADE: OnceLock<Made> = OnceLock::new();
+    MADE.get_or_init(|| make(shipped_installation(), "packages-shipped"))
 }
 
 /// What a program says that has to end well.

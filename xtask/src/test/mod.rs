@@ -2,7 +2,6 @@
 
 mod suites;
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::process::Command;
 use std::thread;
@@ -12,21 +11,25 @@ use clap::Args;
 use crate::deny::{self, DenyError};
 use crate::firmware;
 use crate::install;
-use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
-use crate::process::{self, ProcessError};
+use crate::process::ProcessError;
 use crate::test_installation::{self, BuildError, build_mpi4py};
 use crate::ui::{self, Steps};
 use crate::venv::{self, VenvError};
 use crate::workspace;
-use suites::{Environment, Suites};
+pub use suites::NEED_MORE;
+use suites::{Running, Suite, Suites};
 
 /// If this is set in the environment, tests fail that would say what they need and be skipped.
 pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// What is left out.
+/// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
+    /// Run also the tests that are marked as long: proofs at full width, packages in a clean root, sixty ranks, what sees into memory
+    #[arg(long)]
+    long: bool,
+
     /// Use what is there; tests that need more say so and are skipped
     #[arg(long)]
     offline: bool,
@@ -41,8 +44,6 @@ pub enum TestError {
     Venv(VenvError),
     /// mpi4py could not be built with our `mpicc`.
     Build(BuildError),
-    /// The quick part of mpi4py's own tests did not pass.
-    Mpi4py(Mpi4pyError),
     /// cargo-deny could not be installed, or a dependency is not what `deny.toml` allows; what it objects to is above.
     Dependencies(DenyError),
     /// cargo says that a test could not be built, or that a memory model failed; the names are above, in its own output.
@@ -59,7 +60,6 @@ impl fmt::Display for TestError {
             Self::Packages(error) => error.fmt(f),
             Self::Venv(error) => error.fmt(f),
             Self::Build(error) => error.fmt(f),
-            Self::Mpi4py(error) => error.fmt(f),
             Self::Dependencies(error) => error.fmt(f),
             Self::Failed(error) => error.fmt(f),
             Self::NoSuites => f.write_str(
@@ -78,17 +78,30 @@ impl std::error::Error for TestError {}
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 5 } else { 13 });
+    let mut steps = Steps::new(if options.offline { 4 } else { 6 });
     if !options.offline {
-        fetch(&mut steps)?;
+        steps
+            .step("looking for compilers and tools", packages::ensure)
+            .map_err(TestError::Packages)?;
+        steps
+            .step("checking dependencies against deny.toml", deny::check)
+            .map_err(TestError::Dependencies)?;
     }
-    steps
-        .step("installing Portcullis for the tests", || {
-            let prefix = test_installation::installation();
-            install::install(&prefix, &test_installation::CONTENTS)
-        })
-        .map_err(|error| TestError::Build(BuildError::Install(error)))?;
-    let suites = thread::scope(|scope| {
+    thread::scope(|scope| {
+        // The network is waited for, and not the processor.
+        let fetched = scope.spawn(|| match options.offline {
+            true => Ok(()),
+            false => fetch(),
+        });
+        steps
+            .step("installing Portcullis for the tests", || {
+                let prefix = test_installation::installation();
+                install::install(&prefix, &test_installation::CONTENTS)
+            })
+            .map_err(|error| TestError::Build(BuildError::Install(error)))?;
+        joined(fetched)
+    })?;
+    let mut suites = thread::scope(|scope| {
         // One thread compiles it, and cargo leaves a core idle now and then.
         let mpi4py = scope.spawn(|| match options.offline {
             true => Ok(()),
@@ -102,35 +115,32 @@ pub fn run(options: &Options) -> Result<(), TestError> {
     if suites.is_empty() {
         return Err(TestError::NoSuites);
     }
+    suites.add_to_background(loom());
+    if !options.offline {
+        suites.add_to_background(cocotb());
+        suites.add_to_background(mpi4py(options.long));
+    }
     let path = venv::NEXTPNR.search_path();
-    let environment = [("PATH", path.as_os_str())];
-    let (mut failed, rest) = thread::scope(|scope| {
-        let background = scope.spawn(|| suites.background(&environment));
-        let mut failed = Vec::new();
-        let mut rest = || {
-            failed = steps.step("running the tests of the workspace", || {
-                Ok::<_, TestError>(suites.foreground(&environment))
-            })?;
-            if !options.offline {
-                steps
-                    .step("running the quick part of mpi4py's own tests", || {
-                        mpi4py::check(&mpi4py::Options::quick())
-                    })
-                    .map_err(TestError::Mpi4py)?;
-            }
-            steps.step("checking the memory models with loom", loom)
-        };
-        let rest = rest();
-        let waited = steps.step("waiting for proofs, tools and installations", || {
-            Ok::<_, TestError>(joined(background))
-        });
-        failed.extend(waited.into_iter().flatten());
-        (failed, rest)
-    });
-    if failed.is_empty() {
-        rest?;
-    } else {
-        failed.extend(rest.err().map(|error| error.to_string()));
+    let how = Running {
+        environment: &[("PATH", path.as_os_str())],
+        long: options.long,
+    };
+    let failed = thread::scope(|scope| {
+        let others = [
+            scope.spawn(|| suites.background(how)),
+            scope.spawn(|| suites.waiting(how)),
+        ];
+        let mut failed = steps.step("running the tests", || {
+            Ok::<_, TestError>(suites.foreground(how))
+        })?;
+        let waited = steps.step(
+            "waiting for proofs, tools and what runs at a low priority",
+            || Ok::<_, TestError>(others.map(joined).concat()),
+        )?;
+        failed.extend(waited);
+        Ok::<_, TestError>(failed)
+    })?;
+    if !failed.is_empty() {
         return Err(TestError::Suites(failed));
     }
     println!("All tests passed in {:.0} s.", steps.seconds());
@@ -144,73 +154,47 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What the tests need of elsewhere, and what needs no build of ours.
-fn fetch(steps: &mut Steps) -> Result<(), TestError> {
-    steps
-        .step("looking for compilers and tools", packages::ensure)
-        .map_err(TestError::Packages)?;
-    let environments = [
-        (
-            "fetching MPICH, the peer for both directions of the ABI",
-            venv::MPICH,
-        ),
-        (
-            "fetching Open MPI, whose launchers speak PMIx",
-            venv::OPEN_MPI,
-        ),
-        ("fetching the tools for ECP5 and Gowin", venv::NEXTPNR),
-    ];
-    for (what, environment) in environments {
-        steps
-            .step(what, || environment.ensure(&[]))
-            .map_err(TestError::Venv)?;
+/// What the tests need of elsewhere; it is kept for later runs.
+fn fetch() -> Result<(), TestError> {
+    // MPICH is the peer for both directions of the ABI, Open MPI's launchers speak PMIx.
+    for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
+        environment.ensure(&[]).map_err(TestError::Venv)?;
     }
-    steps.step(
-        "adding the Cortex-M0 to what rustc can build for",
-        add_cortex_m0,
-    )?;
-    steps
-        .step("checking dependencies against deny.toml", deny::check)
-        .map_err(TestError::Dependencies)?;
-    steps.step("running the barrier's suite in Python under Icarus", cocotb)
-}
-
-/// Without the target the tests of the microcontroller say so and are skipped: not every mirror of the compiler has it.
-fn add_cortex_m0() -> Result<(), TestError> {
+    // Without the target the tests of the microcontroller say so and are skipped: not every mirror of the compiler has it.
     if let Err(error) = firmware::add_target() {
         ui::say(&format!("      {error}"));
     }
     Ok(())
 }
 
-/// The suite that shares nothing with the crates.
-fn cocotb() -> Result<(), TestError> {
-    venv::COCOTB.ensure(&[]).map_err(TestError::Venv)?;
+/// The barrier's suite that shares nothing with the crates.
+fn cocotb() -> Suite {
     let mut command = Command::new(venv::COCOTB.bin("python"));
     let suite = workspace::root().join("hdl/shared/dv/cocotb/run.py");
-    process::run(command.arg(suite).arg("icarus")).map_err(TestError::Failed)
+    command.arg(suite).arg("icarus");
+    Suite::of("the barrier's suite in Python under Icarus", &command)
+}
+
+/// mpi4py's own tests, without the modules that take long.
+fn mpi4py(long: bool) -> Suite {
+    let ranks = if long { "1,2,3" } else { "1,3" };
+    let task = ["run", "--quiet", "--package", "xtask", "--", "mpi4py"];
+    let mut command = cargo(&task);
+    command.args(["--quick", "--np", ranks]);
+    Suite::of("the quick part of mpi4py's own tests", &command)
 }
 
 /// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.
-fn loom() -> Result<(), TestError> {
-    let flags = [("RUSTFLAGS", OsStr::new("--cfg loom"))];
-    let folder = workspace::target().join("loom");
-    let folder = folder.to_string_lossy();
-    run_cargo(
-        &[
-            "test",
-            "-p",
-            "mpi-base",
-            // Optimised, without the link-time optimisation that a few seconds of models do not repay.
-            "--profile",
-            "demo",
-            "--lib",
-            "--target-dir",
-            &folder,
-            "loom",
-        ],
-        &flags,
-    )
+fn loom() -> Suite {
+    let mut command = cargo(&["test", "-p", "mpi-base", "--lib"]);
+    command
+        // Optimised, without the link-time optimisation that a few seconds of models do not repay.
+        .args(["--profile", "demo"])
+        .arg("--target-dir")
+        .arg(workspace::target().join("loom"))
+        .arg("loom")
+        .env("RUSTFLAGS", "--cfg loom");
+    Suite::of("loom's models of mpi-base", &command)
 }
 
 /// cargo in the workspace, the one that started us.
@@ -218,10 +202,4 @@ fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);
     command
-}
-
-fn run_cargo(arguments: &[&str], environment: Environment<'_>) -> Result<(), TestError> {
-    let mut command = cargo(arguments);
-    command.envs(environment.iter().copied());
-    process::run(&mut command).map_err(TestError::Failed)
 }

@@ -1,4 +1,4 @@
-//! The test programs of the workspace, two at a time.
+//! The test programs of the workspace, three at a time.
 //!
 //! cargo runs one test program after the other. Some of ours wait for the solver of a proof, for a package manager or for a linker, and
 //! others wait for processes and limits; one after the other they leave cores idle.
@@ -7,10 +7,10 @@
 //! What it prints comes whole and under its name when it has ended. Each has a folder for temporary files to itself, in which it must
 //! leave nothing.
 //!
-//! There are two lanes. The programs of [`BACKGROUND`] run at a low priority and take what the others leave of the machine, so that the
-//! limits of those, which are meant for a machine that is theirs, are not felt more often.
+//! There are three lanes. The programs of [`BACKGROUND`] run at a low priority and take what the others leave of the machine, so that the
+//! limits of those, which are meant for a machine that is theirs, are not felt more often. Those of [`WAITING`] leave nearly all of it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -40,7 +40,12 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// How much of the machine those leave to the others, as nice(1) has it.
+/// The same of test programs that sleep for nearly all of their time, until Slurm's daemons have answered.
+///
+/// `hang` sleeps as much, but says of ranks that they have waited equally long, which is not so on a machine that is not its own.
+const WAITING: &[(&str, &str)] = &[("tests", "slurm")];
+
+/// How much of the machine those of [`BACKGROUND`] leave to the others, as nice(1) has it.
 const NICENESS: &str = "10";
 
 /// A test program that takes longer hangs; the longest takes four minutes on two idle cores.
@@ -48,11 +53,15 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// One test program.
 #[derive(Debug)]
-struct Suite {
+pub struct Suite {
     name: String,
     /// The package's, where cargo starts it.
     folder: PathBuf,
     program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    /// Whether it is one of cargo's, in which tests can be marked as long.
+    has_marks: bool,
 }
 
 /// All test programs, built.
@@ -60,10 +69,39 @@ struct Suite {
 pub struct Suites {
     foreground: Vec<Suite>,
     background: Vec<Suite>,
+    waiting: Vec<Suite>,
 }
 
 /// What test programs find in their environment beside what we find in ours.
 pub type Environment<'a> = &'a [(&'a str, &'a OsStr)];
+
+/// How test programs are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Running<'a> {
+    /// For each of them.
+    pub environment: Environment<'a>,
+    /// With the tests that are marked to be ignored because they are long.
+    pub long: bool,
+}
+
+/// Tests that are ignored for another reason, which their marks give: they need what this command does not install.
+pub const NEED_MORE: &[&str] = &[
+    "a_browser_shows_every_plot_of_a_report",
+    "two_kernels_synchronise_through_the_simulator",
+];
+
+impl Running<'_> {
+    /// What a test program is told.
+    fn arguments(self) -> Vec<&'static str> {
+        match self.long {
+            true => {
+                let skipped = NEED_MORE.iter().flat_map(|name| ["--skip", name]);
+                ["--include-ignored"].into_iter().chain(skipped).collect()
+            }
+            false => Vec::new(),
+        }
+    }
+}
 
 /// The part of cargo's messages that is read.
 #[derive(Deserialize)]
@@ -108,31 +146,51 @@ impl Suites {
 
     /// Those that cargo's messages tell of.
     fn of(messages: &str) -> Self {
-        let suites = messages.lines().filter_map(suite);
-        let (mut background, mut foreground): (Vec<_>, Vec<_>) =
-            suites.partition(|suite| suite.place().is_some());
-        background.sort_by_key(Suite::place);
+        let suites: Vec<_> = messages.lines().filter_map(suite).collect();
+        let (mut background, rest): (Vec<_>, Vec<_>) = suites
+            .into_iter()
+            .partition(|suite| suite.place(BACKGROUND).is_some());
+        let (waiting, mut foreground): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|suite| suite.place(WAITING).is_some());
+        background.sort_by_key(|suite| suite.place(BACKGROUND));
         foreground.sort_by(|a, b| (&a.folder, &a.name).cmp(&(&b.folder, &b.name)));
         Self {
             foreground,
             background,
+            waiting,
         }
     }
 
     /// Whether cargo has told of none, which is a fault of the reading here: there are many.
     pub fn is_empty(&self) -> bool {
-        self.foreground.is_empty() && self.background.is_empty()
+        [&self.foreground, &self.background, &self.waiting]
+            .iter()
+            .all(|lane| lane.is_empty())
+    }
+
+    /// Takes something else that tests among those that take what is left of the machine.
+    pub fn add_to_background(&mut self, suite: Suite) {
+        // Behind the longest, so that what is long does not begin when all else has ended.
+        let place = self.background.len().min(1);
+        self.background.insert(place, suite);
     }
 
     /// Runs those that need the machine; one sentence for each that failed.
-    pub fn foreground(&self, environment: Environment<'_>) -> Vec<String> {
-        let failed = |suite: &Suite| suite.run(&[], environment);
+    pub fn foreground(&self, how: Running<'_>) -> Vec<String> {
+        let failed = |suite: &Suite| suite.run(&[], how);
         self.foreground.iter().filter_map(failed).collect()
     }
 
+    /// The same of those that sleep.
+    pub fn waiting(&self, how: Running<'_>) -> Vec<String> {
+        let failed = |suite: &Suite| suite.run(&[], how);
+        self.waiting.iter().filter_map(failed).collect()
+    }
+
     /// The same of those that take what is left of it.
-    pub fn background(&self, environment: Environment<'_>) -> Vec<String> {
-        let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS], environment);
+    pub fn background(&self, how: Running<'_>) -> Vec<String> {
+        let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS], how);
         self.background.iter().filter_map(failed).collect()
     }
 }
@@ -145,27 +203,43 @@ fn suite(line: &str) -> Option<Suite> {
         name: message.target.name,
         folder: message.manifest_path.parent()?.to_owned(),
         program,
+        arguments: Vec::new(),
+        environment: Vec::new(),
+        has_marks: true,
     })
 }
 
 impl Suite {
+    /// Another program that tests; it must succeed.
+    pub fn of(name: &str, command: &Command) -> Suite {
+        let given =
+            |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
+        Suite {
+            name: name.to_owned(),
+            folder: workspace::root().to_owned(),
+            program: command.get_program().into(),
+            arguments: command.get_args().map(OsStr::to_owned).collect(),
+            environment: command.get_envs().filter_map(given).collect(),
+            has_marks: false,
+        }
+    }
+
     /// The package's folder below the workspace's.
     fn package(&self) -> &Path {
         let root = workspace::root();
         self.folder.strip_prefix(root).unwrap_or(&self.folder)
     }
 
-    /// Where it stands in [`BACKGROUND`].
-    fn place(&self) -> Option<usize> {
-        BACKGROUND
-            .iter()
+    /// Where it stands in a list of packages' folders and programs.
+    fn place(&self, list: &[(&str, &str)]) -> Option<usize> {
+        list.iter()
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
     /// Runs it below another program, if one is named, and prints what it said; if it failed, the sentence that says so.
-    fn run(&self, below: &[&str], environment: Environment<'_>) -> Option<String> {
+    fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
-        let (said, ended) = match self.tried(below, environment) {
+        let (said, ended) = match self.tried(below, how) {
             Ok((said, ended)) => (said, ended),
             Err(reason) => (Vec::new(), Err(format!("cannot be run: {reason}"))),
         };
@@ -178,16 +252,16 @@ impl Suite {
     }
 
     /// What it said, and what is wrong with how it ended or with what it left.
-    fn tried(
-        &self,
-        below: &[&str],
-        environment: Environment<'_>,
-    ) -> io::Result<(Vec<u8>, Result<(), String>)> {
+    fn tried(&self, below: &[&str], how: Running<'_>) -> io::Result<(Vec<u8>, Result<(), String>)> {
         // A short name, since sockets that lie in it may have some hundred characters.
         let scratch = tempfile::Builder::new().prefix("pt-").tempdir()?;
-        let mut environment = environment.to_vec();
+        let mut environment = how.environment.to_vec();
         environment.push(("TMPDIR", scratch.path().as_os_str()));
-        let (said, status) = self.ended(below, &environment)?;
+        let how = Running {
+            environment: &environment,
+            ..how
+        };
+        let (said, status) = self.ended(below, how)?;
         let ended = verdict(status).and_then(|()| is_empty(scratch.path()));
         // What cannot be removed was told of as left.
         drop(scratch);
@@ -197,20 +271,23 @@ impl Suite {
     /// What it said and how it ended, or `None` for what did not and was killed.
     ///
     /// It stays in our process group, so that an interrupt from the terminal ends it as well.
-    fn ended(
-        &self,
-        below: &[&str],
-        environment: Environment<'_>,
-    ) -> io::Result<(Vec<u8>, Option<ExitStatus>)> {
+    fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<(Vec<u8>, Option<ExitStatus>)> {
         // Files, since a pipe could be held open by a process that outlives the tests.
         let said = File::from(rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC)?);
         let program = self.program.as_os_str();
         let mut words = below.iter().map(OsStr::new).chain([program]);
+        let marks = match self.has_marks {
+            true => how.arguments(),
+            false => Vec::new(),
+        };
         let mut child = Command::new(words.next().unwrap_or(program))
             .args(words)
+            .args(&self.arguments)
+            .args(marks)
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
-            .envs(environment.iter().copied())
+            .envs(how.environment.iter().copied())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(said.try_clone()?)
             .stderr(said.try_clone()?)
@@ -236,7 +313,10 @@ impl Suite {
 
 impl fmt::Display for Suite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.name, self.package().display())
+        match self.has_marks {
+            true => write!(f, "{} of {}", self.name, self.package().display()),
+            false => f.write_str(&self.name),
+        }
     }
 }
 
@@ -294,14 +374,16 @@ mod tests {
         let messages = [
             line("tests", "plugin", true),
             line("hdl", "proofs", true),
+            line("tests", "slurm", true),
             line("mpirun", "mpirun", false),
             line("mpi-core/coll", "mpi_coll", true),
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ];
         let suites = Suites::of(&messages.join("\n"));
-        assert!(!suites.is_empty() && Suites::of(messages[2].as_str()).is_empty());
+        assert!(!suites.is_empty() && Suites::of(messages[3].as_str()).is_empty());
         let names = |suites: &[Suite]| suites.iter().map(Suite::to_string).collect::<Vec<_>>();
         assert_eq!(names(&suites.foreground), ["mpi_coll of mpi-core/coll"]);
+        assert_eq!(names(&suites.waiting), ["slurm of tests"]);
         assert_eq!(
             names(&suites.background),
             ["proofs of hdl", "plugin of tests"],
@@ -310,45 +392,59 @@ mod tests {
     }
 
     #[test]
-    fn each_program_of_the_background_is_there() {
-        for (package, name) in BACKGROUND {
+    fn each_program_of_a_lane_is_there() {
+        for (package, name) in BACKGROUND.iter().chain(WAITING) {
             let folder = workspace::root().join(package).join("tests");
             let there = folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir();
             assert!(there, "{package} has no tests/{name}.rs");
         }
     }
 
+    const PLAIN: Running<'_> = Running {
+        environment: &[],
+        long: false,
+    };
+
     #[test]
     fn what_a_program_says_is_kept_and_its_failure_told() {
-        let suite = |program: &str| Suite {
-            name: program.to_owned(),
-            folder: workspace::root().to_owned(),
-            program: program.into(),
+        let suite = |program: &str| Suite::of(program, &Command::new(program));
+        let how = Running {
+            environment: &[("LANE", OsStr::new("two"))],
+            ..PLAIN
         };
-        let (said, status) = suite("env")
-            .ended(&[], &[("LANE", OsStr::new("two"))])
-            .unwrap();
+        let (said, status) = suite("env").ended(&[], how).unwrap();
         assert!(String::from_utf8_lossy(&said).contains("LANE=two\n"));
         assert_eq!(verdict(status), Ok(()));
-        let (said, _) = suite("pwd").ended(&["nice"], &[]).unwrap();
+        let (said, _) = suite("pwd").ended(&["nice"], PLAIN).unwrap();
         let said = String::from_utf8_lossy(&said);
         assert_eq!(Path::new(said.trim_end()), workspace::root());
-        let (_, status) = suite("false").ended(&[], &[]).unwrap();
+        let (_, status) = suite("false").ended(&[], PLAIN).unwrap();
         assert_eq!(verdict(status), Err("failed (exit status: 1)".to_owned()));
+    }
+
+    #[test]
+    fn the_long_form_runs_what_is_marked_as_long() {
+        let told = |has_marks, long| {
+            let suite = Suite {
+                has_marks,
+                ..Suite::of("echo", &Command::new("echo"))
+            };
+            let (said, _) = suite.ended(&[], Running { long, ..PLAIN }).unwrap();
+            String::from_utf8(said).unwrap()
+        };
+        assert_eq!(told(true, false), "\n");
+        assert!(told(true, true).starts_with("--include-ignored --skip a_browser"));
+        assert_eq!(told(false, true), "\n");
     }
 
     #[test]
     fn a_program_that_leaves_temporary_files_has_failed() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
-        let suite = Suite {
-            name: "program".to_owned(),
-            folder: folder.path().to_owned(),
-            program: program.clone(),
-        };
+        let suite = Suite::of("program", &Command::new(&program));
         let claims = |script: &str| {
             fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-            let (_, ended) = suite.tried(&["sh"], &[]).unwrap();
+            let (_, ended) = suite.tried(&["sh"], PLAIN).unwrap();
             ended
         };
         let left = "passed and left in its folder for temporary files: one, two";

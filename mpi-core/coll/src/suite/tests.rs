@@ -40,7 +40,17 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) 
 
 #[test]
 fn every_algorithm_gives_what_the_definition_says() {
-    for size in SIZES {
+    algorithms(&[1, 2, 3, 4, 5, 7, 8]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn every_algorithm_gives_what_the_definition_says_at_all_sizes() {
+    algorithms(&SIZES.collect::<Vec<_>>());
+}
+
+fn algorithms(sizes: &[u32]) {
+    for &size in sizes {
         Job::of(size).run(|engine| {
             let world = engine.world().expect("a world");
             let mut random = Random(u64::from(size));
@@ -281,6 +291,16 @@ fn calls_in_single_copies_do_not_mix() {
 /// What can go in pieces does so always, or never, or now and then: at all members in the same calls.
 #[test]
 fn long_calls_do_not_mix_whichever_way_they_go() {
+    long_calls(&[2, 3], 400);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn long_calls_do_not_mix_at_more_sizes() {
+    long_calls(&[4, 9], 800);
+}
+
+fn long_calls(sizes: &[u32], calls: u32) {
     const CUT: [CallId; 10] = [
         CallId::Bcast,
         CallId::Gather,
@@ -295,13 +315,13 @@ fn long_calls_do_not_mix_whichever_way_they_go() {
     ];
     for way in ["measured", "pieces", "copies"] {
         for gate in ["flags", "counter"] {
-            for size in [2, 3, 4, 9] {
+            for &size in sizes {
                 let job = job(size, "")
                     .with("coll_shm_barrier", gate)
                     .with("coll_shm_cell_size", "4k")
                     .with("coll_shm_protocol", way);
                 // Often enough the same one that each way is tried.
-                in_a_row(&job, 6, 400, |call, random| match random.below(40) {
+                in_a_row(&job, 6, calls, |call, random| match random.below(40) {
                     0 => CUT[random.below(CUT.len() as u64) as usize],
                     _ => call,
                 });

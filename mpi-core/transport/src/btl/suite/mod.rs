@@ -32,6 +32,12 @@ macro_rules! btl_suite {
             a_copy_together_is_whole_whoever_does_how_much
             what_is_lent_arrives_whole_and_once_or_not_at_all
             two_ranks_exchange_at_full_speed);
+
+        #[test]
+        #[ignore = "long: cargo xtask test --long"]
+        fn two_ranks_exchange_at_full_speed_for_long() {
+            $crate::btl::suite::two_ranks_exchange(($net)(), 100_000);
+        }
     };
     ($net:expr; $($claim:ident)*) => {
         $(#[test]

@@ -27,6 +27,11 @@ impl Drop for Claims<'_> {
 
 /// Two threads as two ranks, both sending and receiving at full speed.
 pub fn two_ranks_exchange_at_full_speed(net: Net) {
+    two_ranks_exchange(net, 10_000);
+}
+
+/// So many messages each way.
+pub fn two_ranks_exchange(net: Net, count: u64) {
     if net.btls.len() < 2 {
         return;
     }
@@ -43,7 +48,6 @@ pub fn two_ranks_exchange_at_full_speed(net: Net) {
                     len: mixed(max),
                 };
                 let to = endpoint(&*btl, procs[1 - me]);
-                let count = 30_000;
                 let mut sent = 0;
                 while sent < count || sink.next.get() < count {
                     if sent < count {
