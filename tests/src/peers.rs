@@ -116,6 +116,9 @@ pub fn succeeds(command: &mut Command) -> Outcome {
 pub fn complains(command: &mut Command, words: &str) -> String {
     /// A launcher hands on what ranks say in pieces.
     const QUIET: Duration = Duration::from_millis(300);
+    // What a launcher that is killed leaves, its own folder, goes with this one.
+    let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no folder: {e}"));
+    command.env("TMPDIR", scratch.path());
     let running = Running::start(command).unwrap_or_else(|e| panic!("{e}"));
     let begin = Instant::now();
     let (mut said, mut since) = (String::new(), Instant::now());
