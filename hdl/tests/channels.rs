@@ -111,7 +111,8 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
         (2, 5),
     ];
     under_icarus(&sizes, 40_000);
-    under_verilator(&[(64, 2), (3, 5)], 100_000);
+    // With 60 nodes, because the others alone do not get every answer.
+    under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
 }
 
 /// The contract of channels/README.md in time: under three periods never, from four on always, between them by the phase.

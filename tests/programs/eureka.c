@@ -154,8 +154,13 @@ static void one_dies(void)
 {
     int flag = 0, first, code = MPI_SUCCESS;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
-    if (rank == size - 1)
+    /* It dies when all have begun: one that is still beginning may be told of the death there. */
+    if (rank == size - 1) {
+        for (int i = 0; i < size - 1; i++)
+            OK(MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         raise(SIGKILL);
+    }
+    OK(MPI_Send(NULL, 0, MPI_BYTE, size - 1, 0, MPI_COMM_WORLD));
     while (code == MPI_SUCCESS && !flag)
         code = MPIX_Eureka_test(MPI_COMM_WORLD, &flag, &first);
     IS(code, MPIX_ERR_PROC_FAILED);

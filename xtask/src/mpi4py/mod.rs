@@ -1,6 +1,6 @@
 //! `cargo xtask mpi4py`: mpi4py's own tests, unchanged, on our library under our launcher.
 //!
-//! Each test module is a job of its own on each number of processes; what fails is compared with `tests/mpi4py/failing.txt`.
+//! Each test module is a job of its own on each number of processes, in the quick form one job has all; what fails is compared with `tests/mpi4py/failing.txt`.
 //! Promise: a failure that is not listed fails the command, and so does a listed test that passes; nothing is waited for longer than the limit.
 
 mod known;
@@ -32,7 +32,7 @@ pub struct Options {
     /// Numbers of processes
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 5], value_parser = clap::value_parser!(u32).range(1..))]
     np: Vec<u32>,
-    /// What `cargo xtask test` runs: without the modules that take long
+    /// What `cargo xtask test` runs: without the modules that take long, all in one job
     #[arg(long)]
     quick: bool,
     /// Run them on another library, as mpirun's option does: openmpi, mpich or a file
@@ -214,21 +214,33 @@ pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
         });
     }
     let mut results = Results::default();
-    for ranks in &options.np {
-        for module in &modules {
-            let without: Vec<String> = match options.quick {
-                true => known.hanging(*ranks).map(str::to_owned).collect(),
-                false => Vec::new(),
-            };
-            if without.contains(module) {
+    let mut take = |what: &str, ranks: u32, ended: Ended| {
+        say_ended(what, ranks, &ended);
+        if !known.compare(&ended.results, |_, _| false).is_empty() {
+            ui::say(&format!("      see {}", ended.log.display()));
+        }
+        results.merge(ended.results);
+    };
+    for &ranks in &options.np {
+        let without: Vec<String> = match options.quick {
+            true => known.hanging(ranks).map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
+        let mut modules = modules.clone();
+        modules.retain(|module| !without.contains(module));
+        if options.quick {
+            let together = setting.run_together(&modules, ranks, &options.tests, &without)?;
+            if let Some(ended) = together {
+                take("all modules", ranks, ended);
                 continue;
             }
-            let ended = setting.run(module, *ranks, &options.tests, &without)?;
-            say_module(module, *ranks, &ended);
-            if !known.compare(&ended.results, |_, _| false).is_empty() {
-                ui::say(&format!("      see {}", ended.log.display()));
-            }
-            results.merge(ended.results);
+            ui::say(&format!(
+                "      the job with all modules on {ranks} did not end well; each has one of its own"
+            ));
+        }
+        for module in &modules {
+            let ended = setting.run(module, ranks, &options.tests, &without)?;
+            take(module, ranks, ended);
         }
     }
     let asked = |test: &str, ranks| {
@@ -258,9 +270,9 @@ pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
     })
 }
 
-fn say_module(module: &str, ranks: u32, ended: &Ended) {
+fn say_ended(what: &str, ranks: u32, ended: &Ended) {
     ui::say(&format!(
-        "      {module} on {ranks}: {} {}",
+        "      {what} on {ranks}: {} {}",
         summary(&ended.results),
         faint(&format!("{:.1} s", ended.took.as_secs_f64()))
     ));

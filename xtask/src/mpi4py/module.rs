@@ -1,4 +1,4 @@
-//! One test module of mpi4py on a number of processes.
+//! Test modules of mpi4py on a number of processes, one or all in a job.
 //!
 //! A job whose ranks write nothing into their records for a while hangs: it is stopped, and the test that is to blame has its verdict.
 //! The tests behind it are then run by another job; a module that hangs or dies often is given up, and then it has failed as a whole.
@@ -34,7 +34,7 @@ pub struct Setting {
 /// A module that hangs or dies this often is given up.
 const PATIENCE: usize = 3;
 
-/// What became of a module.
+/// What became of a module, or of all.
 pub struct Ended {
     pub results: Results,
     pub log: PathBuf,
@@ -42,6 +42,38 @@ pub struct Ended {
 }
 
 impl Setting {
+    /// Runs all `modules` in one job, which starts each rank's Python once; none if the job hangs or dies: then each is run alone.
+    pub fn run_together(
+        &self,
+        modules: &[String],
+        ranks: u32,
+        only: &[String],
+        without: &[String],
+    ) -> Result<Option<Ended>, Mpi4pyError> {
+        let begin = Instant::now();
+        let (path, mut log) = self.log("all", ranks)?;
+        let (report, end) = self.job(&modules.join("|"), ranks, only, without, &mut log)?;
+        if end.is_some() {
+            return Ok(None);
+        }
+        let mut results = Results::default();
+        for (test, verdict) in &report.ended {
+            results.add(test, ranks, *verdict);
+        }
+        Ok(Some(Ended {
+            results,
+            log: path,
+            took: begin.elapsed(),
+        }))
+    }
+
+    /// The file with what a job prints.
+    fn log(&self, name: &str, ranks: u32) -> Result<(PathBuf, File), Mpi4pyError> {
+        let path = self.scratch.join(format!("{name}-{ranks}.log"));
+        let file = File::create(&path).map_err(Mpi4pyError::file(&path))?;
+        Ok((path, file))
+    }
+
     /// Runs `module` on `ranks` processes; `only` are parts of test names, all if there are none, and `without` are tests to leave out.
     pub fn run(
         &self,
@@ -51,8 +83,7 @@ impl Setting {
         without: &[String],
     ) -> Result<Ended, Mpi4pyError> {
         let begin = Instant::now();
-        let path = self.scratch.join(format!("{module}-{ranks}.log"));
-        let mut log = File::create(&path).map_err(Mpi4pyError::file(&path))?;
+        let (path, mut log) = self.log(module, ranks)?;
         let mut done = without.to_vec();
         let mut results = Results::default();
         for patience in (0..PATIENCE).rev() {
@@ -82,10 +113,11 @@ impl Setting {
         })
     }
 
-    /// Runs those tests of a module that are not `done`; the verdict is that of the test in which the job ended, if it did not end well.
+    /// Runs those tests of modules, which are names with bars between, that are not `done`.
+    /// The verdict is that of the test in which the job ended, if it did not end well.
     fn job(
         &self,
-        module: &str,
+        modules: &str,
         ranks: u32,
         only: &[String],
         done: &[String],
@@ -105,7 +137,7 @@ impl Setting {
             .arg(&self.recorder)
             .arg(&self.tests)
             .arg(&records)
-            .args(["--no-builddir", "-i", &format!("^{module}\\.py$")])
+            .args(["--no-builddir", "-i", &format!("^({modules})\\.py$")])
             .args(only.iter().flat_map(|part| ["-k", part]))
             // A star at the front alone, so that a test is not left out for the name of another.
             .args(done.iter().map(|test| format!("-x*{test}")))

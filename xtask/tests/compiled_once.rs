@@ -1,0 +1,41 @@
+//! What `cargo xtask` is made of is compiled once, and not again with other features for the installation and the tests.
+//!
+//! cargo gives a library the features that the packages ask for which it is building just then. `cargo xtask` is built alone, everything
+//! else together; where their features differ, the library and all that uses it are compiled twice.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// Libraries with their features, as lines of `cargo tree`.
+fn libraries(selection: &[&str]) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let output = Command::new(env!("CARGO"))
+        .current_dir(root)
+        .args(["tree", "--offline", "--prefix", "none"])
+        .args(["--format", "{p} {f}"])
+        .args(selection)
+        .output()
+        .expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // A star is where cargo leaves out what it has shown before.
+    let bare = |line: &str| line.trim_end_matches(" (*)").to_owned();
+    said.lines().map(bare).collect()
+}
+
+#[test]
+fn what_the_command_is_made_of_has_the_features_that_the_rest_asks_for() {
+    let alone = libraries(&["--package", "xtask", "--edges", "normal,build"]);
+    let together = libraries(&["--workspace", "--edges", "normal,build,dev"]);
+    assert!(alone.len() > 20, "{alone:?}");
+    let twice: Vec<_> = alone.difference(&together).collect();
+    assert!(
+        twice.is_empty(),
+        "xtask/Cargo.toml is to ask for more features of these, as the rest of the workspace does: {twice:#?}"
+    );
+}
