@@ -111,7 +111,7 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
         (2, 5),
     ];
     under_icarus(&sizes, 40_000);
-    // With 60 nodes, because the others alone do not get every answer.
+    // The random stimulus of the other two sizes does not reach every answer of the machine.
     under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
 }
 

@@ -149,7 +149,7 @@ static void all_of(MPI_Comm comm, int rounds)
         OK(MPI_Barrier(comm));
 }
 
-/* Returns on `one` when all members have come here; the others do not wait. */
+/* Rank `one` waits until all members have called this; the other ranks do not wait. */
 static void gathered_at(MPI_Comm comm, int one)
 {
     int me, members;
@@ -167,7 +167,7 @@ static void one_dies(void)
 {
     int flag = 0, first, code = MPI_SUCCESS;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
-    /* It dies when all have begun: one that is still beginning may be told of the death there. */
+    /* The last rank dies when all ranks are through MPIX_Eureka_begin, which may return MPIX_ERR_PROC_FAILED as well. */
     gathered_at(MPI_COMM_WORLD, size - 1);
     if (rank == size - 1)
         raise(SIGKILL);
@@ -179,7 +179,7 @@ static void one_dies(void)
     MPI_Comm living;
     OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
     all_of(living, 8);
-    /* One that is revoked says so, where it is still beginning as well: it is revoked when all have begun. */
+    /* Rank 0 revokes the communicator when all ranks are through MPIX_Eureka_begin, which may return MPIX_ERR_REVOKED as well. */
     OK(MPIX_Eureka_begin(living));
     gathered_at(living, 0);
     if (rank == 0)

@@ -1,6 +1,6 @@
 //! `cargo xtask mpi4py`: mpi4py's own tests, unchanged, on our library under our launcher.
 //!
-//! Each test module is a job of its own on each number of processes, in the quick form one job has all; what fails is compared with `tests/mpi4py/failing.txt`.
+//! Each test module is a job of its own on each number of processes; with `--quick` one job runs all modules. What fails is compared with `tests/mpi4py/failing.txt`.
 //! Promise: a failure that is not listed fails the command, and so does a listed test that passes; nothing is waited for longer than the limit.
 
 mod known;

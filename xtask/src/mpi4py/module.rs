@@ -42,7 +42,7 @@ pub struct Ended {
 }
 
 impl Setting {
-    /// Runs all `modules` in one job, which starts each rank's Python once; none if the job hangs or dies: then each is run alone.
+    /// Runs all `modules` in one job, so that each rank starts Python once. `None` if the job hangs or dies: the caller then runs each module alone.
     pub fn run_together(
         &self,
         modules: &[String],
@@ -113,7 +113,7 @@ impl Setting {
         })
     }
 
-    /// Runs those tests of modules, which are names with bars between, that are not `done`.
+    /// Runs those tests that are not `done` of `modules`, whose names have bars between them.
     /// The verdict is that of the test in which the job ended, if it did not end well.
     fn job(
         &self,
