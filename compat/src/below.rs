@@ -7,6 +7,7 @@
 #![allow(clippy::type_complexity)]
 
 use crate::family::Family;
+use crate::load_here;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -139,14 +140,20 @@ pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String
     })
 }
 
+/// What a slot holds.
+#[inline(always)]
+fn in_slot<const ID: usize>() -> *mut c_void {
+    load_here!(SLOTS, ID)
+}
+
 /// The function of a slot, which takes the arguments of the library below.
 ///
 /// # Safety
 /// `F` is the type of such a function.
 #[inline(always)]
-pub unsafe fn unconverted<F: Copy>(id: usize) -> F {
+pub unsafe fn unconverted<F: Copy, const ID: usize>() -> F {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    let function = SLOTS[id].load(Ordering::Relaxed);
+    let function = in_slot::<ID>();
     // SAFETY: as the caller says.
     unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
 }

@@ -7,6 +7,7 @@ pub use crate::status::{
 
 use crate::family::{Family, Kind, LAST_CODE, Word};
 use std::ffi::{c_char, c_int};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// The code that the program sees.
@@ -119,89 +120,184 @@ impl TextOut {
     }
 }
 
+/// One handle that a call makes, where the program wants it.
+pub struct HandleOut<F: Family> {
+    made: F::Below,
+    place: *mut F::Handle,
+}
+
+impl<F: Family> HandleOut<F> {
+    /// Whether the library below can write where the program reads.
+    const IN_PLACE: bool = size_of::<F::Below>() == size_of::<F::Handle>();
+
+    #[inline(always)]
+    pub fn new(kind: Kind, place: *mut F::Handle) -> Self {
+        HandleOut {
+            made: F::null(kind),
+            place,
+        }
+    }
+
+    #[inline(always)]
+    pub fn argument(&mut self) -> *mut F::Below {
+        match (Self::IN_PLACE, self.place.is_null()) {
+            (true, _) => self.place.cast(),
+            (false, true) => std::ptr::null_mut(),
+            (false, false) => &raw mut self.made,
+        }
+    }
+
+    /// # Safety
+    /// The place is null or a handle of the program.
+    #[inline(always)]
+    pub unsafe fn finish(self, kind: Kind) {
+        if self.place.is_null() {
+            return;
+        }
+        let made = match Self::IN_PLACE {
+            // SAFETY: as the caller says; a call that failed has left what the program had there, which is no handle below.
+            true => unsafe { self.place.cast::<F::Below>().read() },
+            false => self.made,
+        };
+        // SAFETY: as above.
+        unsafe { self.place.write(F::handle_out(kind, made)) };
+    }
+}
+
+/// A word that a call wrote where the program wants it.
+///
+/// # Safety
+/// The place is null or a word of the program.
+#[inline(always)]
+pub unsafe fn word_to_program<F: Family>(word: Word, place: *mut c_int) {
+    if place.is_null() {
+        return;
+    }
+    // SAFETY: as the caller says.
+    unsafe { place.write(F::word_out(word, place.read())) }
+}
+
 /// How many elements an array has on the stack; longer ones are allocated. More than eight: loops of at most eight steps the compiler
 /// unrolls, with each element in a register of its own, and a call of two requests then moves eight.
 const SHORT: usize = 16;
 
-/// Elements for the length of a call.
-pub struct Array<T: Copy> {
-    short: [MaybeUninit<T>; SHORT],
-    long: Vec<T>,
-    length: usize,
-    is_null: bool,
+/// Room on the stack for the elements of an [`Array`]. It is apart from all else, since a call that is given the address of a part
+/// may change the whole, as far as the compiler can tell.
+pub struct Room<T>([MaybeUninit<T>; SHORT]);
+
+impl<T: Copy> Room<T> {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Room([const { MaybeUninit::uninit() }; SHORT])
+    }
 }
 
-impl<T: Copy> Array<T> {
+impl<T: Copy> Default for Room<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Elements for the length of a call.
+pub struct Array<'a, T: Copy> {
+    /// Null where the program gave no array.
+    elements: *mut T,
+    length: usize,
+    room: PhantomData<&'a mut Room<T>>,
+}
+
+impl<'a, T: Copy> Array<'a, T> {
     /// What the program gives no array for.
     #[inline(always)]
     pub fn empty() -> Self {
         Array {
-            short: [const { MaybeUninit::uninit() }; SHORT],
-            long: Vec::new(),
+            elements: std::ptr::null_mut(),
             length: 0,
-            is_null: true,
+            room: PhantomData,
         }
     }
 
     /// `length` elements, each made by its index; none where the program gave no array.
     #[inline(always)]
-    pub fn new(is_null: bool, length: c_int, make: impl Fn(usize) -> T) -> Self {
-        let mut array = Self::empty();
-        if !is_null {
-            array.fill(length, make);
+    pub fn new(
+        room: &'a mut Room<T>,
+        is_null: bool,
+        length: c_int,
+        make: impl Fn(usize) -> T,
+    ) -> Self {
+        if is_null {
+            return Self::empty();
         }
-        array
+        let length = usize::try_from(length).unwrap_or(0);
+        let elements: *mut T = match length <= SHORT {
+            true => room.0.as_mut_ptr().cast(),
+            false => allocated(length),
+        };
+        for i in 0..length {
+            // SAFETY: there is room for that many.
+            unsafe { elements.add(i).write(make(i)) };
+        }
+        Array {
+            elements,
+            length,
+            room: PhantomData,
+        }
     }
 
-    /// The same where the array lies, since moving one costs more than a short one's elements.
     #[inline(always)]
-    pub fn fill(&mut self, length: c_int, make: impl Fn(usize) -> T) {
-        self.is_null = false;
-        self.length = usize::try_from(length).unwrap_or(0);
-        match self.short.get_mut(..self.length) {
-            Some(short) => {
-                for (i, element) in short.iter_mut().enumerate() {
-                    element.write(make(i));
-                }
-            }
-            None => self.long = (0..self.length).map(make).collect(),
-        }
-    }
-
-    #[inline]
     pub fn elements(&self) -> &[T] {
-        if self.length <= SHORT {
+        match self.elements.is_null() {
+            true => &[],
             // SAFETY: that many were written.
-            unsafe { std::slice::from_raw_parts(self.short.as_ptr().cast(), self.length) }
-        } else {
-            &self.long
+            false => unsafe { std::slice::from_raw_parts(self.elements, self.length) },
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn argument(&self) -> *const T {
-        match self.is_null {
-            true => std::ptr::null(),
-            false => self.elements().as_ptr(),
-        }
+        self.elements
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn argument_mut(&mut self) -> *mut T {
-        match (self.is_null, self.length <= SHORT) {
-            (true, _) => std::ptr::null_mut(),
-            (_, true) => self.short.as_mut_ptr().cast(),
-            (_, false) => self.long.as_mut_ptr(),
+        self.elements
+    }
+}
+
+impl<T: Copy> Drop for Array<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.length > SHORT {
+            free(self.elements, self.length);
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn allocated<T: Copy>(length: usize) -> *mut T {
+    Box::into_raw(Box::<[T]>::new_uninit_slice(length)).cast()
+}
+
+#[cold]
+#[inline(never)]
+fn free<T: Copy>(elements: *mut T, length: usize) {
+    let slice = std::ptr::slice_from_raw_parts_mut(elements.cast::<MaybeUninit<T>>(), length);
+    // SAFETY: the box of `allocated`.
+    drop(unsafe { Box::from_raw(slice) });
 }
 
 /// Words of the program that a call reads.
 ///
 /// # Safety
 /// `words` is null or has `length` elements.
-pub unsafe fn words_in<F: Family>(word: Word, words: *const c_int, length: c_int) -> Array<c_int> {
-    Array::new(words.is_null(), length, |i| {
+pub unsafe fn words_in<F: Family>(
+    room: &mut Room<c_int>,
+    word: Word,
+    words: *const c_int,
+    length: c_int,
+) -> Array<'_, c_int> {
+    Array::new(room, words.is_null(), length, |i| {
         // SAFETY: the caller's array has that many.
         F::word_in(word, unsafe { words.add(i).read() })
     })
@@ -227,12 +323,40 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
 /// `handles` is null or has `length` elements.
 #[inline(always)]
 pub unsafe fn handles_in<F: Family>(
+    room: &mut Room<F::Below>,
     kind: Kind,
     handles: *const F::Handle,
     length: c_int,
-) -> Array<F::Below> {
-    Array::new(handles.is_null(), length, |i| {
+) -> Array<'_, F::Below> {
+    Array::new(room, handles.is_null(), length, |i| {
         // SAFETY: the caller's array has that many.
         F::handle_in(kind, unsafe { handles.add(i).read_unaligned() })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_arrays_are_on_the_stack_and_longer_ones_are_allocated() {
+        for length in [0, 1, 16, 17, 1000] {
+            let mut room = Room::new();
+            let place = (&raw const room).cast::<u64>();
+            let array = Array::new(&mut room, false, length, |i| i as u64 * 3);
+            let wanted: Vec<u64> = (0..length as u64).map(|i| i * 3).collect();
+            assert_eq!(array.elements(), wanted);
+            assert_eq!(array.argument() == place, length <= 16, "{length}");
+        }
+    }
+
+    #[test]
+    fn where_the_program_gave_no_array_there_is_none() {
+        for (is_null, length) in [(true, 5), (true, -1), (false, -1)] {
+            let mut room = Room::<u64>::new();
+            let mut array = Array::new(&mut room, is_null, length, |_| 7);
+            assert_eq!(array.argument_mut().is_null(), is_null);
+            assert!(array.elements().is_empty());
+        }
+    }
 }

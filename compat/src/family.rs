@@ -41,10 +41,12 @@ pub struct StandardStatus {
 }
 
 impl StandardStatus {
+    #[inline(always)]
     pub fn bytes(&self) -> i64 {
         i64::from(self.internal[1]) << 32 | i64::from(self.internal[0] as u32)
     }
 
+    #[inline(always)]
     pub fn with(bytes: i64, cancelled: bool) -> Self {
         let mut status = StandardStatus::default();
         status.internal[0] = bytes as c_int;
@@ -53,6 +55,7 @@ impl StandardStatus {
         status
     }
 
+    #[inline(always)]
     pub fn is_cancelled(&self) -> bool {
         self.internal[2] != 0
     }

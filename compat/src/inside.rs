@@ -81,8 +81,17 @@ use place::place;
 #[inline(always)]
 pub fn is_set() -> bool {
     // SAFETY: the calling thread's own word, which only this module writes.
-    unsafe { place().read() }
+    let set = unsafe { place().read() };
+    if set {
+        seldom();
+    }
+    set
 }
+
+/// Tells the compiler that this is not the usual way: nearly every call is the program's own, which then needs no jump.
+#[cold]
+#[inline]
+fn seldom() {}
 
 #[inline(always)]
 pub fn enter() {

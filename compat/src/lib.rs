@@ -13,6 +13,7 @@ pub mod convert;
 pub mod family;
 pub mod foreign_below;
 pub mod hand;
+pub mod here;
 pub mod inside;
 pub mod layout;
 mod lock;

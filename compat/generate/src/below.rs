@@ -119,7 +119,7 @@ pub fn write(tables: &Tables) -> String {
             out,
             "#[inline(always)]\npub fn {name}<F: Family>() -> {kind} {{\n    \
              // SAFETY: the slot holds the symbol of this name, whose type the standard gives, or a function that does not return.\n    \
-             unsafe {{ std::mem::transmute::<*mut c_void, {kind}>(SLOTS[{id}].load(Ordering::Relaxed)) }}\n}}",
+             unsafe {{ std::mem::transmute::<*mut c_void, {kind}>(in_slot::<{id}>()) }}\n}}",
             name = f.name,
             kind = function_type(f),
         );

@@ -54,7 +54,7 @@ pub fn write(
         let name = &f.name;
         let body = match below {
             Below::Standard => body,
-            Below::Foreign => guarded(f, &names, &body),
+            Below::Foreign => guarded(f, &names, &body, tables.is_alone(&f.name)),
         };
         let _ = writeln!(
             out,
@@ -71,18 +71,23 @@ pub fn write(
     Ok((out, served))
 }
 
-/// A body that passes on unconverted what the library below calls itself.
-fn guarded(f: &Function, names: &str, body: &str) -> String {
+/// A body that passes on unconverted what the library below calls itself; `alone` says that it calls nothing in this function.
+fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     let types: Vec<String> = parameters(f)
         .map(|p| parameter(p, "Handle", "usize", "Status"))
         .collect();
     let result = base(&f.returns, "Handle", "usize", "Status");
-    format!(
-        "if inside::is_set() {{ return unconverted::<unsafe extern \"C\" fn({}) -> {result}>({})({names}); }} \
-         inside::enter(); let result = {{ {body} }}; inside::leave(); result",
+    let back = format!(
+        "if inside::is_set() {{ return unconverted::<unsafe extern \"C\" fn({}) -> {result}, {{ below::slot::{} }}>()({names}); }}",
         types.join(", "),
-        format_args!("below::slot::{}", f.name),
-    )
+        f.name,
+    );
+    match alone {
+        true => format!("{back} {body}"),
+        false => {
+            format!("{back} inside::enter(); let result = {{ {body} }}; inside::leave(); result")
+        }
+    }
 }
 
 /// A handle's type, as a constant of `Kind`.
@@ -151,6 +156,16 @@ impl<'a> Body<'a> {
             true => format!("F::file_{way}({value})"),
             false => format!("F::handle_{way}(Kind::{kind}, {value})"),
         };
+        if !p.inout && !file {
+            let _ = write!(
+                self.before,
+                "let mut made_{0} = HandleOut::<F>::new(Kind::{kind}, {name}); ",
+                p.name
+            );
+            self.arguments.push(format!("made_{}.argument()", p.name));
+            let _ = write!(self.after, "made_{}.finish(Kind::{kind}); ", p.name);
+            return;
+        }
         let start = match p.inout {
             true => format!(
                 "if {name}.is_null() {{ {} }} else {{ {} }}",
@@ -161,8 +176,7 @@ impl<'a> Body<'a> {
                 },
                 conversion("in", &format!("*{name}"))
             ),
-            false if file => "F::no_file()".into(),
-            false => format!("F::null(Kind::{kind})"),
+            false => "F::no_file()".into(),
         };
         let _ = write!(self.before, "let mut made_{0} = {start}; ", p.name);
         self.arguments.push(format!(
@@ -272,14 +286,19 @@ impl<'a> Body<'a> {
             None if p.by_value() => self
                 .arguments
                 .push(format!("F::word_in(Word::{word}, {name})")),
+            None if !p.inout => {
+                self.arguments.push(name.into());
+                let _ = write!(
+                    self.on_success,
+                    "word_to_program::<F>(Word::{word}, {name}); "
+                );
+            }
             None => {
-                let start = match p.inout {
-                    true => format!(
-                        "if {name}.is_null() {{ 0 }} else {{ F::word_in(Word::{word}, *{name}) }}"
-                    ),
-                    false => "0".into(),
-                };
-                let _ = write!(self.before, "let mut word_{0}: c_int = {start}; ", p.name);
+                let _ = write!(
+                    self.before,
+                    "let mut word_{0}: c_int = if {name}.is_null() {{ 0 }} else {{ F::word_in(Word::{word}, *{name}) }}; ",
+                    p.name
+                );
                 self.arguments.push(format!(
                     "if {name}.is_null() {{ null_mut() }} else {{ &raw mut word_{} }}",
                     p.name
@@ -293,7 +312,7 @@ impl<'a> Body<'a> {
             Some(length) if p.is_const => {
                 let _ = write!(
                     self.before,
-                    "let words_{0} = words_in::<F>(Word::{word}, {name}, {length}); ",
+                    "let mut room_{0} = Room::new(); let words_{0} = words_in::<F>(&mut room_{0}, Word::{word}, {name}, {length}); ",
                     p.name
                 );
                 self.arguments.push(format!("words_{}.argument()", p.name));

@@ -23,6 +23,8 @@ impl Which {
 
 /// How large the tables by standard handle are; the largest predefined one is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
+/// Handles that are made at run time begin here.
+const FIRST_DYNAMIC: usize = 0x1000;
 
 /// As a variant of the enumeration of words: `pvar_class` becomes `PvarClass`.
 pub fn variant(word: &str) -> String {
@@ -97,22 +99,30 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
                 continue;
             }
-            let _ = writeln!(out, "        Word::{variant} => match value {{");
-            if matches!(word.name.as_str(), "rank" | "tag") {
-                out.push_str("            0.. => value,\n");
-            }
+            let mut arms = String::new();
             let mut seen = Vec::new();
             for (from, to) in pairs {
                 if !seen.contains(&from) {
                     seen.push(from);
-                    let _ = writeln!(out, "            {from} => {to},");
+                    let _ = write!(arms, "{from} => {to}, ");
                 }
             }
-            let _ = writeln!(
-                out,
-                "            {},\n        }},",
-                default_arm(word, inward, below)
-            );
+            arms.push_str(default_arm(word, inward, below));
+            // Ranks and tags are hardly ever constants, and least of all those that come out.
+            let _ = match (word.name.as_str(), inward) {
+                ("rank" | "tag", true) => writeln!(
+                    out,
+                    "        Word::{variant} if value >= 0 => value,\n        Word::{variant} => match value {{ {arms} }},"
+                ),
+                ("rank" | "tag", false) => writeln!(
+                    out,
+                    "        Word::{variant} if value >= 0 => value,\n        Word::{variant} => {{\n            \
+                     #[cold]\n            #[inline(never)]\n            \
+                     fn constant(value: c_int) -> c_int {{ match value {{ {arms} }} }}\n            \
+                     constant(value)\n        }}"
+                ),
+                _ => writeln!(out, "        Word::{variant} => match value {{ {arms} }},"),
+            };
         }
         out.push_str("    }\n}\n");
     }
@@ -124,10 +134,30 @@ fn mpich_slot(handle: u32) -> usize {
     (handle & 0x7f | (handle >> 31) << 7) as usize
 }
 
+/// Which of [`HANDLES`] a predefined number of the standard belongs to (MPI 5.0, chapter 20: its bits say the type).
+fn kind_of_standard(handle: usize) -> Option<usize> {
+    let name = match handle {
+        0x020..0x040 => "MPI_Op",
+        0x100..0x108 => "MPI_Comm",
+        0x108..0x110 => "MPI_Group",
+        0x110..0x118 => "MPI_Win",
+        0x118..0x120 => "MPI_File",
+        0x120..0x128 => "MPI_Session",
+        0x128..0x130 => "MPI_Message",
+        0x130..0x138 => "MPI_Info",
+        0x140..0x160 => "MPI_Errhandler",
+        0x180..0x1c0 => "MPI_Request",
+        0x200..0x400 => "MPI_Datatype",
+        _ => return None,
+    };
+    HANDLES.iter().position(|known| *known == name)
+}
+
 /// The tables of MPICH's handles.
 pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     let mut out = String::new();
     let mut theirs = vec![0u32; STANDARD_HANDLES];
+    let mut nulls = Vec::new();
     for (kind, name) in HANDLES.iter().enumerate() {
         let mut slots = vec![(0u32, 0u32); 256];
         let mut null = (0u32, 0u32);
@@ -138,8 +168,12 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
             };
             let value = u32::try_from(value).map_err(|e| format!("{}: {e}", handle.name))?;
             let standard = u32::try_from(handle.standard).map_err(|e| e.to_string())?;
+            if kind_of_standard(standard as usize) != Some(kind) {
+                return Err(format!("{}: its number is of another type", handle.name));
+            }
             if handle.name.ends_with("_NULL") {
                 null = (value, standard);
+                nulls.push((kind, value));
             } else if value & 0x4000_0000 == 0 && value & 0x8000_0000 == 0 {
                 continue; // A type that MPICH does not have is its null handle there.
             } else {
@@ -163,9 +197,20 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
             name.to_uppercase()
         );
     }
+    let theirs: Vec<u32> = (0..FIRST_DYNAMIC)
+        .map(|handle| match theirs.get(handle) {
+            Some(theirs) if *theirs != 0 => *theirs,
+            _ => {
+                let kind = kind_of_standard(handle);
+                let null = nulls.iter().find(|(of, _)| Some(*of) == kind);
+                null.map_or(0, |(_, value)| *value)
+            }
+        })
+        .collect();
     let _ = writeln!(
         out,
-        "/// MPICH's handle by the standard's.\npub static THEIRS: [u32; {STANDARD_HANDLES}] = {theirs:?};"
+        "/// MPICH's handle by the standard's; the null handle of the type to which the standard's number belongs where there is none.\n\
+         pub const THEIRS: [u32; {FIRST_DYNAMIC}] = {theirs:?};"
     );
     Ok(out)
 }

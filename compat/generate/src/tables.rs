@@ -1,7 +1,7 @@
 //! Reads the tables: prototypes and standard values of `mpi-abi/api`, meanings of parameters and other ABIs' values of `compat/api`.
 
 use crate::table::{self, Function, Kind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The types of handles, in the order of the constants of `compat::family::Kind`.
@@ -51,6 +51,8 @@ pub struct Tables {
     pub functions: Vec<Function>,
     /// What parameters mean, by function and parameter.
     pub meanings: BTreeMap<(String, String), String>,
+    /// Functions in which no library calls others by name.
+    alone: BTreeSet<String>,
     pub handles: Vec<Handle>,
     pub words: Vec<Word>,
 }
@@ -68,16 +70,22 @@ pub fn read(root: &Path) -> Result<Tables, String> {
     // Our extension, which has no line in the standard's header.
     standard.insert("MPIX_C_FLOAT16".into(), 0x24a);
     let (handles, words) = families(&text("compat/api/families.txt")?, &standard)?;
-    let meanings = meanings(&text("compat/api/kinds.txt")?, &functions)?;
+    let (meanings, alone) = meanings(&text("compat/api/kinds.txt")?, &functions)?;
     Ok(Tables {
         functions,
         meanings,
+        alone,
         handles,
         words,
     })
 }
 
 impl Tables {
+    /// Whether no library calls functions by name in this one.
+    pub fn is_alone(&self, function: &str) -> bool {
+        self.alone.contains(function)
+    }
+
     pub fn word(&self, name: &str) -> Option<&Word> {
         self.words.iter().find(|w| w.name == name)
     }
@@ -92,6 +100,9 @@ impl Tables {
         })
     }
 }
+
+/// Marks a function in which no library calls others by name.
+const ALONE: &str = "alone";
 
 fn number(text: &str) -> Option<i64> {
     match text.strip_prefix("0x") {
@@ -177,11 +188,10 @@ fn families(
     Ok((handles, words))
 }
 
-fn meanings(
-    text: &str,
-    functions: &[Function],
-) -> Result<BTreeMap<(String, String), String>, String> {
-    let mut meanings = BTreeMap::new();
+type Meanings = BTreeMap<(String, String), String>;
+
+fn meanings(text: &str, functions: &[Function]) -> Result<(Meanings, BTreeSet<String>), String> {
+    let (mut meanings, mut alone) = (BTreeMap::new(), BTreeSet::new());
     for (at, line) in lines(text) {
         let mut fields = line.split_whitespace();
         let name = fields.next().unwrap_or_default();
@@ -190,6 +200,10 @@ fn meanings(
             .find(|f| f.name == name)
             .ok_or_else(|| format!("kinds.txt, line {at}: no function {name}"))?;
         for field in fields {
+            if field == ALONE {
+                alone.insert(name.to_string());
+                continue;
+            }
             let (parameter, meaning) = field
                 .split_once('=')
                 .filter(|(p, _)| function.params.iter().any(|q| q.name == *p))
@@ -200,5 +214,5 @@ fn meanings(
             );
         }
     }
-    Ok(meanings)
+    Ok((meanings, alone))
 }

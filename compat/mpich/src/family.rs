@@ -8,6 +8,7 @@ use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, IN_PLACE, INVALID, KEYVAL_INVALID, NO_HANDLE,
     PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
+use compat::here;
 pub use compat::layout::MpichStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{c_int, c_void};
@@ -22,6 +23,9 @@ mod words {
 }
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
+
+/// The program's handle by the standard's number of a predefined one.
+static OF_PROGRAM: [u32; FIRST_DYNAMIC] = THEIRS;
 
 /// The predefined handles of a type: theirs and the standard's, each at the place that its bits say.
 pub struct Predefined {
@@ -124,13 +128,10 @@ impl Family for Mpich {
     }
 
     #[inline(always)]
-    fn handle_out(kind: Kind, handle: usize) -> u32 {
-        if handle >= FIRST_DYNAMIC {
-            return handle as u32 | DYNAMIC;
-        }
-        match THEIRS.get(handle) {
-            Some(0) | None => table(kind).null.0,
-            Some(theirs) => *theirs,
+    fn handle_out(_kind: Kind, handle: usize) -> u32 {
+        match handle >= FIRST_DYNAMIC {
+            true => handle as u32 | DYNAMIC,
+            false => here!(OF_PROGRAM)[handle],
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::below;
-use crate::convert::{code_out, handles_in};
+use crate::convert::{Room, code_out, handles_in};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
@@ -19,7 +19,8 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let list = handles_in::<F>(Kind::Datatype, types, count);
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
         let mut new = F::null(Kind::Datatype);
         let code = (below::MPI_Type_create_struct::<F>())(
             count,
@@ -43,7 +44,9 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         // More types than an int counts do not fit into memory beside their lengths.
-        let list = handles_in::<F>(Kind::Datatype, types, c_int::try_from(count).unwrap_or(0));
+        let mut room = Room::new();
+        let length = c_int::try_from(count).unwrap_or(0);
+        let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
         let mut new = F::null(Kind::Datatype);
         let code = (below::MPI_Type_create_struct_c::<F>())(
             count,

@@ -2,44 +2,37 @@
 #![allow(unsafe_code)]
 
 use crate::below;
-use crate::convert::{Array, BLANK, StatusOut, code_out, handles_in, store};
+use crate::convert::{Array, BLANK, Room, StatusOut, code_out, handles_in, store};
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
 /// The program's requests in the form of the library below.
-struct Requests<F: Family> {
-    converted: Array<F::Below>,
+struct Requests<'a, F: Family> {
+    converted: Array<'a, F::Below>,
     place: *mut F::Handle,
-    count: c_int,
 }
 
-impl<F: Family> Requests<F> {
-    #[inline(always)]
-    fn new(place: *mut F::Handle, count: c_int) -> Self {
-        Requests {
-            converted: Array::empty(),
-            place,
-            count,
-        }
-    }
-
+impl<'a, F: Family> Requests<'a, F> {
     /// # Safety
     /// `place` is null or has `count` requests.
     #[inline(always)]
-    unsafe fn argument(&mut self) -> *mut F::Below {
-        if !self.place.is_null() {
-            self.converted.fill(self.count, |i| {
-                // SAFETY: as the caller says.
-                F::handle_in(Kind::Request, unsafe { self.place.add(i).read_unaligned() })
-            });
+    unsafe fn new(room: &'a mut Room<F::Below>, place: *mut F::Handle, count: c_int) -> Self {
+        Requests {
+            // SAFETY: as the caller says.
+            converted: unsafe { handles_in::<F>(room, Kind::Request, place, count) },
+            place,
         }
+    }
+
+    #[inline(always)]
+    fn argument(&mut self) -> *mut F::Below {
         self.converted.argument_mut()
     }
 
     /// Writes those that the call changed.
     ///
     /// # Safety
-    /// As for `argument`.
+    /// As for `new`.
     #[inline(always)]
     unsafe fn finish(&self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
@@ -58,29 +51,27 @@ impl<F: Family> Requests<F> {
 }
 
 /// The program's array of statuses, which the call fills as far as it goes.
-struct Statuses<F: Family> {
-    filled: Array<F::BelowStatus>,
+struct Statuses<'a, F: Family> {
+    filled: Array<'a, F::BelowStatus>,
     place: *mut F::Status,
-    count: c_int,
 }
 
-impl<F: Family> Statuses<F> {
+impl<'a, F: Family> Statuses<'a, F> {
     #[inline(always)]
-    fn new(place: *mut F::Status, count: c_int) -> Self {
+    fn new(room: &'a mut Room<F::BelowStatus>, place: *mut F::Status, count: c_int) -> Self {
+        let is_ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
         Statuses {
-            filled: Array::empty(),
+            filled: Array::new(room, is_ignored, count, |_| F::status_below(&BLANK)),
             place,
-            count,
         }
     }
 
     #[inline(always)]
     fn argument(&mut self) -> *mut F::BelowStatus {
-        if self.place.is_null() || self.place.addr() == F::STATUS_IGNORE {
-            return std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE);
+        match self.filled.argument_mut() {
+            none if none.is_null() => std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE),
+            statuses => statuses,
         }
-        self.filled.fill(self.count, |_| F::status_below(&BLANK));
-        self.filled.argument_mut()
     }
 
     /// # Safety
@@ -101,8 +92,10 @@ pub unsafe fn MPI_Waitall<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
-        let mut filled = Statuses::<F>::new(statuses, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (below::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
         list.finish();
         filled.finish();
@@ -118,8 +111,10 @@ pub unsafe fn MPI_Testall<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
-        let mut filled = Statuses::<F>::new(statuses, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (below::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
         list.finish();
         filled.finish();
@@ -135,7 +130,8 @@ pub unsafe fn MPI_Waitany<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut filled = StatusOut::<F>::new(status);
         let code = (below::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
         list.finish();
@@ -153,7 +149,8 @@ pub unsafe fn MPI_Testany<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut filled = StatusOut::<F>::new(status);
         let code =
             (below::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
@@ -172,8 +169,10 @@ pub unsafe fn MPI_Waitsome<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
-        let mut filled = Statuses::<F>::new(statuses, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (below::MPI_Waitsome::<F>())(
             count,
             list.argument(),
@@ -196,8 +195,10 @@ pub unsafe fn MPI_Testsome<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
-        let mut filled = Statuses::<F>::new(statuses, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (below::MPI_Testsome::<F>())(
             count,
             list.argument(),
@@ -214,7 +215,8 @@ pub unsafe fn MPI_Testsome<F: Family>(
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut list = Requests::<F>::new(requests, count);
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
         let code = (below::MPI_Startall::<F>())(count, list.argument());
         list.finish();
         code_out::<F>(code)
@@ -229,8 +231,10 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let list = handles_in::<F>(Kind::Request, requests, count);
-        let mut filled = Statuses::<F>::new(statuses, count);
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (below::MPI_Request_get_status_all::<F>())(
             count,
             list.argument(),
@@ -251,7 +255,8 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let list = handles_in::<F>(Kind::Request, requests, count);
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
         let mut filled = StatusOut::<F>::new(status);
         let code = (below::MPI_Request_get_status_any::<F>())(
             count,
@@ -274,8 +279,10 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let list = handles_in::<F>(Kind::Request, requests, count);
-        let mut filled = Statuses::<F>::new(statuses, count);
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (below::MPI_Request_get_status_some::<F>())(
             count,
             list.argument(),

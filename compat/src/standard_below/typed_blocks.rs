@@ -4,19 +4,20 @@
 //! nonblocking and persistent forms, so that converted ones need not outlive the call.
 #![allow(unsafe_code)]
 
-use crate::convert::{Array, code_out, handles_in};
+use crate::convert::{Array, Room, code_out, handles_in};
 use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{below, blocks};
 use std::ffi::{c_int, c_void};
 
 /// The datatypes of both sides; none on the sending side of what is done in place.
-unsafe fn types<F: OnStandard>(
+unsafe fn types<'a, F: OnStandard>(
+    rooms: &'a mut (Room<usize>, Room<usize>),
     comm: usize,
     lengths: unsafe fn(usize) -> (c_int, c_int),
     sendbuf: *const c_void,
     sendtypes: *const F::Handle,
     recvtypes: *const F::Handle,
-) -> (Array<usize>, Array<usize>) {
+) -> (Array<'a, usize>, Array<'a, usize>) {
     let (send, receive) = match blocks::known::<F>(comm) {
         // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         true => unsafe { lengths(comm) },
@@ -26,8 +27,8 @@ unsafe fn types<F: OnStandard>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         (
-            handles_in::<F>(Kind::Datatype, sendtypes, send),
-            handles_in::<F>(Kind::Datatype, recvtypes, receive),
+            handles_in::<F>(&mut rooms.0, Kind::Datatype, sendtypes, send),
+            handles_in::<F>(&mut rooms.1, Kind::Datatype, recvtypes, receive),
         )
     }
 }
@@ -51,8 +52,9 @@ macro_rules! blocks {
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();
+                let mut rooms = (Room::new(), Room::new());
                 let (sendtypes, recvtypes) =
-                    types::<F>(comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
+                    types::<F>(&mut rooms, comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
                 $(let mut made = (Kind::Request.null(), $request);)?
                 let code = (below::$name::<F>())(
                     sendbuf,

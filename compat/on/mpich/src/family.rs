@@ -10,12 +10,13 @@ use compat::family::{
     UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
 use compat::foreign_below::Foreign;
+use compat::here;
 use compat::inside;
 use compat::layout::MpichStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Programs of the standard on MPICH.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +119,27 @@ const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
 
 /// Datatypes whose number is this or above came with MPICH 5.0 (`MPI_LOGICAL1` and its relatives); an older one dies of their handles.
 const FIRST_LATER: u32 = 0x47;
-static HAS_LATER: AtomicBool = AtomicBool::new(true);
+
+/// MPICH's handle by the standard's number of a predefined one; where MPICH has none, the null handle of the number's type.
+static BELOW: [AtomicU32; FIRST_DYNAMIC] = {
+    let mut below = [const { AtomicU32::new(0) }; FIRST_DYNAMIC];
+    let mut handle = 0;
+    while handle < FIRST_DYNAMIC {
+        below[handle] = AtomicU32::new(THEIRS[handle]);
+        handle += 1;
+    }
+    below
+};
+
+/// Takes away the datatypes that an older MPICH does not have.
+fn forget_later() {
+    let null = MPI_DATATYPE.null;
+    for below in &BELOW[null.1 as usize..] {
+        if below.load(Ordering::Relaxed) & 0xff >= FIRST_LATER {
+            below.store(null.0, Ordering::Relaxed);
+        }
+    }
+}
 
 /// Constants that are variables of the library.
 static UNWEIGHTED_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
@@ -137,26 +158,21 @@ impl Family for OnMpich {
     const BELOW_DISPLACEMENT_CURRENT: i64 = -54_278_278;
 
     #[inline(always)]
-    fn handle_in(kind: Kind, handle: usize) -> u32 {
-        if handle >= FIRST_DYNAMIC {
-            return handle as u32;
-        }
-        match THEIRS.get(handle) {
-            Some(0) | None => table(kind).null.0,
-            Some(theirs)
-                if kind == Kind::Datatype
-                    && theirs & 0xff >= FIRST_LATER
-                    && !HAS_LATER.load(Ordering::Relaxed) =>
-            {
-                table(kind).null.0
-            }
-            Some(theirs) => *theirs,
+    fn handle_in(_kind: Kind, handle: usize) -> u32 {
+        match handle >= FIRST_DYNAMIC {
+            true => handle as u32,
+            false => here!(BELOW)[handle].load(Ordering::Relaxed),
         }
     }
 
     #[inline(always)]
     fn handle_out(kind: Kind, handle: u32) -> usize {
-        table(kind).find(handle)
+        match kind {
+            // Of requests only the null handle is predefined.
+            Kind::Request if handle == MPI_REQUEST.null.0 => Kind::Request.null(),
+            Kind::Request => handle as usize,
+            _ => table(kind).find(handle),
+        }
     }
 
     fn is_none(handle: u32) -> bool {
@@ -196,10 +212,11 @@ impl Family for OnMpich {
 
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
-        match buffer.addr() {
-            IN_PLACE => without_provenance_mut(IN_PLACE_BELOW),
-            BUFFER_AUTOMATIC => without_provenance_mut(BUFFER_AUTOMATIC_BELOW),
-            _ => buffer,
+        const { assert!(IN_PLACE == 1 && BUFFER_AUTOMATIC == 2) };
+        match buffer.addr().wrapping_sub(IN_PLACE) {
+            0 => without_provenance_mut(IN_PLACE_BELOW),
+            1 => without_provenance_mut(BUFFER_AUTOMATIC_BELOW),
+            2.. => buffer,
         }
     }
 
@@ -275,8 +292,9 @@ impl Foreign for OnMpich {
     const MARK: &'static CStr = c"MPI_UNWEIGHTED";
 
     fn learn(find: &dyn Fn(&CStr) -> *mut c_void) {
-        let has_later = !find(c"MPI_Abi_get_version").is_null();
-        HAS_LATER.store(has_later, Ordering::Relaxed);
+        if find(c"MPI_Abi_get_version").is_null() {
+            forget_later();
+        }
         for (name, place) in [
             (c"MPI_UNWEIGHTED", &UNWEIGHTED_BELOW),
             (c"MPI_WEIGHTS_EMPTY", &WEIGHTS_EMPTY_BELOW),

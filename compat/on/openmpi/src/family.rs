@@ -10,6 +10,7 @@ use compat::family::{
     unnamed,
 };
 use compat::foreign_below::Foreign;
+use compat::here;
 use compat::inside;
 use compat::layout::OpenMpiStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
@@ -82,7 +83,7 @@ const WEIGHTS_EMPTY_BELOW: usize = 3;
 const ALL_HANDLES_BELOW: usize = usize::MAX;
 
 /// The library's object by the standard's handle; zero where it is none.
-static OBJECTS: [AtomicUsize; 1024] = [const { AtomicUsize::new(0) }; 1024];
+static OBJECTS: [AtomicUsize; FIRST_DYNAMIC] = [const { AtomicUsize::new(0) }; FIRST_DYNAMIC];
 /// The lowest address of an object, and how far the last one is from it.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SPAN: AtomicUsize = AtomicUsize::new(0);
@@ -99,14 +100,13 @@ fn place_of(address: usize) -> usize {
 
 #[inline(always)]
 fn object(handle: usize) -> usize {
-    OBJECTS
-        .get(handle)
-        .map_or(0, |object| object.load(Ordering::Relaxed))
+    here!(OBJECTS)[handle].load(Ordering::Relaxed)
 }
 
 #[inline(always)]
 fn handle_of(address: usize) -> usize {
-    if address.wrapping_sub(LOWEST.load(Ordering::Relaxed)) > SPAN.load(Ordering::Relaxed) {
+    let from_lowest = address.wrapping_sub(here!(LOWEST).load(Ordering::Relaxed));
+    if from_lowest > here!(SPAN).load(Ordering::Relaxed) {
         return address;
     }
     let mut place = place_of(address);
@@ -188,9 +188,16 @@ impl Family for OnOpenMpi {
 
     #[inline(always)]
     fn handle_out(kind: Kind, handle: usize) -> usize {
-        match handle_of(handle) {
-            0 => kind.null(),
-            known => known,
+        match kind {
+            // Of requests only the null handle is predefined.
+            Kind::Request if handle == 0 || handle == object(Kind::Request.null()) => {
+                Kind::Request.null()
+            }
+            Kind::Request => handle,
+            _ => match handle_of(handle) {
+                0 => kind.null(),
+                known => known,
+            },
         }
     }
 
