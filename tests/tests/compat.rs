@@ -66,6 +66,7 @@ const BOTH: &[(&str, &str)] = &[
     ("window_reports", ""),
     ("files", ""),
     ("file_accesses", "20"),
+    ("revoking", ""),
 ];
 
 /// What asks for functions of MPI 4.0 and later, which Open MPI 5.0's header does not have.

@@ -67,10 +67,14 @@ fn on_open_mpi(ranks: &[u32]) {
     hold(&open_mpi.lib().join("libmpi.so.40"), ALL, ranks);
 }
 
-fn on_debians_open_mpi(ranks: &[u32]) {
+fn debians_open_mpi() -> Option<PathBuf> {
     let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
     let library = folder.join("libmpi.so.40");
-    if needs(library.is_file(), "Debian's Open MPI (openmpi-bin)") {
+    needs(library.is_file(), "Debian's Open MPI (openmpi-bin)").then_some(library)
+}
+
+fn on_debians_open_mpi(ranks: &[u32]) {
+    if let Some(library) = debians_open_mpi() {
         hold(&library, &[ALL, MADE_OF_OTHERS].concat(), ranks);
     }
 }
@@ -96,6 +100,25 @@ fn programs_of_the_standard_run_on_other_libraries_on_one_rank_and_on_three() {
     on_mpich(OTHERS);
     on_open_mpi(OTHERS);
     on_debians_open_mpi(OTHERS);
+}
+
+#[test]
+fn open_mpi_revokes_and_shrinks_communicators_by_the_names_of_its_extension() {
+    let Some(open_mpi) = open_mpi() else { return };
+    job("revoking", &open_mpi.lib().join("libmpi.so.40"))
+        .ranks(2)
+        .with(["--with-ft", "ulfm"])
+        .succeeds();
+}
+
+#[test]
+fn an_extension_that_a_library_lacks_is_refused_by_its_name() {
+    let Some(library) = debians_open_mpi() else {
+        return;
+    };
+    let outcome = job("revoking", &library).ranks(2).succeeds();
+    let told = "MPIX_Comm_revoke: the Open MPI below has no such function";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
 #[test]

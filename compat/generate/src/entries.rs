@@ -4,7 +4,7 @@ use crate::below::{base, ident, is_function, is_handle, parameter, parameters};
 use crate::direction::Below;
 use crate::families::variant;
 use crate::table::{Function, Param};
-use crate::tables::{HANDLES, Tables, is_of_standard_abi_only};
+use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -60,7 +60,7 @@ pub fn write(
             out,
             "#[inline(always)]\nunsafe fn body_{name}({params}) -> {result} {{\n    {PROMISE}\n    unsafe {{ {body} }}\n}}"
         );
-        for symbol in [format!("P{name}"), name.clone()] {
+        for symbol in symbols(name) {
             let _ = writeln!(
                 out,
                 "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {symbol}({params}) -> {result} {{\n    \
@@ -69,6 +69,16 @@ pub fn write(
         }
     }
     Ok((out, served))
+}
+
+/// The names of a function: also the one that an extension has once it is in the standard, as some libraries export it.
+fn symbols(name: &str) -> Vec<String> {
+    let later = name
+        .strip_prefix("MPIX_")
+        .filter(|_| !is_ours_alone(name))
+        .map(|rest| format!("MPI_{rest}"));
+    let names = [Some(name.to_string()), later].into_iter().flatten();
+    names.flat_map(|name| [format!("P{name}"), name]).collect()
 }
 
 /// A body that passes on unconverted what the library below calls itself; `alone` says that it calls nothing in this function.

@@ -72,7 +72,8 @@ pub fn written_in(root: &Path, module: &str) -> Result<BTreeSet<String>, String>
             let start = head.rfind(|c: char| !c.is_alphanumeric() && c != '_');
             head[start.map_or(0, |i| i + 1)..].trim()
         });
-        found.extend(heads.filter(|n| n.starts_with("MPI_")).map(str::to_string));
+        let is_of_mpi = |name: &&str| name.starts_with("MPI_") || name.starts_with("MPIX_");
+        found.extend(heads.filter(is_of_mpi).map(str::to_string));
     }
     Ok(found)
 }

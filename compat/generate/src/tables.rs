@@ -19,9 +19,26 @@ pub const HANDLES: [&str; 11] = [
     "MPI_Datatype",
 ];
 
-/// Functions that belong to the standard ABI alone: these families have none of them, or give them other meanings.
+/// Functions that programs of other ABIs do not call: these families have none of them, or give them other meanings.
 pub fn is_of_standard_abi_only(name: &str) -> bool {
-    name.starts_with("MPI_Abi_") || name.ends_with("_toint") || name.ends_with("_fromint")
+    name.starts_with("MPI_Abi_")
+        || name.ends_with("_toint")
+        || name.ends_with("_fromint")
+        || name == "MPIX_Comm_ishrink"
+        || is_ours_alone(name)
+}
+
+/// Constants of this library beyond the standard (`mpi-ext.h`).
+const EXTENSIONS: [(&str, i64); 4] = [
+    ("MPIX_C_FLOAT16", 0x24a),
+    ("MPIX_ERR_PROC_FAILED", 75),
+    ("MPIX_ERR_PROC_FAILED_PENDING", 76),
+    ("MPIX_ERR_REVOKED", 77),
+];
+
+/// Extensions that no other library has: those of the hardware barrier.
+pub fn is_ours_alone(name: &str) -> bool {
+    name.starts_with("MPIX_Eureka_")
 }
 
 /// A predefined handle in each ABI.
@@ -65,10 +82,14 @@ pub fn read(root: &Path) -> Result<Tables, String> {
         std::fs::read_to_string(&path)
             .map_err(|e| format!("{} cannot be read: {e}", path.display()))
     };
-    let functions = table::functions(&text("mpi-abi/api/functions.txt")?)?.functions;
+    let mut functions = table::functions(&text("mpi-abi/api/functions.txt")?)?.functions;
+    let extensions = table::functions(&text("mpi-abi/api/extensions.txt")?)?.functions;
+    functions.extend(extensions);
     let mut standard = standard_values(&text("mpi-abi/api/constants.txt")?)?;
-    // Our extension, which has no line in the standard's header.
-    standard.insert("MPIX_C_FLOAT16".into(), 0x24a);
+    // Extensions, which have no line in the standard's header.
+    for (name, value) in EXTENSIONS {
+        standard.insert(name.into(), value);
+    }
     let (handles, words) = families(&text("compat/api/families.txt")?, &standard)?;
     let (meanings, alone) = meanings(&text("compat/api/kinds.txt")?, &functions)?;
     Ok(Tables {

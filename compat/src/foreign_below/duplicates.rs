@@ -1,4 +1,4 @@
-//! Nonblocking duplication, whose handle is written when the library below likes, until the operation is complete.
+//! Nonblocking duplication and shrinking, whose handle is written when the library below likes, until the operation is complete.
 //!
 //! It writes where the program said. A handle made at run time is the same on both sides but for its width, and the rest of
 //! the program's word is zero before; so whenever it is written, the program finds it.
@@ -60,6 +60,24 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
         let info = F::handle_in(Kind::Info, info);
         let place = clear::<F>(made);
         let code = (below::MPI_Comm_idup_with_info::<F>())(comm, info, place, &raw mut started);
+        fill(made);
+        if !request.is_null() {
+            request.write(F::handle_out(Kind::Request, started));
+        }
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
+    comm: usize,
+    made: *mut usize,
+    request: *mut usize,
+) -> c_int {
+    let mut started = F::null(Kind::Request);
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    unsafe {
+        let comm = F::handle_in(Kind::Comm, comm);
+        let code = (below::MPIX_Comm_ishrink::<F>())(comm, clear::<F>(made), &raw mut started);
         fill(made);
         if !request.is_null() {
             request.write(F::handle_out(Kind::Request, started));

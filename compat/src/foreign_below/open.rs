@@ -13,9 +13,6 @@ use std::sync::atomic::Ordering;
 /// Names the library below.
 const ON: &str = "PORTCULLIS_ON";
 
-/// What stands in front of names that a library gives to functions before the standard has them.
-const EARLY: &str = "MPIX_";
-
 /// Opens the library below; runs once, when the loader starts this library.
 pub fn open<F: Foreign>() {
     if let Err(reason) = try_open::<F>() {
@@ -86,13 +83,19 @@ fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// `PMPI_X`, else `MPI_X`, else `MPIX_X`.
+/// `PMPI_X`, else `MPI_X`, else `MPIX_X`; an extension by its own names first.
 fn symbol(find: &dyn Fn(&CStr) -> *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    let plain = name.to_str().ok()?.strip_prefix("PMPI_")?;
-    let early = CString::new(format!("{EARLY}{plain}")).ok()?;
-    let plain = CString::new(format!("MPI_{plain}")).ok()?;
-    [name, &plain, &early]
+    let name = name.to_str().ok()?;
+    let plain = name
+        .strip_prefix("PMPI_")
+        .or_else(|| name.strip_prefix("PMPIX_"))?;
+    let names = match name.starts_with("PMPIX_") {
+        false => [name.into(), format!("MPI_{plain}"), format!("MPIX_{plain}")],
+        true => [name.into(), format!("MPIX_{plain}"), format!("MPI_{plain}")],
+    };
+    names
         .into_iter()
-        .map(find)
+        .filter_map(|name| CString::new(name).ok())
+        .map(|name| find(&name))
         .find(|symbol| !symbol.is_null())
 }
