@@ -1,0 +1,119 @@
+//! Tool events: the library below calls the program's functions with the program's constants of safety.
+
+use super::*;
+
+/// The program's function; some get an event instance as the first argument.
+unsafe extern "C" fn on_event(
+    instance: usize,
+    registration: usize,
+    safety: c_int,
+    data: *mut c_void,
+) {
+    note!(instance, registration, safety, data.addr());
+}
+
+unsafe extern "C" fn on_free(registration: usize, safety: c_int, data: *mut c_void) {
+    note!(registration, safety, data.addr());
+}
+
+unsafe extern "C" fn take(
+    registration: usize,
+    safety: c_int,
+    info: Below,
+    data: *mut c_void,
+    function: usize,
+) -> c_int {
+    arrived();
+    note!(registration, safety, info);
+    keep(0, function);
+    keep(1, data.expose_provenance());
+    answer()
+}
+
+unsafe extern "C" fn take_last(registration: usize, data: *mut c_void, function: usize) -> c_int {
+    arrived();
+    note!(registration);
+    keep(0, function);
+    keep(1, data.expose_provenance());
+    answer()
+}
+
+unsafe extern "C" fn take_as_it_is(registration: usize, function: usize) -> c_int {
+    arrived();
+    note!(registration, function);
+    answer()
+}
+
+fn data() -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(kept(1))
+}
+
+fn register(function: usize, code: (c_int, c_int)) {
+    let name = "MPI_T_event_register_callback";
+    let (safety, info) = (word("callback_safety"), predefined(Kind::Info));
+    mock!(MPI_T_event_register_callback = take);
+    answer_with(code.1);
+    let found = call!(MPI_T_event_register_callback(
+        901,
+        safety.0,
+        info.0,
+        scratch(1).cast(),
+        function,
+    ));
+    answer_with(0);
+    assert_eq!(found, code.0, "{name}: the code");
+    arrives!(name; 901, safety.1, info.1);
+}
+
+fn free(function: usize, code: (c_int, c_int)) {
+    let name = "MPI_T_event_handle_free";
+    mock!(MPI_T_event_handle_free = take_last);
+    answer_with(code.1);
+    let found = call!(MPI_T_event_handle_free(902, scratch(2).cast(), function));
+    answer_with(0);
+    assert_eq!(found, code.0, "{name}: the code");
+    arrives!(name; 902);
+}
+
+pub fn check() {
+    let safety = word("callback_safety");
+    for code in [(0, 0), failure()] {
+        register(0, code);
+        assert_eq!(
+            (kept(0), kept(1)),
+            (0, scratch(1).addr()),
+            "no function of an event"
+        );
+        free(0, code);
+        assert_eq!(
+            (kept(0), kept(1)),
+            (0, scratch(2).addr()),
+            "no function of the end"
+        );
+    }
+    register(on_event as *const () as usize, failure());
+    register(on_event as *const () as usize, (0, 0));
+    let function: unsafe extern "C" fn(usize, usize, c_int, *mut c_void) =
+        unsafe { std::mem::transmute(kept(0)) };
+    for instance in [903, 904] {
+        unsafe { function(instance, 901, safety.1, data()) };
+        arrives!("a function of an event"; instance, 901, safety.0, scratch(1).addr());
+    }
+    free(on_free as *const () as usize, failure());
+    free(on_free as *const () as usize, (0, 0));
+    let function: unsafe extern "C" fn(usize, c_int, *mut c_void) =
+        unsafe { std::mem::transmute(kept(0)) };
+    unsafe { function(902, safety.1, data()) };
+    arrives!("a function of the end of events"; 902, safety.0, scratch(2).addr());
+
+    mock!(MPI_T_event_set_dropped_handler = take_as_it_is);
+    answer_with(failure().1);
+    let code = call!(MPI_T_event_set_dropped_handler(905, scratch(3).addr()));
+    answer_with(0);
+    assert_eq!(
+        code,
+        failure().0,
+        "MPI_T_event_set_dropped_handler: the code"
+    );
+    arrives!("MPI_T_event_set_dropped_handler"; 905, scratch(3).addr());
+}
