@@ -13,7 +13,7 @@ use crate::table::{Function, Param};
 use crate::tables::Tables;
 use std::fmt::Write;
 
-/// The tests' text; the module that includes it has `address`, `see` and the other helpers of `compat::mock`.
+/// The tests' text; the module that includes it has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
 pub fn write(
     tables: &Tables,
     which: Which,

@@ -5,6 +5,8 @@ use super::*;
 /// A communicator as the library below describes it, and how many blocks a rank sends to and receives from there.
 #[derive(Clone, Copy)]
 struct Shape {
+    /// The null communicator, which is not asked.
+    null: bool,
     inter: c_int,
     size: c_int,
     remote_size: c_int,
@@ -16,6 +18,7 @@ struct Shape {
 }
 
 const PLAIN: Shape = Shape {
+    null: false,
     inter: 0,
     size: 3,
     remote_size: 5,
@@ -26,16 +29,28 @@ const PLAIN: Shape = Shape {
     receive: 3,
 };
 
+const NULL: Shape = Shape {
+    null: true,
+    send: 0,
+    receive: 0,
+    ..PLAIN
+};
+
 thread_local! {
     static SHAPE: std::cell::Cell<Shape> = const { std::cell::Cell::new(PLAIN) };
 }
 
 fn comm() -> (Handle, Below) {
-    predefined(Kind::Comm)
+    match SHAPE.get().null {
+        true => null(Kind::Comm),
+        false => predefined(Kind::Comm),
+    }
 }
 
 /// Where `see` keeps the communicator that the functions below are asked about.
 const ASKED: usize = 40;
+/// What is there if none is.
+const NOT_ASKED: u64 = 0xdead;
 
 unsafe extern "C" fn test_inter(comm: Below, flag: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
@@ -117,6 +132,7 @@ fn among_all() -> Vec<Shape> {
         one(0, 20, false, 20, 20),
         one(1, 3, false, 5, 5),
         one(0, 4, true, 0, 4),
+        NULL,
     ]
 }
 
@@ -133,6 +149,7 @@ fn among_neighbours() -> Vec<Shape> {
         one("MPI_CART", (9, 0), 18, 18),
         one("MPI_GRAPH", (3, 0), 3, 3),
         one("MPI_DIST_GRAPH", (2, 17), 17, 2),
+        NULL,
     ]
 }
 
@@ -170,7 +187,7 @@ macro_rules! check {
             answer()
         }
         let name = stringify!($name);
-        for (shape, (code, code_below)) in $shapes().into_iter().zip([(0, 0), (0, 0), failure(), (0, 0)]) {
+        for (shape, (code, code_below)) in $shapes().into_iter().zip([(0, 0), (0, 0), failure(), (0, 0), failure()]) {
             SHAPE.set(shape);
             let sendtypes = handles(Kind::Datatype, shape.send);
             let recvtypes: Vec<_> = handles(Kind::Datatype, shape.receive + 1).split_off(1);
@@ -204,7 +221,8 @@ macro_rules! check {
             let types: Vec<u64> = sendtypes.iter().chain(&recvtypes).map(|pair| pair.1 as u64).collect();
             expected.extend(&types);
             assert_eq!(noted(), expected, "{name}: what arrives below");
-            assert_eq!(seen(ASKED), comm().1 as u64, "{name}: which communicator is asked");
+            let asked = if shape.null { NOT_ASKED } else { comm().1 as u64 };
+            assert_eq!(seen(ASKED), asked, "{name}: which communicator is asked");
             $(
                 assert_eq!($request, made(50).0, "{name}: the request");
                 if direction::FOREIGN && code == 0 {

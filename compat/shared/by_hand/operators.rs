@@ -28,8 +28,8 @@ macro_rules! check {
         assert_eq!(op, made(60).0, "{name}: the operator");
         for datatype in handles(Kind::Datatype, 3) {
             let (input, inout) = (scratch(1).cast(), scratch(2).cast());
-            as_library(|| unsafe { direction::operate::<$count>(input, inout, 77, datatype.1) });
-            arrives!(name; false, scratch(1).addr(), scratch(2).addr(), 77, datatype.0);
+            as_library(|| unsafe { direction::operate(input, inout, <$count>::MAX, datatype.1) });
+            arrives!(name; false, scratch(1).addr(), scratch(2).addr(), <$count>::MAX, datatype.0);
         }
     }};
 }

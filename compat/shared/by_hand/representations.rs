@@ -79,10 +79,11 @@ macro_rules! check {
             for (place, (_, code_below)) in [failure(), other_failure()].into_iter().enumerate() {
                 let function: Convert<Below, $count> = unsafe { std::mem::transmute(kept(place)) };
                 let (memory, file) = (scratch(4).cast(), scratch(5).cast());
-                let code =
-                    as_library(|| unsafe { function(memory, datatype.1, 77, file, 1 << 33, state) });
+                let code = as_library(|| unsafe {
+                    function(memory, datatype.1, <$count>::MAX, file, 1 << 33, state)
+                });
                 assert_eq!(code, code_below, "{name}: the code of a conversion");
-                arrives!(name; false, scratch(4).addr(), datatype.0, 77, scratch(5).addr(),
+                arrives!(name; false, scratch(4).addr(), datatype.0, <$count>::MAX, scratch(5).addr(),
                     1i64 << 33, scratch(2).addr());
             }
         }

@@ -140,10 +140,10 @@ fn spawn_multiple() {
                 let infos = handles(Kind::Info, length);
                 let given = of_program(&infos);
                 let read = if root.0 == RANK { length } else { 0 };
-                let place = if read == 0 {
-                    scratch(9) as *const Handle
-                } else {
-                    given.as_ptr()
+                // What is not the root's is no array.
+                let place = match read {
+                    0 => std::ptr::without_provenance(8),
+                    _ => given.as_ptr(),
                 };
                 MADE.set((made_below.1, read));
                 let (mut intercomm, mut codes) = (made(1).0, [0; STARTED + 1]);

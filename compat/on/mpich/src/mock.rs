@@ -43,7 +43,7 @@ fn made(number: usize) -> (Handle, Below) {
 }
 
 /// Such a handle as an integer.
-fn made_as_integer(number: usize) -> c_int {
+fn made_as_integer(_kind: Kind, number: usize) -> c_int {
     made(number).1 as c_int
 }
 

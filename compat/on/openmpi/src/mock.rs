@@ -46,9 +46,9 @@ fn made(number: usize) -> (Handle, Below) {
     (address, address)
 }
 
-/// Such a handle as an integer: above Fortran's number.
-fn made_as_integer(number: usize) -> c_int {
-    0x1000 + number as c_int
+/// Such a handle as an integer: above Fortran's number, where each type has numbers of its own.
+fn made_as_integer(kind: Kind, number: usize) -> c_int {
+    0x1000 + (1000 * kind as usize + number) as c_int
 }
 
 /// A file that it made.
@@ -85,13 +85,42 @@ fn address_of_nothing(name: &str) -> usize {
     known.map_or(0, |known| scratch(known).expose_provenance())
 }
 
-/// The library's functions between handles and Fortran's numbers.
-unsafe extern "C" fn to_fortran(handle: usize) -> c_int {
-    ((handle - FIRST_MADE) / 16) as c_int
+/// The library's functions between handles of a type and Fortran's numbers.
+unsafe extern "C" fn to_fortran<const KIND: usize>(handle: usize) -> c_int {
+    (1000 * KIND + (handle - FIRST_MADE) / 16) as c_int
 }
 
-unsafe extern "C" fn of_fortran(number: c_int) -> usize {
-    FIRST_MADE + 16 * number as usize
+unsafe extern "C" fn of_fortran<const KIND: usize>(number: c_int) -> usize {
+    FIRST_MADE + 16 * (number as usize - 1000 * KIND)
+}
+
+macro_rules! fortran {
+    ($($kind:ident: $to:literal $of:literal,)*) => {
+        /// Such a function by its name.
+        fn fortran(name: &str) -> *mut c_void {
+            match name {
+                $(
+                    $to => to_fortran::<{ Kind::$kind as usize }> as *mut c_void,
+                    $of => of_fortran::<{ Kind::$kind as usize }> as *mut c_void,
+                )*
+                _ => null_mut(),
+            }
+        }
+    };
+}
+
+fortran! {
+    Comm: "MPI_Comm_c2f" "MPI_Comm_f2c",
+    Group: "MPI_Group_c2f" "MPI_Group_f2c",
+    Win: "MPI_Win_c2f" "MPI_Win_f2c",
+    File: "MPI_File_c2f" "MPI_File_f2c",
+    Session: "MPI_Session_c2f" "MPI_Session_f2c",
+    Message: "MPI_Message_c2f" "MPI_Message_f2c",
+    Info: "MPI_Info_c2f" "MPI_Info_f2c",
+    Errhandler: "MPI_Errhandler_c2f" "MPI_Errhandler_f2c",
+    Request: "MPI_Request_c2f" "MPI_Request_f2c",
+    Op: "MPI_Op_c2f" "MPI_Op_f2c",
+    Datatype: "MPI_Type_c2f" "MPI_Type_f2c",
 }
 
 /// Objects of the library.
@@ -114,9 +143,10 @@ fn learn() {
         Ok(name) if crate::family::symbols().any(|known| known == name) => {
             std::ptr::with_exposed_provenance_mut(address_of(name))
         }
-        Ok(name) if name.ends_with("_c2f") => to_fortran as *mut c_void,
-        Ok(name) if name.ends_with("_f2c") => of_fortran as *mut c_void,
-        Ok(name) => std::ptr::with_exposed_provenance_mut(address_of_nothing(name)),
+        Ok(name) if name.starts_with("OMPI_C_") => {
+            std::ptr::with_exposed_provenance_mut(address_of_nothing(name))
+        }
+        Ok(name) => fortran(name),
         _ => null_mut(),
     });
 }

@@ -14,7 +14,7 @@ macro_rules! check {
             );
         }
         for number in [1, 77] {
-            let (handle, integer) = (made(number).0, made_as_integer(number));
+            let (handle, integer) = (made(number).0, made_as_integer(Kind::$kind, number));
             assert_eq!(call!($to(handle)), integer, "{}", stringify!($to));
             assert_eq!(call!($from(integer)), handle, "{}", stringify!($from));
         }

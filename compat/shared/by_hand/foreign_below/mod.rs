@@ -36,15 +36,14 @@ pub fn take_operator_c() {
 }
 
 /// Calls the operator that it made last.
-pub unsafe fn operate<C: From<u8>>(
+pub unsafe fn operate<C>(
     input: *mut c_void,
     inout: *mut c_void,
-    count: u8,
+    mut count: C,
     mut datatype: Below,
 ) {
     let function: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut Below) =
         std::mem::transmute(kept(0));
-    let mut count = C::from(count);
     function(input, inout, &raw mut count, &raw mut datatype);
 }
 

@@ -54,7 +54,12 @@ pub fn take_operator_c() {
 }
 
 /// Calls the operator that it made last.
-pub unsafe fn operate<C>(input: *mut c_void, inout: *mut c_void, count: u8, datatype: usize) {
+pub unsafe fn operate<C: Into<i64>>(
+    input: *mut c_void,
+    inout: *mut c_void,
+    count: C,
+    datatype: usize,
+) {
     let most = if size_of::<C>() == 4 {
         i64::from(c_int::MAX)
     } else {
