@@ -1,22 +1,102 @@
 //! What the tests that a mock library checks have in common: what arrived below, and memory that is nothing but an address.
 
-use compat::below::SLOTS;
+use compat::below::{NAMES, SLOTS};
 use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
+use std::collections::BTreeSet;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 thread_local! {
     static SEEN: RefCell<[u64; 64]> = const { RefCell::new([0; 64]) };
+    static NOTED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<[usize; 8]> = const { RefCell::new([0; 8]) };
     static CALLED: Cell<bool> = const { Cell::new(false) };
+    static ANSWER: Cell<c_int> = const { Cell::new(0) };
+    static CHECKED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-static SCRATCH: [u64; 64] = [0; 64];
+/// Calls a function of the library under test, and notes that it is checked.
+macro_rules! call {
+    ($name:ident($($argument:expr),* $(,)?)) => {{
+        checked(stringify!($name));
+        unsafe { crate::entries::$name($($argument),*) }
+    }};
+}
 
-/// Puts a mock into the slot of a function.
+/// Puts a function of the right type into a slot of the library below.
+macro_rules! below {
+    ($($name:ident = $mock:expr),* $(,)?) => { $(
+        put(compat::below::slot::$name, [compat::below::$name::<F>(), $mock][1] as *mut c_void);
+    )* };
+}
+
+/// The same of the function whose arguments are checked now.
+macro_rules! mock {
+    ($name:ident = $mock:expr) => {
+        begin(
+            compat::below::slot::$name,
+            [compat::below::$name::<F>(), $mock][1] as *mut c_void,
+        )
+    };
+}
+
+/// Words of any integer type as they are noted.
+macro_rules! list {
+    ($($value:expr),* $(,)?) => { vec![$($value as i64 as u64),*] };
+}
+
+/// Notes what a function was called with, in the order of the arguments.
+macro_rules! note {
+    ($($value:expr),* $(,)?) => {{ $( note($value as i64 as u64); )* }};
+}
+
+/// Compares what was noted since `mock!` or the last such comparison with what the tables say.
+macro_rules! arrives {
+    ($name:expr; $($value:expr),* $(,)?) => {
+        assert_eq!(noted(), list![$($value),*], "{}: what arrives", $name)
+    };
+}
+
+/// Notes that a function has a check.
+pub fn checked(name: &'static str) {
+    CHECKED.with_borrow_mut(|checked| checked.insert(name));
+}
+
+/// The functions that this thread has checked are those of the lists, which are `total`; with those that the library does not
+/// have they are the standard's.
+pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usize) {
+    let there: BTreeSet<&str> = lists.into_iter().flatten().copied().collect();
+    let checked = CHECKED.with_borrow(Clone::clone);
+    let unchecked: Vec<&&str> = there.difference(&checked).collect();
+    assert!(
+        unchecked.is_empty(),
+        "functions without a check: {unchecked:?}"
+    );
+    assert_eq!(checked, there, "checks of what is no function");
+    assert_eq!(checked.len(), total, "functions with a check");
+    let all: BTreeSet<&str> = there.into_iter().chain(left_out.iter().copied()).collect();
+    let known = NAMES
+        .iter()
+        .filter_map(|name| name.to_str().ok()?.strip_prefix('P'));
+    assert_eq!(all, known.collect(), "functions of the standard");
+}
+
+/// Puts a mock into the slot of a function, and forgets what an earlier one has seen.
 pub fn begin(slot: usize, mock: *mut c_void) {
+    forget();
+    put(slot, mock);
+}
+
+/// Forgets what a mock has seen.
+pub fn forget() {
     SEEN.with_borrow_mut(|seen| *seen = [0xdead; 64]);
+    NOTED.with_borrow_mut(Vec::clear);
     CALLED.set(false);
-    SLOTS[slot].store(mock, Ordering::Relaxed);
+}
+
+/// Puts a function into a slot.
+pub fn put(slot: usize, function: *mut c_void) {
+    SLOTS[slot].store(function, Ordering::Relaxed);
 }
 
 pub fn arrived() {
@@ -36,6 +116,36 @@ pub fn seen(argument: usize) -> u64 {
     SEEN.with_borrow(|seen| seen[argument])
 }
 
+/// Notes a value after those noted before.
+pub fn note(value: u64) {
+    NOTED.with_borrow_mut(|noted| noted.push(value));
+}
+
+/// Takes what was noted.
+pub fn noted() -> Vec<u64> {
+    NOTED.take()
+}
+
+/// Keeps an address that the library below was given, such as a function.
+pub fn keep(place: usize, address: usize) {
+    KEPT.with_borrow_mut(|kept| kept[place] = address);
+}
+
+pub fn kept(place: usize) -> usize {
+    KEPT.with_borrow(|kept| kept[place])
+}
+
+/// What the mocks return from now on.
+pub fn answer_with(code: c_int) {
+    ANSWER.set(code);
+}
+
+pub fn answer() -> c_int {
+    ANSWER.get()
+}
+
+static SCRATCH: [u64; 64] = [0; 64];
+
 /// An address for an argument, which nothing reads or writes.
 pub fn scratch(argument: usize) -> *mut u64 {
     (&raw const SCRATCH[argument]).cast_mut()
@@ -47,6 +157,7 @@ pub struct Constants {
     pub unweighted: usize,
     pub all_handles: usize,
     pub displacement_current: i64,
+    pub status_ignore: usize,
 }
 
 impl Constants {
@@ -62,6 +173,9 @@ impl Constants {
     pub fn displacement_current(&self) -> i64 {
         self.displacement_current
     }
+    pub fn status_ignore(&self) -> usize {
+        self.status_ignore
+    }
 }
 
 /// Those of the standard ABI.
@@ -70,4 +184,5 @@ pub const STANDARD: Constants = Constants {
     unweighted: 10,
     all_handles: 1,
     displacement_current: -1,
+    status_ignore: 0,
 };

@@ -52,11 +52,12 @@ pub type Duplicate = unsafe extern "C" fn(
     *mut usize,
 ) -> c_int;
 
-static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
-static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
-static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
+/// The slots of functions that this library and the one below have between them, beside the standard.
+pub static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
+pub static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
+pub static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 
-/// Functions that this library and the one below have between them, beside the standard.
+/// What they hold.
 pub fn make_operator() -> MakeOperator {
     // SAFETY: the slot holds the symbol of this type, or a function that does not return.
     unsafe {

@@ -16,6 +16,7 @@ pub mod entries;
 pub mod fallbacks;
 pub mod families;
 pub mod mock;
+pub mod sides;
 pub mod tables;
 
 use direction::Below;

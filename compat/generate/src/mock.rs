@@ -8,27 +8,32 @@ use crate::below::{base, ident, is_function, is_handle, parameter, parameters, r
 use crate::direction::Below;
 use crate::entries::Served;
 use crate::families::Which;
+use crate::sides::Sides;
 use crate::table::{Function, Param};
-use crate::tables::{HANDLES, Tables};
+use crate::tables::Tables;
 use std::fmt::Write;
 
-/// The tests' text; the module that includes it has `address`, `see` and the other helpers of `compat::mock`.
+/// The tests' text; the module that includes it has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
 pub fn write(
     tables: &Tables,
     which: Which,
     below: Below,
     served: &Served,
 ) -> Result<String, String> {
-    let mut out = String::new();
+    let sides = Sides {
+        tables,
+        which,
+        below,
+    };
+    let mut out = sides.write()?;
     let mut calls = String::new();
     for (id, f) in tables.functions.iter().enumerate() {
         if !served.generated.contains(&f.name) {
             continue;
         }
         let mut mock = Mock {
+            sides: &sides,
             tables,
-            which,
-            below,
             function: f,
             before: String::new(),
             arguments: Vec::new(),
@@ -46,16 +51,14 @@ pub fn write(
     }
     let _ = writeln!(
         out,
-        "/// Calls each function once and returns how many there are.\nfn check_all() -> usize {{\n{calls}    {}\n}}",
-        served.generated.len()
+        "/// Calls each function once.\nfn check_generated() {{\n{calls}}}"
     );
     Ok(out)
 }
 
 struct Mock<'a> {
+    sides: &'a Sides<'a>,
     tables: &'a Tables,
-    which: Which,
-    below: Below,
     function: &'a Function,
     before: String,
     arguments: Vec<String>,
@@ -66,69 +69,6 @@ struct Mock<'a> {
 }
 
 impl Mock<'_> {
-    /// A constant as the program has it, and as the library below has it.
-    fn sides(&self, standard: String, theirs: String) -> (String, String) {
-        match self.below {
-            Below::Standard => (theirs, standard),
-            Below::Foreign => (standard, theirs),
-        }
-    }
-
-    /// A predefined handle that both sides have, null if there is no other.
-    fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
-        let kind = HANDLES.iter().position(|h| *h == base);
-        let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;
-        let theirs = |h: &crate::tables::Handle| match self.which {
-            Which::Mpich => h
-                .mpich
-                .filter(|value| *value != 0x0c00_0000 || h.name.ends_with("_NULL"))
-                .map(|value| format!("{value:#x}")),
-            Which::OpenMpi => h
-                .openmpi
-                .as_ref()
-                .map(|(symbol, ..)| format!("address!({symbol})")),
-        };
-        let mut known = self.tables.handles.iter().filter(|h| h.kind == kind);
-        let is_null = |h: &&crate::tables::Handle| h.name.ends_with("_NULL");
-        let found = match null {
-            true => known.find(|h| is_null(h)),
-            false => known
-                .clone()
-                .filter(|h| theirs(h).is_some())
-                .find(|h| !is_null(h))
-                .or_else(|| known.find(|h| is_null(h))),
-        };
-        let found = found.ok_or("no predefined handle")?;
-        let theirs = theirs(found).ok_or("no handle of the other ABI")?;
-        Ok(self.sides(format!("{:#x}", found.standard), theirs))
-    }
-
-    /// A constant of a set; of flags all at once.
-    fn word(&self, word: &str) -> Result<(String, String), String> {
-        let word = self
-            .tables
-            .word(word)
-            .ok_or_else(|| format!("no word {word}"))?;
-        let mut both = word
-            .values
-            .iter()
-            .filter_map(|value| Some((value.1, self.which.of(value)?)));
-        let (standard, theirs) = match word.bits {
-            true => both.fold((0, 0), |(s, t), (a, b)| (s | a, t | b)),
-            // The last one that is not the same on both sides tells most.
-            false => {
-                let all: Vec<(i64, i64)> = both.by_ref().collect();
-                let differs = all.iter().rev().find(|(s, t)| s != t);
-                match differs.or(all.last()) {
-                    Some(pair) => *pair,
-                    // The family has none: what is no constant on either side goes through.
-                    None => return Ok(("-1".into(), "-1".into())),
-                }
-            }
-        };
-        Ok(self.sides(standard.to_string(), theirs.to_string()))
-    }
-
     fn see(&mut self, i: usize, value: &str) {
         let _ = write!(self.sees, "see({i}, {value}); ");
     }
@@ -158,7 +98,7 @@ impl Mock<'_> {
         match (&meaning, p.stars, p.array.as_str()) {
             (Some((meaning, length)), ..) => self.meant(i, p, meaning, length.as_deref()),
             (None, 0, "") if is_handle(&p.base) => {
-                let (program, below) = self.handle(&p.base, false)?;
+                let (program, below) = self.sides.handle(&p.base, false)?;
                 self.arguments.push(format!("{program} as _"));
                 self.see(i, &format!("a{i} as i64 as u64"));
                 self.expect(i, p, &below);
@@ -177,8 +117,8 @@ impl Mock<'_> {
     }
 
     fn handle_out(&mut self, i: usize, p: &Param) -> Result<(), String> {
-        let (program, below) = self.handle(&p.base, false)?;
-        let (null, null_below) = self.handle(&p.base, true)?;
+        let (program, below) = self.sides.handle(&p.base, false)?;
+        let (null, null_below) = self.sides.handle(&p.base, true)?;
         let kind = if p.base == "MPI_File" {
             "usize"
         } else {
@@ -200,8 +140,8 @@ impl Mock<'_> {
     }
 
     fn status(&mut self, i: usize, p: &Param) {
-        let (source, source_below) = self.word("rank").unwrap_or_default();
-        let (tag, tag_below) = self.word("tag").unwrap_or_default();
+        let (source, source_below) = self.sides.word("rank").unwrap_or_default();
+        let (tag, tag_below) = self.sides.word("tag").unwrap_or_default();
         let filled = |source: &str, tag: &str| {
             format!(
                 "StandardStatus {{ source: {source}, tag: {tag}, error: 0, ..StandardStatus::with(0x1_0000_0007, false) }}"
@@ -310,7 +250,7 @@ impl Mock<'_> {
                 self.finds(p, &format!("v{i}.addr()"), &format!("scratch({i}).addr()"));
             }
             word => {
-                let (program, below) = self.word(word)?;
+                let (program, below) = self.sides.word(word)?;
                 match length {
                     None if p.by_value() => {
                         self.arguments.push(program);
@@ -372,7 +312,7 @@ impl Mock<'_> {
             "// SAFETY: only `check_{name}` calls it, with arguments that live until it returns.\n\
              unsafe extern \"C\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
              fn check_{name}() {{ begin({id}, mock_{name} as *mut c_void); {}\
-             let code = unsafe {{ crate::entries::{name}({}) }}; {checked}\
+             let code = call!({name}({})); {checked}\
              assert!(called(), \"{name} is not called below\"); {}{} }}\n",
             params.join(", "),
             self.sees,

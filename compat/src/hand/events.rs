@@ -3,6 +3,7 @@
 //! What stands behind a function that the library took lives as long as the process: it may be running when it is replaced.
 #![allow(unsafe_code)]
 
+use super::dropped::listens;
 use crate::below;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
@@ -40,7 +41,7 @@ unsafe extern "C" fn on_event<F: Family>(
         let listener = &*listener.cast::<Listener>();
         let function: OnEvent = std::mem::transmute(listener.function);
         let safety = F::word_out(Word::CallbackSafety, safety);
-        function(instance, registration, safety, listener.data);
+        F::program(|| function(instance, registration, safety, listener.data));
     }
 }
 
@@ -50,7 +51,7 @@ unsafe extern "C" fn on_free<F: Family>(registration: usize, safety: c_int, list
         let listener = Box::from_raw(listener.cast::<Listener>());
         let function: OnFree = std::mem::transmute(listener.function);
         let safety = F::word_out(Word::CallbackSafety, safety);
-        function(registration, safety, listener.data);
+        F::program(|| function(registration, safety, listener.data));
     }
 }
 
@@ -79,6 +80,9 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
             listener,
             ours as usize,
         );
+        if code == 0 {
+            listens(listener, data);
+        }
         unless_taken(code, listener);
         code_out::<F>(code)
     }
@@ -101,15 +105,4 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
         unless_taken(code, listener);
         code_out::<F>(code)
     }
-}
-
-/// The function has no data of its own to be found by, and its one constant is the safety; so it is handed on as it is, and
-/// hears of the standard's value. The library below drops no events.
-pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
-    registration: usize,
-    function: usize,
-) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
-    let code = unsafe { (below::MPI_T_event_set_dropped_handler::<F>())(registration, function) };
-    code_out::<F>(code)
 }

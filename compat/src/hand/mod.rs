@@ -8,6 +8,7 @@
 
 mod attributes;
 mod datatypes;
+mod dropped;
 mod events;
 mod generalized;
 mod keyvals;
@@ -17,6 +18,7 @@ mod tools;
 
 pub use attributes::*;
 pub use datatypes::*;
+pub use dropped::*;
 pub use events::*;
 pub use generalized::*;
 pub use keyvals::*;

@@ -1,0 +1,116 @@
+//! Generalized requests: the library below calls the program's functions, whose status has the program's layout and constants.
+
+use super::*;
+
+/// A status of the program with other constants than the library below gives.
+fn told() -> StandardStatus {
+    StandardStatus {
+        source: constant("MPI_PROC_NULL").0,
+        tag: word("tag").0,
+        error: other_failure().0,
+        ..StandardStatus::with(0x1_0000_0100, false)
+    }
+}
+
+unsafe extern "C" fn query(extra_state: *mut c_void, status: *mut Status) -> c_int {
+    note_where();
+    let given = F::status_in(&*status);
+    note!(
+        extra_state.addr(),
+        given.source,
+        given.tag,
+        given.error,
+        given.bytes()
+    );
+    *status = F::status_out(&told());
+    failure().0
+}
+
+unsafe extern "C" fn free(extra_state: *mut c_void) -> c_int {
+    note_where();
+    note!(extra_state.addr());
+    failure().0
+}
+
+unsafe extern "C" fn cancel(extra_state: *mut c_void, complete: c_int) -> c_int {
+    note_where();
+    note!(extra_state.addr(), complete);
+    other_failure().0
+}
+
+unsafe extern "C" fn take(
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra_state: *mut c_void,
+    request: *mut Below,
+) -> c_int {
+    arrived();
+    keep(0, query);
+    keep(1, free);
+    keep(2, cancel);
+    keep(3, extra_state.expose_provenance());
+    *request = made(51).1;
+    answer()
+}
+
+const NAME: &str = "MPI_Grequest_start";
+
+fn start(functions: [usize; 3], code: (c_int, c_int)) {
+    mock!(MPI_Grequest_start = take);
+    let [query, free, cancel] = functions;
+    let mut request = null(Kind::Request).0;
+    answer_with(code.1);
+    let found = call!(MPI_Grequest_start(
+        query,
+        free,
+        cancel,
+        scratch(1).cast(),
+        &raw mut request
+    ));
+    answer_with(0);
+    assert!(called(), "{NAME} is not called below");
+    assert_eq!(found, code.0, "{NAME}: the code");
+    assert_eq!(request, made(51).0, "{NAME}: the request");
+}
+
+pub fn check() {
+    start([0; 3], failure());
+    assert_eq!([kept(0), kept(1), kept(2)], [0; 3], "{NAME}: no functions");
+    start(
+        [
+            query as *const () as usize,
+            free as *const () as usize,
+            cancel as *const () as usize,
+        ],
+        (0, 0),
+    );
+    let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
+    let call_query: unsafe extern "C" fn(*mut c_void, *mut BelowStatus) -> c_int =
+        unsafe { std::mem::transmute(kept(0)) };
+    let call_free: unsafe extern "C" fn(*mut c_void) -> c_int =
+        unsafe { std::mem::transmute(kept(1)) };
+    let call_cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int =
+        unsafe { std::mem::transmute(kept(2)) };
+
+    let mut status = filled(0);
+    let code = as_library(|| unsafe { call_query(state, &raw mut status) });
+    assert_eq!(code, failure().1, "{NAME}: the code of the query function");
+    arrives!(NAME; false, scratch(1).addr(), word("rank").0, word("tag").0, failure().0, 0x1_0000_0007i64);
+    let found = F::status_above(&status);
+    assert_eq!(found.source, constant("MPI_PROC_NULL").1, "{NAME}: source");
+    assert_eq!(found.tag, word("tag").1, "{NAME}: tag");
+    assert_eq!(found.error, other_failure().1, "{NAME}: error");
+    assert_eq!(found.bytes(), 0x1_0000_0100, "{NAME}: count");
+
+    let code = as_library(|| unsafe { call_cancel(state, 1) });
+    assert_eq!(
+        code,
+        other_failure().1,
+        "{NAME}: the code of the cancel function"
+    );
+    arrives!(NAME; false, scratch(1).addr(), 1);
+    let code = as_library(|| unsafe { call_free(state) });
+    assert_eq!(code, failure().1, "{NAME}: the code of the free function");
+    arrives!(NAME; false, scratch(1).addr());
+}

@@ -1,0 +1,149 @@
+//! What programs of other libraries have and programs of the standard do not: operators and error handlers have a context below.
+
+use super::*;
+use compat::below::{DUPLICATE, Duplicate, MAKE_HANDLER, MAKE_OPERATOR, MakeHandler, MakeOperator};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+pub const FOREIGN: bool = false;
+
+/// Nothing more.
+pub fn check() {}
+
+type Operate = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
+type Free = unsafe extern "C" fn(*mut c_void);
+
+/// Where `see` keeps the most elements of one call.
+const MOST: usize = 50;
+
+unsafe extern "C" fn make_operator(
+    function: Operate,
+    most: i64,
+    context: *mut c_void,
+    free: Free,
+    commute: c_int,
+    op: *mut usize,
+) -> c_int {
+    arrived();
+    see(MOST, most as u64);
+    keep(0, function as usize);
+    keep(1, context.expose_provenance());
+    keep(2, free as usize);
+    note!(commute);
+    *op = made(60).1;
+    answer()
+}
+
+/// Begins a check with one of the slots beside the standard's.
+fn begin_with(slot: &AtomicPtr<c_void>, mock: *mut c_void) {
+    forget();
+    slot.store(mock, Ordering::Relaxed);
+}
+
+fn context() -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(kept(1))
+}
+
+/// Lets the library below make operators.
+pub fn take_operator() {
+    let mock: MakeOperator = make_operator;
+    begin_with(&MAKE_OPERATOR, mock as *mut c_void);
+}
+
+pub fn take_operator_c() {
+    take_operator();
+}
+
+/// Calls the operator that it made last.
+pub unsafe fn operate<C: Into<i64>>(
+    input: *mut c_void,
+    inout: *mut c_void,
+    count: C,
+    datatype: usize,
+) {
+    let most = if size_of::<C>() == 4 {
+        i64::from(c_int::MAX)
+    } else {
+        i64::MAX
+    };
+    assert_eq!(
+        seen(MOST),
+        most as u64,
+        "the most elements of an operator's call"
+    );
+    let function: Operate = std::mem::transmute(kept(0));
+    function(context(), input, inout, count.into(), datatype);
+}
+
+/// The kinds of objects with handlers, as `portcullis_make_error_handler` numbers them.
+#[derive(Clone, Copy)]
+pub enum Of {
+    Comm,
+    Win,
+    File,
+    Session,
+}
+
+type Handler = unsafe extern "C" fn(*mut c_void, usize, *mut c_int);
+
+unsafe extern "C" fn make_handler(
+    of: c_int,
+    function: Handler,
+    context: *mut c_void,
+    free: Free,
+    handler: *mut usize,
+) -> c_int {
+    if of as usize == kept(3) {
+        arrived();
+    }
+    keep(0, function as usize);
+    keep(1, context.expose_provenance());
+    *handler = made(61).1;
+    answer()
+}
+
+/// Lets the library below make handlers of such objects.
+pub fn take_handler(of: Of) {
+    let mock: MakeHandler = make_handler;
+    begin_with(&MAKE_HANDLER, mock as *mut c_void);
+    keep(3, of as usize);
+}
+
+/// Calls the handler that it made last.
+pub unsafe fn handle(object: *mut usize, code: *mut c_int) {
+    let function: Handler = std::mem::transmute(kept(0));
+    function(context(), *object, code);
+}
+
+type Deliver = unsafe extern "C" fn(*mut c_void, usize);
+
+unsafe extern "C" fn duplicate(
+    comm: usize,
+    info: usize,
+    deliver: Deliver,
+    place: *mut c_void,
+    request: *mut usize,
+) -> c_int {
+    arrived();
+    see(0, comm as u64);
+    see(1, info as u64);
+    keep(0, deliver as usize);
+    keep(1, place.expose_provenance());
+    *request = made(52).1;
+    if kept(2) != 0 {
+        deliver(place, made(53).1);
+    }
+    answer()
+}
+
+/// Lets the library below duplicate communicators, which are there during the call or later.
+pub fn take_duplicates(at_once: bool) {
+    let mock: Duplicate = duplicate;
+    begin_with(&DUPLICATE, mock as *mut c_void);
+    keep(2, at_once.into());
+}
+
+/// The communicator is there.
+pub unsafe fn deliver(comm: usize) {
+    let function: Deliver = std::mem::transmute(kept(0));
+    function(context(), comm);
+}
