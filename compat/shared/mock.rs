@@ -62,8 +62,8 @@ pub fn checked(name: &'static str) {
     CHECKED.with_borrow_mut(|checked| checked.insert(name));
 }
 
-/// The functions that this thread has checked are those of the lists, which are `total`; with those that the library does not
-/// have they are the standard's.
+/// The functions that this thread has checked are those of the lists, `total` of the standard and of extensions; with those that
+/// the library leaves out they are all that have a slot.
 pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usize) {
     let there: BTreeSet<&str> = lists.into_iter().flatten().copied().collect();
     let checked = CHECKED.with_borrow(Clone::clone);
@@ -78,7 +78,7 @@ pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usi
     let known = NAMES
         .iter()
         .filter_map(|name| name.to_str().ok()?.strip_prefix('P'));
-    assert_eq!(all, known.collect(), "functions of the standard");
+    assert_eq!(all, known.collect(), "functions with a slot");
 }
 
 /// Puts a mock into the slot of a function, and forgets what an earlier one has seen.

@@ -6,7 +6,7 @@ use super::*;
 pub const COMM: usize = 0;
 pub const INFO: usize = 1;
 
-fn assert_started(name: &str, found: c_int, request: Handle) {
+pub fn assert_started(name: &str, found: c_int, request: Handle) {
     assert!(called(), "{name} is not called below");
     assert_eq!(found, failure().0, "{name}: the code");
     assert_eq!(request, made(52).0, "{name}: the request");
@@ -17,7 +17,7 @@ fn assert_started(name: &str, found: c_int, request: Handle) {
     );
 }
 
-fn assert_delivered(name: &str, new: &Handle, at_once: bool) {
+pub fn assert_delivered(name: &str, new: &Handle, at_once: bool) {
     let new = &raw const *new;
     if !at_once {
         unsafe { direction::deliver(made(53).1) };

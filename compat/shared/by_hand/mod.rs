@@ -7,7 +7,7 @@
 mod attributes;
 mod blocks;
 mod datatypes;
-mod duplicates;
+pub mod duplicates;
 mod error_handlers;
 mod events;
 mod generalized;

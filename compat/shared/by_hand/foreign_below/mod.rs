@@ -3,6 +3,7 @@
 
 mod fortran;
 mod integers;
+mod shrinking;
 mod statuses;
 
 use super::by_hand::failure;
@@ -13,6 +14,7 @@ pub const FOREIGN: bool = true;
 /// Checks the functions that only programs of the standard have.
 pub fn check() {
     statuses::check();
+    shrinking::check();
     integers::check();
     fortran::check();
 }

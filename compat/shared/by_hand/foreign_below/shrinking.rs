@@ -1,0 +1,24 @@
+//! Nonblocking shrinking, whose communicator the library below writes during the call or later, as that of a duplication.
+
+use super::super::by_hand::duplicates::{assert_delivered, assert_started};
+use super::*;
+
+/// Lets the library below shrink communicators.
+fn take_shrinking(at_once: bool) {
+    mock!(MPIX_Comm_ishrink = idup);
+    keep(2, at_once.into());
+}
+
+pub fn check() {
+    for at_once in [true, false] {
+        let name = "MPIX_Comm_ishrink";
+        let (mut new, mut request) = (made(1).0, null(Kind::Request).0);
+        take_shrinking(at_once);
+        answer_with(failure().1);
+        let comm = predefined(Kind::Comm).0;
+        let code = call!(MPIX_Comm_ishrink(comm, &raw mut new, &raw mut request));
+        answer_with(0);
+        assert_started(name, code, request);
+        assert_delivered(name, &new, at_once);
+    }
+}
