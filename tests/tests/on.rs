@@ -3,10 +3,11 @@
 //! Each program checks its own claims, so a wrong constant, handle, status or callback is a failure here.
 //! Programs that these libraries do not pass by themselves are not among them; docs/compat.md says which and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tests::peers::Program;
 use tests::{Job, compile, installation, mpich, needs, open_mpi};
 
-fn job(name: &str, library: &std::path::Path) -> Job {
+fn job(name: &str, library: &Path) -> Job {
     Job::command(&compile(name))
         .under(&installation().join("bin/mpirun"))
         .with(["--on"])
@@ -19,7 +20,7 @@ const TWO: &[u32] = &[2];
 const OTHERS: &[u32] = &[1, 3];
 
 /// Programs, each with its argument; all failures are told, not the first.
-fn hold(library: &std::path::Path, programs: &[(&str, &str)], on: &[u32]) {
+fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     let mut failed = Vec::new();
     for (name, argument) in programs {
         for &ranks in on {
@@ -119,6 +120,44 @@ fn an_extension_that_a_library_lacks_is_refused_by_its_name() {
     let outcome = job("revoking", &library).ranks(2).succeeds();
     let told = "MPIX_Comm_revoke: the Open MPI below has no such function";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_library_of_the_standard_abi_is_taken_as_it_is() {
+    let Some(mpich) = mpich() else { return };
+    let library = mpich.lib().join("libmpi_abi.so.1");
+    let outcome = job("requests", &library)
+        .ranks(2)
+        .with(["--explain"])
+        .succeeds();
+    let told = format!(
+        "runs on {} of the standard ABI",
+        library.canonicalize().unwrap().display()
+    );
+    assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("draft"), "{}", outcome.stderr);
+}
+
+/// Whether it is named or found by the loader.
+#[test]
+fn a_library_with_numbers_of_a_draft_is_told_of_by_one_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libmpi_abi.so.1");
+    let options = ["-shared", "-fPIC", "-w", "-Wl,-soname,libmpi_abi.so.1"];
+    let built = Program::with(Path::new("gcc"), "draft_abi.c", &options);
+    std::fs::copy(built.path(), &library).unwrap();
+    let found = Job::command(&compile("begun"))
+        .under(&installation().join("bin/mpirun"))
+        .env("LD_LIBRARY_PATH", folder.path());
+    for job in [job("begun", &library), found] {
+        let outcome = job.ranks(1).succeeds();
+        let told = format!(
+            "portcullis: {} (Draft MPI 0.9) has numbers of a draft of the standard ABI: its MPI_ERRORS_RETURN is 0x142",
+            library.display()
+        );
+        assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.matches("draft").count(), 1);
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@
 //! zeroed before, since some libraries store four bytes of its eight.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
@@ -163,19 +165,24 @@ const ON: &str = "PORTCULLIS_ON";
 fn first_found() -> Option<CString> {
     // SAFETY: looks a name up in what is open to all.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Comm_rank".as_ptr()) };
-    if found.is_null() {
+    let path = file_of(found)?;
+    CString::new(path.file_name()?.as_bytes()).ok()
+}
+
+/// The file that an address was loaded from.
+fn file_of(address: *mut c_void) -> Option<PathBuf> {
+    if address.is_null() {
         return None;
     }
     // SAFETY: all zeroes are an answer that says nothing.
     let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: an address in a library that is open, and a place for the answer.
-    if unsafe { libc::dladdr(found, &raw mut about) } == 0 || about.dli_fname.is_null() {
+    if unsafe { libc::dladdr(address, &raw mut about) } == 0 || about.dli_fname.is_null() {
         return None;
     }
     // SAFETY: the loader's own text.
     let path = unsafe { CStr::from_ptr(about.dli_fname) }.to_bytes();
-    let name = path.rsplit(|byte| *byte == b'/').next()?;
-    CString::new(name).ok()
+    Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
 fn answer(found: &'static Result<Library, String>) -> Result<&'static Library, &'static str> {
@@ -317,6 +324,11 @@ impl Library {
     /// What else of the library or of what it needs has a name.
     pub fn symbol(&self, name: &CStr) -> Result<*mut c_void, String> {
         symbol(self.file, name)
+    }
+
+    /// The library's file.
+    pub fn path(&self) -> Option<PathBuf> {
+        file_of(self.functions.comm_rank as *mut c_void)
     }
 
     /// Tells the program of an error of its barrier, as the library would; the code to return, if the program goes on.

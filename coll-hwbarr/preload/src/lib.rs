@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`next`] | the function behind the one here |
 //! | [`lifecycle`] | `MPI_Init` and `MPI_Finalize` |
+//! | [`draft`] | whether a library of the standard ABI has the standard's numbers |
 //! | [`barrier`] | `MPI_Barrier` |
 //! | [`entries`] | all others, written by the build |
 //! | [`names`] | names and numbers of all of them |
@@ -26,6 +27,7 @@
 #![deny(unsafe_code)]
 
 mod barrier;
+mod draft;
 mod entries;
 mod lifecycle;
 mod names;

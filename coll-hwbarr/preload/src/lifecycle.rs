@@ -4,6 +4,7 @@
 //! that stands here, so both may come for one call, the one inside the other, and the inner one is handed on.
 #![allow(unsafe_code)]
 
+use crate::draft;
 use crate::names::{FINALIZE, INIT, INIT_THREAD};
 use crate::next::{Next, absent};
 use crate::watch;
@@ -18,6 +19,7 @@ fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
     let began = now();
     let code = init();
     if code == 0 {
+        draft::look();
         watch::start(call, began);
     }
     drop(inside);

@@ -61,12 +61,17 @@ fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
         unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
     };
     if find(F::MARK).is_null() {
-        return Err(format!(
-            "{} is not a library of {} or a relative of it: it has no {}",
-            path.display(),
-            F::NAME,
-            F::MARK.to_string_lossy()
-        ));
+        let file = path.display();
+        return Err(match find(c"MPI_Abi_get_version").is_null() {
+            false => format!(
+                "{file} is a library of the standard ABI itself: a program finds it by LD_LIBRARY_PATH, without {ON}"
+            ),
+            true => format!(
+                "{file} is not a library of {} or a relative of it: it has no {}",
+                F::NAME,
+                F::MARK.to_string_lossy()
+            ),
+        });
     }
     F::learn(&find);
     let instead = fallbacks::table::<F>();

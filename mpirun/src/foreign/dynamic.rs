@@ -1,7 +1,8 @@
 //! What a program asks its loader for: the dynamic section of its file (System V ABI, chapter 5, "Dynamic Section").
 
 use object::elf::{
-    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, PT_LOAD,
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64,
+    PT_LOAD,
 };
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, ReadCache, ReadRef, StringTable};
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 /// The libraries that a program names, and where it says they lie.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Dynamic {
+    /// The name of a library.
+    pub name: Option<String>,
     pub needed: Vec<String>,
     /// Folders of the run path, strongest first.
     run_path: Vec<PathBuf>,
@@ -80,6 +83,7 @@ fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
     for entry in entries {
         let offset = entry.val(endian);
         match entry.tag(endian) {
+            DT_SONAME => found.name = text(offset),
             DT_NEEDED => found.needed.extend(text(offset)),
             tag @ (DT_RPATH | DT_RUNPATH) => {
                 let folders = text(offset).unwrap_or_default();

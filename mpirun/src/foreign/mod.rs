@@ -96,9 +96,12 @@ pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env)
     if dynamic
         .needed
         .iter()
-        .any(|name| name.starts_with("libmpi_abi.so"))
+        .any(|name| name.starts_with(on::STANDARD_NAMES))
     {
-        return Served::Nothing;
+        return match folder {
+            Some(_) => on::serve_other_standard(program, &dynamic, on::folder().as_deref(), env),
+            None => Served::Nothing,
+        };
     }
     let asked = FAMILIES.iter().find_map(|family| {
         let wanted = |name: &&String| family.libraries.contains(&name.as_str());

@@ -5,9 +5,12 @@
 //! names in it, since `libmpi.so` alone says nothing.
 //! Where the ranks are to be watched, the library that does so in programs of other libraries is preloaded: it stands in front of
 //! ours of the standard's name.
+//!
+//! Another library of the standard ABI needs none of ours: its own folder stands first. Some have numbers of a draft, which only a
+//! rank can find out; the preloaded library does so, here and where the loader gives a program such a library by itself.
 
 use super::dynamic::Dynamic;
-use super::{First, PRELOAD, SEARCH, Served, get, put};
+use super::{Env, First, PRELOAD, SEARCH, Served, get, put};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
@@ -27,20 +30,27 @@ pub const WATCHING: [&str; 4] = [TRACE, HANG, HANG_REPORT, "PORTCULLIS_MCA_mpi_b
 const WATCHER: &str = "libportcullis-preload.so";
 
 const STANDARD: &str = "libmpi_abi.so.1";
+/// How names of libraries of the standard ABI begin, of whatever version.
+pub const STANDARD_NAMES: &str = "libmpi_abi.so";
+/// A function that libraries of ours have between them, and no other library has.
+const OURS: &[u8] = b"portcullis_make_operator";
 
 /// A family of libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Mpich,
     OpenMpi,
+    /// Of the standard ABI itself.
+    Standard,
 }
 
 impl Family {
-    /// The folder below `lib/portcullis/on`.
-    fn folder(self) -> &'static str {
+    /// The folder below `lib/portcullis/on`; none where programs need no other library.
+    fn folder(self) -> Option<&'static str> {
         match self {
-            Family::Mpich => "mpich",
-            Family::OpenMpi => "openmpi",
+            Family::Mpich => Some("mpich"),
+            Family::OpenMpi => Some("openmpi"),
+            Family::Standard => None,
         }
     }
 
@@ -48,6 +58,7 @@ impl Family {
         match self {
             Family::Mpich => "MPICH",
             Family::OpenMpi => "Open MPI",
+            Family::Standard => "the standard ABI",
         }
     }
 }
@@ -106,7 +117,7 @@ impl fmt::Display for OnError {
             }
             OnError::Unknown { file } => write!(
                 f,
-                "--on {}: the file is no library of MPICH, Intel MPI or Open MPI",
+                "--on {}: the file is no library of MPICH, Intel MPI or Open MPI, and none of the standard ABI",
                 file.display()
             ),
             OnError::Other { word, file, is } => write!(
@@ -162,7 +173,8 @@ pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError
     })?;
     let is = family(&file).ok_or_else(|| OnError::Unknown { file: file.clone() })?;
     match (word, is) {
-        ("openmpi", Family::Mpich) | ("mpich" | "intel", Family::OpenMpi) => Err(OnError::Other {
+        ("openmpi", Family::Mpich | Family::Standard)
+        | ("mpich" | "intel", Family::OpenMpi | Family::Standard) => Err(OnError::Other {
             word: word.into(),
             file,
             is,
@@ -217,8 +229,12 @@ fn is_ours(file: &Path) -> bool {
     file.to_string_lossy().contains("/portcullis/compat/")
 }
 
-/// What family a library is of: by a name that only one family has.
+/// What family a library is of: by its own name, or by a name in it that only one family has.
 pub fn family(file: &Path) -> Option<Family> {
+    let name = Dynamic::of(file).and_then(|dynamic| dynamic.name);
+    if name.is_some_and(|name| name.starts_with(STANDARD_NAMES)) {
+        return Some(Family::Standard);
+    }
     let bytes = fs::read(file).ok()?;
     let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
     if has(b"ompi_mpi_comm_world") {
@@ -230,12 +246,15 @@ pub fn family(file: &Path) -> Option<Family> {
     }
 }
 
-/// The library of the standard's name over one of a family.
-pub fn library(family: Family, folder: Option<&Path>) -> Result<PathBuf, OnError> {
+/// The library of the standard's name over one of a family; none where that is of the standard itself.
+pub fn library(family: Family, folder: Option<&Path>) -> Result<Option<PathBuf>, OnError> {
+    let Some(own) = family.folder() else {
+        return Ok(None);
+    };
     let place = folder.unwrap_or(Path::new("lib/portcullis/on"));
-    let file = place.join(family.folder()).join(STANDARD);
+    let file = place.join(own).join(STANDARD);
     match file.is_file() {
-        true => Ok(file),
+        true => Ok(Some(file)),
         false => Err(OnError::NotInstalled { family, file }),
     }
 }
@@ -270,31 +289,86 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
         Ok(file) => file,
         Err(error) => return Served::Warning(error.to_string()),
     };
-    if let Some(folder) = file.parent() {
+    let first = file.as_deref().unwrap_or(below);
+    if let Some(folder) = first.parent() {
         put(env, SEARCH, folder, First);
     }
     let dynamic = Dynamic::of(program).unwrap_or_default();
-    if dynamic.on_rpath(STANDARD, program).is_some() {
-        put(env, PRELOAD, &file, First);
+    // A library of another name than the loader looks for is found by no folder.
+    let is_found = first.with_file_name(STANDARD).is_file();
+    if !is_found || dynamic.on_rpath(STANDARD, program).is_some() {
+        put(env, PRELOAD, first, First);
     }
-    if [TRACE, HANG].iter().any(|name| is_set(env, name)) {
-        let watcher = folder().and_then(|folder| Some(folder.parent()?.join(WATCHER)));
-        let Some(watcher) = watcher.filter(|file| file.is_file()) else {
+    let is_watched = [TRACE, HANG].iter().any(|name| is_set(env, name));
+    match watcher(folder().as_deref()) {
+        Some(watcher) if is_watched || file.is_none() => put(env, PRELOAD, &watcher, First),
+        None if is_watched => {
             return Served::Warning(format!(
                 "{} cannot be watched on {}: this installation has no lib/portcullis/{WATCHER}",
                 program.display(),
                 family.name()
             ));
-        };
-        put(env, PRELOAD, &watcher, First);
+        }
+        _ => {}
     }
+    let through = file.map_or_else(String::new, |file| format!(", through {}", file.display()));
     Served::StandIn(format!(
-        "{} runs on {} of {}, through {}",
+        "{} runs on {} of {}{through}",
         program.display(),
         below.display(),
         family.name(),
-        file.display()
     ))
+}
+
+/// The library that watches ranks of other libraries, beside the folder of those of the standard's name.
+fn watcher(folder: Option<&Path>) -> Option<PathBuf> {
+    let file = folder?.parent()?.join(WATCHER);
+    file.is_file().then_some(file)
+}
+
+/// A program of the standard ABI whose loader gives it another library than ours: a rank of it looks for numbers of a draft.
+pub fn serve_other_standard(
+    program: &Path,
+    dynamic: &Dynamic,
+    folder: Option<&Path>,
+    env: &mut Env,
+) -> Served {
+    let found = taken(program, dynamic, env).filter(|file| !is_of_portcullis(file));
+    match (found, watcher(folder)) {
+        (Some(file), Some(watcher)) => {
+            put(env, PRELOAD, &watcher, First);
+            Served::StandIn(format!(
+                "{} gets {}, which is not of Portcullis",
+                program.display(),
+                file.display()
+            ))
+        }
+        _ => Served::Nothing,
+    }
+}
+
+/// The library of the standard ABI that the loader takes for a program, as far as folders are named (ld.so(8)).
+fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
+    let listed = || {
+        let folders = get(env, SEARCH)?;
+        std::env::split_paths(folders)
+            .map(|folder| folder.join(STANDARD))
+            .find(|file| file.is_file())
+    };
+    dynamic
+        .on_rpath(STANDARD, program)
+        .or_else(listed)
+        .or_else(|| dynamic.on_run_path(STANDARD, program))
+}
+
+fn is_of_portcullis(file: &Path) -> bool {
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let is_installed = crate::prefix::prefix().is_some_and(|prefix| file.starts_with(prefix));
+    let says_so = || {
+        let bytes = fs::read(&file).unwrap_or_default();
+        bytes.windows(OURS.len()).any(|window| window == OURS)
+    };
+    is_installed || says_so()
 }
 
 fn is_set(env: &[(OsString, OsString)], name: &str) -> bool {
