@@ -44,7 +44,9 @@ mod tests;
 use crate::atomic::{AtomicU64, Ordering, fence, prefetch_for_read, prefetch_for_write};
 pub use data::lay;
 use rings::of_result;
-pub use rings::{DEEPEST, DEEPEST_UNORDERED, Place, Ring, Spot, Track, tracks, words};
+pub use rings::{
+    DEEP_AT_FIRST, DEEPEST, DEEPEST_UNORDERED, GROWTH, Place, Ring, Spot, Track, tracks, words,
+};
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 

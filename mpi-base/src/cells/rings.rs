@@ -13,10 +13,10 @@ pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 /// So deep a ring is at first. It grows as operations are made, up to its depth: pages that are looked at for the first time cost
 /// more than what is read and written there, and most communicators make few operations.
 /// 1 KiB from one of four ranks on two cores, the first thousand times: 11 us where a ring has 512 at once.
-const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
+pub const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
 
 /// It is as deep as one in so many of the operations that have been made.
-const GROWTH: u64 = 16;
+pub const GROWTH: u64 = 16;
 
 /// Cells of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use crate::op::Predefined;
 use crate::suite::barrier::{self, Form};
 use crate::testing::eventually;
 use crate::{Call, CallId};
+use mpi_base::cells::{DEEP_AT_FIRST, GROWTH};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where data go one way, the giver is through with its call before the taker has begun its: no rank waits for an answer.
@@ -125,7 +126,8 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            let ahead = depth(cell, 2, kind);
+            // Rings grow; at first none is deeper.
+            let ahead = depth(cell, 2, kind).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
                 job(2, kind).run(|engine| {
@@ -152,4 +154,31 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             }
         }
     }
+}
+
+#[test]
+fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
+    let deep = depth(SHORT, 2, Kind::Counter);
+    let given = AtomicUsize::new(0);
+    job(2, Kind::Counter).run(|engine| {
+        let world = engine.world().expect("a world");
+        let taker = world.rank() == 1;
+        // In the first round behind its growth no giver is further ahead than before.
+        for i in 1..=deep * GROWTH + deep {
+            let got = give(&world, CallId::Bcast, 1, i);
+            assert!(!taker || got == i.to_ne_bytes(), "{i}");
+        }
+        barrier::pass(&world, Form::Blocking, 0);
+        if taker {
+            let what = format!("the giver's return from {deep} broadcasts");
+            eventually(engine, &what, || {
+                given.load(Ordering::SeqCst) >= deep as usize
+            });
+        }
+        for i in 1..=deep {
+            let got = give(&world, CallId::Bcast, 1, i);
+            given.fetch_add(usize::from(!taker), Ordering::SeqCst);
+            assert!(!taker || got == i.to_ne_bytes(), "{i}");
+        }
+    });
 }
