@@ -7,6 +7,9 @@
 //! Beside the number there is room for how long they are, for a writer that wants to say so ([`Cells::publish_of`], [`Cells::length`]).
 //! So a message of seven words or less is one cache line, written once and read once by each reader.
 //!
+//! Deep rings grow: how deep a ring is for operation k follows from k alone (`rings`). In the first round after a ring has grown,
+//! d below is the depth before.
+//!
 //! Protocol of operation k in a ring of depth d:
 //! 1. a member that has something to show writes its cell k mod d, then the number ([`Cells::show`]);
 //!    before that it makes sure that all members have finished operation k - d, and so whatever the cell held before ([`Cells::has_room`]);

@@ -3,6 +3,8 @@
 //! What must arrive and what must be found are constants from the tables (`word`, `known`, `predefined`, `null`) and handles
 //! that the library below made (`made`); the conversions under test are not asked. A mock notes what arrives and writes
 //! constants of the library below; what only one direction has is in `direction`.
+// SAFETY of every unsafe function and block here: arguments are constants or addresses of locals that outlive the call, and functions
+// are called with the types that they have.
 
 mod attributes;
 mod blocks;

@@ -5,7 +5,7 @@
 
 use super::Foreign;
 use crate::below;
-use crate::convert::code_out;
+use crate::convert::{HandleOut, code_out};
 use crate::family::Kind;
 use std::ffi::c_int;
 
@@ -29,21 +29,36 @@ unsafe fn fill(made: *mut usize) {
     }
 }
 
+/// Starts an operation that makes a communicator.
+///
+/// # Safety
+/// The places are the program's, for a communicator and for a request.
+unsafe fn start<F: Foreign>(
+    made: *mut usize,
+    request: *mut usize,
+    call: impl FnOnce(*mut F::Below, *mut F::Below) -> c_int,
+) -> c_int {
+    let mut started = HandleOut::<F>::new(Kind::Request, request);
+    // SAFETY: passed on.
+    unsafe {
+        let code = call(clear::<F>(made), started.argument());
+        fill(made);
+        started.finish(Kind::Request);
+        code_out::<F>(code)
+    }
+}
+
 pub unsafe fn MPI_Comm_idup<F: Foreign>(
     comm: usize,
     made: *mut usize,
     request: *mut usize,
 ) -> c_int {
-    let mut started = F::null(Kind::Request);
+    let comm = F::handle_in(Kind::Comm, comm);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let comm = F::handle_in(Kind::Comm, comm);
-        let code = (below::MPI_Comm_idup::<F>())(comm, clear::<F>(made), &raw mut started);
-        fill(made);
-        if !request.is_null() {
-            request.write(F::handle_out(Kind::Request, started));
-        }
-        code_out::<F>(code)
+        start::<F>(made, request, |made, request| {
+            (below::MPI_Comm_idup::<F>())(comm, made, request)
+        })
     }
 }
 
@@ -53,18 +68,13 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
     made: *mut usize,
     request: *mut usize,
 ) -> c_int {
-    let mut started = F::null(Kind::Request);
+    let comm = F::handle_in(Kind::Comm, comm);
+    let info = F::handle_in(Kind::Info, info);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let comm = F::handle_in(Kind::Comm, comm);
-        let info = F::handle_in(Kind::Info, info);
-        let place = clear::<F>(made);
-        let code = (below::MPI_Comm_idup_with_info::<F>())(comm, info, place, &raw mut started);
-        fill(made);
-        if !request.is_null() {
-            request.write(F::handle_out(Kind::Request, started));
-        }
-        code_out::<F>(code)
+        start::<F>(made, request, |made, request| {
+            (below::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
+        })
     }
 }
 
@@ -73,15 +83,11 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     made: *mut usize,
     request: *mut usize,
 ) -> c_int {
-    let mut started = F::null(Kind::Request);
+    let comm = F::handle_in(Kind::Comm, comm);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let comm = F::handle_in(Kind::Comm, comm);
-        let code = (below::MPIX_Comm_ishrink::<F>())(comm, clear::<F>(made), &raw mut started);
-        fill(made);
-        if !request.is_null() {
-            request.write(F::handle_out(Kind::Request, started));
-        }
-        code_out::<F>(code)
+        start::<F>(made, request, |made, request| {
+            (below::MPIX_Comm_ishrink::<F>())(comm, made, request)
+        })
     }
 }

@@ -3,7 +3,7 @@
 use super::Foreign;
 use super::operators::NO_MEMORY;
 use crate::below;
-use crate::convert::code_out;
+use crate::convert::{HandleOut, code_out};
 use crate::family::{Kind, Word};
 use crate::trampoline;
 use std::cell::Cell;
@@ -90,18 +90,11 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            let mut made = F::null(Kind::Errhandler);
+            let mut made = HandleOut::<F>::new(Kind::Errhandler, handler);
             // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             unsafe {
-                let place = if handler.is_null() {
-                    std::ptr::null_mut()
-                } else {
-                    &raw mut made
-                };
-                let code = (below::$name::<F>())(given, place);
-                if !handler.is_null() {
-                    handler.write(F::handle_out(Kind::Errhandler, made));
-                }
+                let code = (below::$name::<F>())(given, made.argument());
+                made.finish(Kind::Errhandler);
                 code_out::<F>(code)
             }
         }

@@ -3,7 +3,7 @@
 
 use super::Foreign;
 use crate::below;
-use crate::convert::code_out;
+use crate::convert::{HandleOut, code_out};
 use crate::family::Kind;
 use crate::trampoline;
 use std::ffi::{c_int, c_void};
@@ -43,7 +43,7 @@ macro_rules! creator {
             commute: c_int,
             op: *mut usize,
         ) -> c_int {
-            let mut made = F::null(Kind::Op);
+            let mut made = HandleOut::<F>::new(Kind::Op, op);
             let given = match of_program {
                 0 => 0,
                 known => match function::<F, $count>(known) {
@@ -53,15 +53,8 @@ macro_rules! creator {
             };
             // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             unsafe {
-                let place = if op.is_null() {
-                    std::ptr::null_mut()
-                } else {
-                    &raw mut made
-                };
-                let code = (below::$name::<F>())(given, commute, place);
-                if !op.is_null() {
-                    op.write(F::handle_out(Kind::Op, made));
-                }
+                let code = (below::$name::<F>())(given, commute, made.argument());
+                made.finish(Kind::Op);
                 code_out::<F>(code)
             }
         }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::below;
-use crate::convert::{Room, code_out, handles_in};
+use crate::convert::{HandleOut, Room, code_out, handles_in};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
@@ -21,15 +21,15 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     unsafe {
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
-        let mut new = F::null(Kind::Datatype);
+        let mut new = HandleOut::<F>::new(Kind::Datatype, made);
         let code = (below::MPI_Type_create_struct::<F>())(
             count,
             lengths,
             displacements,
             list.argument(),
-            place(made, &mut new),
+            new.argument(),
         );
-        hand_back::<F>(made, new);
+        new.finish(Kind::Datatype);
         code_out::<F>(code)
     }
 }
@@ -47,32 +47,16 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
         let mut room = Room::new();
         let length = c_int::try_from(count).unwrap_or(0);
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
-        let mut new = F::null(Kind::Datatype);
+        let mut new = HandleOut::<F>::new(Kind::Datatype, made);
         let code = (below::MPI_Type_create_struct_c::<F>())(
             count,
             lengths,
             displacements,
             list.argument(),
-            place(made, &mut new),
+            new.argument(),
         );
-        hand_back::<F>(made, new);
+        new.finish(Kind::Datatype);
         code_out::<F>(code)
-    }
-}
-
-/// Where the call is to write a handle, null if the program gave no place.
-fn place<H, B>(theirs: *mut H, ours: &mut B) -> *mut B {
-    if theirs.is_null() {
-        std::ptr::null_mut()
-    } else {
-        ours
-    }
-}
-
-unsafe fn hand_back<F: Family>(theirs: *mut F::Handle, ours: F::Below) {
-    if !theirs.is_null() {
-        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
-        unsafe { theirs.write(F::handle_out(Kind::Datatype, ours)) };
     }
 }
 

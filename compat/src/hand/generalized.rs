@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::below;
-use crate::convert::{code_out, load, status_to_program};
+use crate::convert::{HandleOut, code_out, load, status_to_program};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -68,7 +68,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
     let ours_query: unsafe extern "C" fn(*mut c_void, *mut F::BelowStatus) -> c_int = query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    let mut made = F::null(Kind::Request);
+    let mut made = HandleOut::<F>::new(Kind::Request, request);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let code = (below::MPI_Grequest_start::<F>())(
@@ -76,19 +76,13 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
             given(free_function, ours_free as usize),
             given(cancel_function, ours_cancel as usize),
             functions.cast(),
-            if request.is_null() {
-                std::ptr::null_mut()
-            } else {
-                &raw mut made
-            },
+            made.argument(),
         );
         if code != 0 {
             // SAFETY: no request was made, so no other code knows of it.
             drop(Box::from_raw(functions));
         }
-        if !request.is_null() {
-            request.write(F::handle_out(Kind::Request, made));
-        }
+        made.finish(Kind::Request);
         code_out::<F>(code)
     }
 }

@@ -15,7 +15,7 @@ pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 /// 1 KiB from one of four ranks on two cores, the first thousand times: 11 us where a ring has 512 at once.
 pub const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
 
-/// It is as deep as one in so many of the operations that have been made.
+/// A ring that grows is as deep as the number of operations that have been made divided by this, rounded down to a power of two.
 pub const GROWTH: u64 = 16;
 
 /// Cells of one length.
