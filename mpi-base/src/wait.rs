@@ -5,12 +5,17 @@
 //! Where ranks share cores what is waited for mostly needs this core, so each look in vain is followed by a yield:
 //! ten looks more before it cost a ring of messages a tenth.
 //! With a core for each rank a wake-up costs about 40 us, so it pays to spin about that long first.
+//!
+//! Beside a process that computes, one yield costs a whole time slice of 3 to 4 ms, because the scheduler gives that process the rest of the yielder's turn.
+//! A rank that sleeps on its doorbell is let in when it is woken, within 10 to 30 us.
+//! So a waiter whose yield was long sleeps without another yield ([`Waiter::has_met_load`]),
+//! and the process's next waits begin with the policy [`WaitPolicy::without_yields`].
 
 use std::time::{Duration, Instant};
 
 use crate::atomic::spin_loop;
 use crate::doorbell::{Doorbell, NAP};
-use crate::yield_now::yield_now;
+use crate::yield_now::yield_meets_load;
 
 /// The steps of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,11 @@ impl WaitPolicy {
         }
     }
 
+    /// The same policy for a process that shares its core with one that computes: it sleeps where it would yield.
+    pub const fn without_yields(self) -> WaitPolicy {
+        WaitPolicy { yields: 0, ..self }
+    }
+
     /// How a wait begins.
     #[inline]
     fn first(&self) -> Stage {
@@ -78,6 +88,7 @@ impl WaitPolicy {
 pub struct Waiter {
     policy: WaitPolicy,
     stage: Stage,
+    met_load: bool,
 }
 
 /// Where a wait is; each stage lasts as long as the policy says.
@@ -98,7 +109,22 @@ impl Waiter {
         Waiter {
             policy,
             stage: policy.first(),
+            met_load: false,
         }
+    }
+
+    /// Whether a yield of this wait gave the core to a process that computes.
+    #[inline]
+    pub fn has_met_load(&self) -> bool {
+        self.met_load
+    }
+
+    /// A yield has lasted a time slice: this wait yields no more.
+    #[cold]
+    fn meet_load(&mut self) {
+        self.met_load = true;
+        self.policy = self.policy.without_yields();
+        self.stage = Stage::Yield { left: 0 };
     }
 
     /// Starts over, because something came.
@@ -127,7 +153,9 @@ impl Waiter {
             Stage::Yield { left } if *left > 0 => {
                 *left -= 1;
                 // In line, as the returns behind it are slow ones (`yield_now`).
-                yield_now();
+                if yield_meets_load() {
+                    self.meet_load();
+                }
             }
             _ => self.rest(sleep),
         }
@@ -175,7 +203,7 @@ use crate::shared_core::yield_core;
 /// Models have no cores to move between.
 #[cfg(loom)]
 fn yield_core(_: Instant) {
-    yield_now();
+    crate::yield_now::yield_now();
 }
 
 #[cfg(test)]
@@ -215,5 +243,18 @@ mod tests {
         waiter.reset();
         assert_eq!(steps_before_sleep(&mut waiter), first);
         assert!(steps_before_sleep(&mut Waiter::new(WaitPolicy::ROOMY)) > WaitPolicy::ROOMY.spins);
+    }
+
+    #[test]
+    fn a_waiter_that_met_a_computing_process_sleeps_without_another_yield() {
+        let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+        waiter.meet_load();
+        assert!(waiter.has_met_load());
+        // One more poll ends the stage, and the next step sleeps.
+        assert_eq!(steps_before_sleep(&mut waiter), 2);
+        waiter.reset();
+        assert_eq!(steps_before_sleep(&mut waiter), 2);
+        let beside_load = WaitPolicy::CROWDED.without_yields();
+        assert_eq!(steps_before_sleep(&mut Waiter::new(beside_load)), 2);
     }
 }

@@ -191,6 +191,9 @@ fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> boo
         return;
     }
     for _ in 0..YIELDS {
+        if engine.is_beside_load() {
+            break;
+        }
         engine.progress();
         match engine.is_oversubscribed() {
             true => engine.give_core_away(),

@@ -36,7 +36,7 @@ use mpi_base::node::{Node, NodeError};
 use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
-use mpi_base::yield_now::yield_now;
+use mpi_base::yield_now::yield_meets_load;
 use mpi_transport::universe::{Universe, job_number};
 use operations::Operations;
 use place::Place;
@@ -227,11 +227,25 @@ impl Engine {
         self.0.waiting.is_oversubscribed()
     }
 
-    /// Gives the core away where ranks share cores, and sees to it that they share them evenly.
+    /// Yields where ranks share cores, and moves this rank where they share them unevenly.
+    ///
+    /// Beside a process that computes it returns at once, because such a yield costs a time slice: the caller sleeps instead.
     #[inline(always)]
     pub fn give_core_away(&self) {
-        yield_now();
-        self.0.waiting.waits();
+        let waiting = &self.0.waiting;
+        if waiting.take_beside_load() {
+            return;
+        }
+        if yield_meets_load() {
+            waiting.meets_load();
+        }
+        waiting.waits();
+    }
+
+    /// Whether the last yields of this process met a process that computes, so that a wait is to sleep without one.
+    #[inline(always)]
+    pub fn is_beside_load(&self) -> bool {
+        self.0.waiting.is_beside_load()
     }
 
     /// Keeps a shared core for a moment, when no other rank on it is likely to have anything to do; whether it was long enough.

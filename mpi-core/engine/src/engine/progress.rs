@@ -193,7 +193,7 @@ impl Engine {
     /// A wait of this process, for callers that have their own loop around [`Engine::turn`].
     #[inline]
     pub fn waiter(&self) -> Waiter {
-        Waiter::new(self.policy())
+        Waiter::new(self.0.waiting.policy_of_next_wait())
     }
 
     /// One turn of waiting: progress, look whether it is `done`, and if nothing moved rest as long as the waiter says.
@@ -227,6 +227,9 @@ impl Engine {
                 self.sleep(nap, || done() || self.pending() || wanted());
                 waiting.has_slept();
             });
+            if waiter.has_met_load() {
+                waiting.meets_load();
+            }
         }
         waiting.relax();
         false

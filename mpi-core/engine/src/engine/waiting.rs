@@ -17,6 +17,11 @@ pub struct Threads {
     pub wanted: fn() -> bool,
 }
 
+/// The number of waits that sleep without a yield after one that met a computing process.
+///
+/// The yield behind them finds out whether that process is still there. It costs up to 4 ms, which is 2 us for each of these waits.
+const BESIDE_LOAD: u32 = 2000;
+
 pub(super) struct Waiting {
     policy: WaitPolicy,
     /// Whether that is the one of ranks that share cores.
@@ -25,6 +30,8 @@ pub(super) struct Waiting {
     balance: Option<Balance>,
     /// Where the doorbell is heard while transports wait for descriptors; made by the first such sleep.
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
+    /// The number of waits that still sleep without a yield, since a process that computes shares this core.
+    beside_load: Cell<u32>,
     /// How many calls that only look have found nothing in a row.
     idle: Cell<u32>,
     relax: Cell<Option<fn()>>,
@@ -53,6 +60,7 @@ impl Waiting {
             oversubscribed,
             balance: balance.transpose()?,
             descriptors: OnceCell::new(),
+            beside_load: Cell::new(0),
             idle: Cell::new(0),
             relax: Cell::new(None),
             threads: Cell::new(None),
@@ -65,6 +73,35 @@ impl Waiting {
     #[inline]
     pub fn policy(&self) -> WaitPolicy {
         self.policy
+    }
+
+    /// The policy of a wait that begins now.
+    #[inline]
+    pub fn policy_of_next_wait(&self) -> WaitPolicy {
+        match self.take_beside_load() {
+            true => self.policy.without_yields(),
+            false => self.policy,
+        }
+    }
+
+    /// A yield gave this core to a process that computes: the next waits sleep without one.
+    #[cold]
+    pub fn meets_load(&self) {
+        self.beside_load.set(BESIDE_LOAD);
+    }
+
+    /// Whether a yield would give the core to a process that computes, as far as this process knows.
+    #[inline(always)]
+    pub fn is_beside_load(&self) -> bool {
+        self.beside_load.get() > 0
+    }
+
+    /// The same for one wait, which is counted.
+    #[inline(always)]
+    pub fn take_beside_load(&self) -> bool {
+        let left = self.beside_load.get();
+        self.beside_load.set(left.saturating_sub(1));
+        left > 0
     }
 
     #[inline]
@@ -151,5 +188,27 @@ impl Waiting {
 
     pub fn set_watch(&self, watch: Option<fn()>) {
         self.watch.set(watch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_after_a_long_yield_sleep_without_one_until_their_count_ends() {
+        let fd = Node::create(1).unwrap();
+        let node = Node::attach(&fd, 0).unwrap();
+        let cores = Cores::of_this_process();
+        let crowded = cores.usable + 1;
+        let waiting = Waiting::of(&node, &cores, crowded).unwrap();
+        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::CROWDED);
+        waiting.meets_load();
+        assert!(waiting.is_beside_load());
+        for _ in 0..BESIDE_LOAD {
+            assert_eq!(waiting.policy_of_next_wait().yields, 0);
+        }
+        assert!(!waiting.is_beside_load());
+        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::CROWDED);
     }
 }
