@@ -246,17 +246,26 @@ fn test_programs_that_are_named_are_there() {
 }
 
 #[test]
-fn decisions_are_short() {
+fn decisions_are_short_and_in_the_index() {
     const LINES: usize = 25;
+    let index = read(&root().join("docs/adr/README.md"));
     for path in files("md") {
-        let is_decision = path
+        let is_in_folder = path
             .parent()
             .is_some_and(|folder| folder.ends_with("docs/adr"));
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        if !is_in_folder || file == "README.md" {
+            continue;
+        }
         let lines = read(&path).lines().count();
         assert!(
-            !is_decision || lines <= LINES,
+            lines <= LINES,
             "{} has {lines} lines, more than {LINES}",
             name(&path)
+        );
+        assert!(
+            index.contains(&format!("({file})")),
+            "docs/adr/README.md does not list {file}"
         );
     }
 }
