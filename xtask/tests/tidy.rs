@@ -9,6 +9,8 @@ use xtask::test::NEED_MORE;
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/words.rs"]
+mod words;
 
 fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));

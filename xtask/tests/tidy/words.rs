@@ -1,0 +1,275 @@
+//! The lexicon: phrases that comments, strings and documents avoid, and a ratchet for those that are left.
+//!
+//! `words.txt` lists each phrase with what to write instead.
+//! `words_left.txt` lists how often each is left in each package; `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::{files, name, read, root};
+
+/// A phrase, and what to write instead.
+struct Entry {
+    phrase: String,
+    instead: String,
+}
+
+/// The number of occurrences of a phrase in a package.
+type Counts = BTreeMap<(String, String), usize>;
+
+/// How the language of a file marks its prose.
+#[derive(Clone, Copy)]
+enum Prose {
+    /// `//`, `/* */`, and strings in double quotes.
+    Slashes,
+    /// Comments from this mark to the end of the line.
+    Marks(&'static str),
+    /// Everything but fences.
+    Markdown,
+}
+
+const LANGUAGES: &[(&str, Prose)] = &[
+    ("rs", Prose::Slashes),
+    ("c", Prose::Slashes),
+    ("cc", Prose::Slashes),
+    ("h", Prose::Slashes),
+    ("v", Prose::Slashes),
+    ("vhd", Prose::Marks("--")),
+    ("py", Prose::Marks("#")),
+    ("md", Prose::Markdown),
+];
+
+/// Ends a piece of prose, so that no phrase is found across two pieces.
+const BREAK: &str = " | ";
+
+fn lexicon() -> Vec<Entry> {
+    let text = read(&root().join("xtask/tests/tidy/words.txt"));
+    let entries = text.lines().filter(|line| !line.starts_with('#'));
+    let entry = |line: &str| {
+        let (phrase, instead) = line.split_once(" | ").expect("PHRASE | INSTEAD");
+        Entry {
+            phrase: phrase.to_owned(),
+            instead: instead.to_owned(),
+        }
+    };
+    entries.map(entry).collect()
+}
+
+/// The comments and strings of a text in a language with `//`, in order.
+fn of_slashes(text: &str) -> String {
+    let mut prose = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '"', '\'', '\n']) {
+        let (code, here) = rest.split_at(at);
+        if !code.trim().is_empty() {
+            prose.push_str(BREAK);
+        }
+        rest = if let Some(comment) = here.strip_prefix("//") {
+            let end = comment.find('\n').unwrap_or(comment.len());
+            let words = comment[..end].trim_start_matches(['/', '!']);
+            prose.push(' ');
+            prose.push_str(words);
+            &comment[end..]
+        } else if let Some(comment) = here.strip_prefix("/*") {
+            let end = comment.find("*/").unwrap_or(comment.len());
+            prose.push_str(&comment[..end]);
+            prose.push_str(BREAK);
+            comment[end..].trim_start_matches("*/")
+        } else if here.starts_with('"') {
+            let (string, behind) = string(here, code);
+            prose.push_str(BREAK);
+            prose.push_str(string);
+            prose.push_str(BREAK);
+            behind
+        } else if here.starts_with('\'') {
+            behind_character(here)
+        } else {
+            &here[1..]
+        };
+    }
+    prose
+}
+
+/// The text of the string literal that begins here, and what is behind it; `before` shows whether it is a raw one.
+fn string<'a>(here: &'a str, before: &str) -> (&'a str, &'a str) {
+    let hashes = before.len() - before.trim_end_matches('#').len();
+    let is_raw = before[..before.len() - hashes].ends_with('r');
+    let inside = &here[1..];
+    if is_raw {
+        let end = format!("\"{}", "#".repeat(hashes));
+        let length = inside.find(&end).unwrap_or(inside.len());
+        let behind = &inside[length..];
+        return (&inside[..length], behind.strip_prefix(&end).unwrap_or(""));
+    }
+    let mut escaped = false;
+    for (i, c) in inside.char_indices() {
+        match (escaped, c) {
+            (true, _) => escaped = false,
+            (false, '\\') => escaped = true,
+            (false, '"') => return (&inside[..i], &inside[i + 1..]),
+            _ => {}
+        }
+    }
+    (inside, "")
+}
+
+/// What is behind a character literal, or behind the apostrophe of a lifetime.
+fn behind_character(here: &str) -> &str {
+    let inside = &here[1..];
+    let mut chars = inside.char_indices();
+    let (first, second) = (chars.next(), chars.next());
+    match (first, second) {
+        (Some((_, '\\')), Some((i, c))) => {
+            let after = &inside[i + c.len_utf8()..];
+            after.find('\'').map_or(after, |end| &after[end + 1..])
+        }
+        (Some(_), Some((i, '\''))) => &inside[i + 1..],
+        _ => inside,
+    }
+}
+
+/// The prose of a file in lower case, without code in backticks, each run of blanks as one.
+fn prose(text: &str, language: Prose) -> String {
+    let found = match language {
+        Prose::Slashes => of_slashes(text),
+        Prose::Marks(mark) => {
+            let comments = text.lines().map(|line| match line.split_once(mark) {
+                Some((_, comment)) => comment,
+                None => BREAK,
+            });
+            comments.collect::<Vec<_>>().join(" ")
+        }
+        Prose::Markdown => {
+            let outside: Vec<_> = text.split("```").step_by(2).collect();
+            outside.join(BREAK)
+        }
+    };
+    let words: Vec<_> = found.split('`').step_by(2).collect();
+    let text = words.join(BREAK).to_lowercase();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// How often a phrase stands in a text as words of their own.
+fn count(text: &str, phrase: &str) -> usize {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let occurrences = text.match_indices(phrase).filter(|(at, _)| {
+        let before = text[..*at].chars().next_back();
+        let after = text[at + phrase.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    });
+    occurrences.count()
+}
+
+/// The folder of the package to which a file belongs, or its top folder.
+fn package(path: &Path) -> String {
+    let mut folders = path.ancestors().skip(1);
+    let own = folders.find(|folder| folder.join("Cargo.toml").exists());
+    match own.unwrap_or(root()) {
+        folder if folder != root() => name(folder),
+        _ => match name(path).split_once('/') {
+            Some((top, _)) => top.to_owned(),
+            None => "root".to_owned(),
+        },
+    }
+}
+
+/// Counts of all phrases, and the files in which each stands.
+fn counted(lexicon: &[Entry]) -> (Counts, BTreeMap<(String, String), Vec<String>>) {
+    let (mut counts, mut places) = (Counts::new(), BTreeMap::new());
+    for (extension, language) in LANGUAGES {
+        for path in files(extension) {
+            let text = prose(&read(&path), *language);
+            let package = package(&path);
+            for entry in lexicon {
+                let n = count(&text, &entry.phrase);
+                if n > 0 {
+                    let key = (package.clone(), entry.phrase.clone());
+                    *counts.entry(key.clone()).or_default() += n;
+                    let files: &mut Vec<String> = places.entry(key).or_default();
+                    files.push(name(&path));
+                }
+            }
+        }
+    }
+    (counts, places)
+}
+
+fn left() -> Counts {
+    let text = fs::read_to_string(root().join("xtask/tests/tidy/words_left.txt"));
+    let text = text.unwrap_or_default();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let line = |line: &str| {
+        let mut parts = line.split(" | ");
+        let mut next = || parts.next().expect("PACKAGE | PHRASE | COUNT").to_owned();
+        let key = (next(), next());
+        (key, next().parse().expect("a count"))
+    };
+    lines.map(line).collect()
+}
+
+fn write_left(counts: &Counts) {
+    let mut text = String::from(
+        "# What is left of the phrases of words.txt, by package. These numbers only fall.\n# PACKAGE | PHRASE | COUNT\n",
+    );
+    for ((package, phrase), count) in counts {
+        text.push_str(&format!("{package} | {phrase} | {count}\n"));
+    }
+    fs::write(root().join("xtask/tests/tidy/words_left.txt"), text).expect("words_left.txt");
+}
+
+#[test]
+fn phrases_that_readers_stop_at_become_fewer() {
+    let lexicon = lexicon();
+    let (counts, places) = counted(&lexicon);
+    let left = left();
+    let mut more = Vec::new();
+    for ((package, phrase), count) in &counts {
+        let key = (package.clone(), phrase.clone());
+        let allowed = left.get(&key).copied().unwrap_or(0);
+        // A phrase that is new in the lexicon has no numbers yet.
+        let is_new = !left.keys().any(|(_, known)| known == phrase);
+        if *count > allowed && !is_new {
+            let entry = lexicon.iter().find(|entry| entry.phrase == *phrase);
+            let instead = entry.map_or("", |entry| entry.instead.as_str());
+            more.push(format!(
+                "{package}: \"{phrase}\" stands {count} times, {allowed} were left; write: {instead} (in {})",
+                places[&key].join(", ")
+            ));
+        }
+    }
+    assert!(more.is_empty(), "{}", more.join("\n"));
+    if counts != left {
+        if std::env::var_os("WORDS_UPDATE").is_some() {
+            write_left(&counts);
+            return;
+        }
+        panic!(
+            "xtask/tests/tidy/words_left.txt is out of date, because phrases have become fewer or the lexicon has grown: \
+             WORDS_UPDATE=1 cargo test -p xtask --test tidy"
+        );
+    }
+}
+
+#[test]
+fn prose_is_comments_strings_and_documents_without_code() {
+    let rust = "//! Head of\n//! two lines.\nlet x = \"a string // no comment\"; // tail\nlet c = '\"'; let r = r#\"raw \" text\"#; // `code` end";
+    let text = prose(rust, Prose::Slashes);
+    for phrase in [
+        "head of two lines.",
+        "a string // no comment",
+        "tail",
+        "raw \" text",
+        "end",
+    ] {
+        assert!(text.contains(phrase), "{phrase}: {text}");
+    }
+    assert!(!text.contains("let") && !text.contains("code"), "{text}");
+    let markdown = "Some text.\n```\nfenced\n```\nMore `inline` text.";
+    let text = prose(markdown, Prose::Markdown);
+    assert!(
+        !text.contains("fenced") && !text.contains("inline"),
+        "{text}"
+    );
+    assert_eq!(count("so many, not so manyfold", "so many"), 1);
+}
