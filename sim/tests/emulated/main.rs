@@ -7,6 +7,7 @@
 //! * `processes`: sixty processes, each a node with a port of its own.
 //! * `refusals`: what `ports::open` says where it may not, cannot, or finds another program there.
 //! * `deaths`: what a program leaves on its wire when it ends in a barrier.
+//! * `stacks`: what a program's own signal handler does to its port on a small alternate stack.
 //! * `hazards`: what goes wrong with wires and nodes at start, at the end and in the middle.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
@@ -18,3 +19,4 @@ mod processes;
 mod refusals;
 mod rigs;
 mod sleepers;
+mod stacks;

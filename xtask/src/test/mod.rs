@@ -1,5 +1,6 @@
 //! `cargo xtask test`: installs what the tests need, then runs all of them.
 
+mod failures;
 mod suites;
 
 use std::fmt;
@@ -50,7 +51,7 @@ pub enum TestError {
     Failed(ProcessError),
     /// cargo has built everything and told of no test program.
     NoSuites,
-    /// Test programs failed; each has a sentence, and what it printed is above.
+    /// Test programs failed; each has a sentence with its failed tests below it, and the rest of what it printed is above.
     Suites(Vec<String>),
 }
 
@@ -67,8 +68,9 @@ impl fmt::Display for TestError {
             ),
             Self::Suites(sentences) => write!(
                 f,
-                "test programs, whose own output is above:\n  {}",
-                sentences.join("\n  ")
+                "{} of the test programs failed; the rest of what they printed is above\n{}",
+                sentences.len(),
+                sentences.join("\n")
             ),
         }
     }

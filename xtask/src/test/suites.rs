@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::MemfdFlags;
 use serde::Deserialize;
 
+use super::failures;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
@@ -236,7 +237,8 @@ impl Suite {
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
-    /// Runs it below another program, if one is named, and prints what it said; if it failed, the sentence that says so.
+    /// Runs it below another program, if one is named, and prints what it said.
+    /// If it failed, the sentence that says so, and below it the failed tests with their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
         let (said, ended) = match self.tried(below, how) {
@@ -248,7 +250,10 @@ impl Suite {
         // No process reads it when standard output is closed.
         let _ = writeln!(out, "     Ran {self}, which took {took:.1} s");
         let _ = out.write_all(&said);
-        ended.err().map(|why| format!("{self} {why}"))
+        let why = ended.err()?;
+        let failures = failures::summary(&said).into_iter();
+        let lines = failures.map(|line| format!("\n    {line}"));
+        Some(format!("{self} {why}{}", lines.collect::<String>()))
     }
 
     /// What it said, and what is wrong with how it ended or with what it left.
@@ -420,6 +425,28 @@ mod tests {
         assert_eq!(Path::new(said.trim_end()), workspace::root());
         let (_, status) = suite("false").ended(&[], PLAIN).unwrap();
         assert_eq!(verdict(status), Err("failed (exit status: 1)".to_owned()));
+    }
+
+    #[test]
+    fn the_sentence_of_a_failed_program_names_its_failed_tests() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        let printed = "---- a::b stdout ----\nthread 'a::b' (1) panicked at a.rs:1:1:\nnot ready\n";
+        fs::write(&program, format!("cat <<'END'\n{printed}END\nexit 101\n")).unwrap();
+        let suite = Suite::of("program", &Command::new(&program));
+        assert_eq!(
+            suite
+                .run(&["sh"], PLAIN)
+                .unwrap()
+                .lines()
+                .collect::<Vec<_>>(),
+            [
+                "program failed (exit status: 101)",
+                "    a::b",
+                "      thread 'a::b' (1) panicked at a.rs:1:1:",
+                "      not ready",
+            ]
+        );
     }
 
     #[test]

@@ -23,12 +23,16 @@
 //!
 //! All three signals are raised by an instruction of the thread itself, an access or a system call of the driver,
 //! at which point the thread holds no lock of this module and is in no allocator. To the handler it is a function call.
+//! The handlers block all other signals, so a program's own handler, which may access a port, never interrupts them.
+//!
+//! The stacks that this takes are in [`stack`].
 #![allow(unsafe_code)]
 
 mod decode;
 mod filter;
 mod gpio;
 mod ports;
+mod stack;
 
 pub use gpio::{PluggedChip, plug_chip, with_chip};
 pub use ports::{Plugged, plug};
@@ -60,11 +64,18 @@ pub fn install(rights: Rights) -> Result<(), std::io::Error> {
         static FILTERED: Cell<bool> = const { Cell::new(false) };
     }
     ports::answer(rights);
+    stack::enlarge_now();
     HANDLERS.call_once(|| {
-        for (signal, handler) in [(libc::SIGSEGV, on_port as Handler), (libc::SIGBUS, on_page)] {
-            let _ = before(signal).set(handle(signal, handler));
+        // Rust's runtime recognises a stack overflow by its SIGSEGV, which needs the alternate stack;
+        // the other two signals need none.
+        let faults = [
+            (libc::SIGSEGV, on_port as Handler, libc::SA_ONSTACK),
+            (libc::SIGBUS, on_page, 0),
+        ];
+        for (signal, handler, flags) in faults {
+            let _ = before(signal).set(handle(signal, handler, flags));
         }
-        handle(libc::SIGSYS, on_call);
+        handle(libc::SIGSYS, on_call, 0);
     });
     if !FILTERED.get() {
         filter::install()?;
@@ -80,14 +91,14 @@ fn before(signal: c_int) -> &'static OnceLock<libc::sigaction> {
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// Installs a handler and returns what was there before.
-fn handle(signal: c_int, handler: Handler) -> libc::sigaction {
-    // SAFETY: all-zero is a valid `sigaction`; both pointers are to locals. The handler has the signature that SA_SIGINFO
-    // asks for, and the alternate stack, where a thread has one, leaves Rust's own stack overflow detection working.
+fn handle(signal: c_int, handler: Handler, flags: c_int) -> libc::sigaction {
+    // SAFETY: all-zero is a valid `sigaction`; all pointers are to locals. The handler has the signature that SA_SIGINFO asks for.
     unsafe {
         let mut before: libc::sigaction = core::mem::zeroed();
         let mut new: libc::sigaction = core::mem::zeroed();
         new.sa_sigaction = handler as *const () as usize;
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        new.sa_flags = libc::SA_SIGINFO | flags;
+        libc::sigfillset(&mut new.sa_mask);
         libc::sigaction(signal, &new, &mut before);
         before
     }
@@ -98,6 +109,7 @@ type Registers = [i64; 23];
 
 const EFLAGS: usize = libc::REG_EFL as usize;
 const RIP: usize = libc::REG_RIP as usize;
+const RSP: usize = libc::REG_RSP as usize;
 const RAX: usize = libc::REG_RAX as usize;
 const RDX: usize = libc::REG_RDX as usize;
 const RSI: usize = libc::REG_RSI as usize;
@@ -123,18 +135,26 @@ const GENERAL: [c_int; 16] = [
     libc::REG_R15,
 ];
 
+/// The registers, once the interrupted thread is sure to have a stack for the next signal.
+///
 /// # Safety
 ///
 /// `context` is what the kernel has given to a handler that has not returned.
 unsafe fn registers<'a>(context: *mut c_void) -> &'a mut Registers {
     // SAFETY: the caller's promise: with SA_SIGINFO it is a context.
-    unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs }
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let registers = &mut context.uc_mcontext.gregs;
+    stack::enlarge_after(registers[RSP] as usize, &mut context.uc_stack);
+    registers
 }
 
 /// Answers a trapped system call: `ioperm(from, count, on)` or `ioctl(file, code, argument)`.
 unsafe extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: this is the handler, and the context is its own.
-    let registers = unsafe { registers(context) };
+    stack::apart(|| answer_call(unsafe { registers(context) }));
+}
+
+fn answer_call(registers: &mut Registers) {
     let [first, second, third] = [RDI, RSI, RDX].map(|name| registers[name]);
     // The kernel has put the call's number back before it raised the signal.
     let answer = if registers[RAX] == libc::SYS_ioperm {
@@ -149,19 +169,30 @@ unsafe extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_
 /// Executes a trapped port instruction.
 unsafe extern "C" fn on_port(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     const SI_KERNEL: c_int = 128;
-    const GENERAL_PROTECTION: i64 = 13;
     // SAFETY: this is the handler, and both structures are its own.
-    let (code, registers) = unsafe { ((*info).si_code, registers(context)) };
-    if code == SI_KERNEL && registers[libc::REG_TRAPNO as usize] == GENERAL_PROTECTION {
-        // SAFETY: a general protection fault is raised by an instruction that was fetched, so its first byte can be read.
-        let opcode = unsafe { *(registers[RIP] as *const u8) };
-        if let Some(rax) = ports::execute(opcode, registers[RDX] as u16, registers[RAX]) {
-            registers[RAX] = rax;
-            registers[RIP] += 1;
-            return;
-        }
+    let (code, executed) = unsafe {
+        let code = (*info).si_code;
+        (code, || execute_port_instruction(registers(context)))
+    };
+    if code != SI_KERNEL || !stack::apart(executed) {
+        give_up(signal);
     }
-    give_up(signal);
+}
+
+/// Whether it was an instruction for a port that this thread has a right to.
+fn execute_port_instruction(registers: &mut Registers) -> bool {
+    const GENERAL_PROTECTION: i64 = 13;
+    if registers[libc::REG_TRAPNO as usize] != GENERAL_PROTECTION {
+        return false;
+    }
+    // SAFETY: a general protection fault is raised by an instruction that was fetched, so its first byte can be read.
+    let opcode = unsafe { *(registers[RIP] as *const u8) };
+    let Some(rax) = ports::execute(opcode, registers[RDX] as u16, registers[RAX]) else {
+        return false;
+    };
+    registers[RAX] = rax;
+    registers[RIP] += 1;
+    true
 }
 
 /// Executes a trapped access to a register of the GPIO chip.
@@ -169,37 +200,45 @@ unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context:
     /// There is no page behind the address.
     const BUS_ADRERR: c_int = 2;
     // SAFETY: this is the handler, and both structures are its own; a SIGBUS of this code comes with an address.
-    let (code, address, registers) =
-        unsafe { ((*info).si_code, (*info).si_addr(), registers(context)) };
-    if code == BUS_ADRERR
-        && let Some(offset) = gpio::register_at(address as usize)
-    {
-        // SAFETY: the instruction was fetched. The longest of the forms that `decode` knows has 12 bytes,
-        // and code of a program does not end with the last byte of its last page.
-        let instruction =
-            unsafe { core::slice::from_raw_parts(registers[RIP] as *const u8, decode::LONGEST) };
-        if let Some((access, length)) = decode::decode(instruction) {
-            let general = |number: u8| GENERAL[usize::from(number)] as usize;
-            match access {
-                // A load of 32 bits clears the upper half.
-                Access::Load(to) => registers[general(to)] = i64::from(gpio::read(offset)),
-                Access::Store(from) => gpio::write(offset, registers[general(from)] as u32),
-                Access::StoreNumber(number) => gpio::write(offset, number),
-                Access::Combine(operation, with, keeps_result) => {
-                    let (register, read) = (general(with), gpio::read(offset));
-                    let (result, flags) =
-                        operation.of(registers[register] as u32, read, registers[EFLAGS]);
-                    registers[EFLAGS] = flags;
-                    if keeps_result {
-                        registers[register] = i64::from(result);
-                    }
-                }
+    let (code, executed) = unsafe {
+        let address = (*info).si_addr() as usize;
+        let executed = move || execute_access(address, registers(context));
+        ((*info).si_code, executed)
+    };
+    if code != BUS_ADRERR || !stack::apart(executed) {
+        give_up(signal);
+    }
+}
+
+/// Whether it was an access to a register of the chip by an instruction that `decode` knows.
+fn execute_access(address: usize, registers: &mut Registers) -> bool {
+    let Some(offset) = gpio::register_at(address) else {
+        return false;
+    };
+    // SAFETY: the instruction was fetched. The longest of the forms that `decode` knows has 12 bytes,
+    // and code of a program does not end with the last byte of its last page.
+    let instruction =
+        unsafe { core::slice::from_raw_parts(registers[RIP] as *const u8, decode::LONGEST) };
+    let Some((access, length)) = decode::decode(instruction) else {
+        return false;
+    };
+    let general = |number: u8| GENERAL[usize::from(number)] as usize;
+    match access {
+        // A load of 32 bits clears the upper half.
+        Access::Load(to) => registers[general(to)] = i64::from(gpio::read(offset)),
+        Access::Store(from) => gpio::write(offset, registers[general(from)] as u32),
+        Access::StoreNumber(number) => gpio::write(offset, number),
+        Access::Combine(operation, with, keeps_result) => {
+            let (register, read) = (general(with), gpio::read(offset));
+            let (result, flags) = operation.of(registers[register] as u32, read, registers[EFLAGS]);
+            registers[EFLAGS] = flags;
+            if keeps_result {
+                registers[register] = i64::from(result);
             }
-            registers[RIP] += length as i64;
-            return;
         }
     }
-    give_up(signal);
+    registers[RIP] += length as i64;
+    true
 }
 
 /// Leaves the fault to the handler before ours: the instruction is executed again and faults again.

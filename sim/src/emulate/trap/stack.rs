@@ -1,0 +1,159 @@
+//! Stacks of the handlers, which are large enough on every processor.
+//!
+//! # The hazard
+//!
+//! For each signal the kernel pushes a frame with all registers of the processor:
+//! 1 kB with SSE, 3.4 kB with AVX-512, 11 kB with AMX (`AT_MINSIGSTKSZ` in the auxiliary vector).
+//! A program's own handler that accesses its port raises a second signal, and both frames are on the stack of that handler.
+//! Alternate signal stacks of programs and of Rust's runtime have 8 KiB. With a real port that is enough, since no access raises a signal.
+//!
+//! # The remedy
+//!
+//! 1. [`apart`] runs what answers an access on a stack that belongs to the emulator, so an access needs only the kernel's frame of the interrupted stack.
+//! 2. [`enlarge`] replaces an alternate stack that is too small for the program's handler and a second frame.
+//!    It is called by `install`, and at each access outside of a handler: `sigreturn` makes the stack in the signal's context the thread's.
+//!
+//! `sigaltstack` then reports the larger stack. The program's own is the thread's again when the thread ends.
+//! A thread whose first access of all is in a handler on a small alternate stack still ends by SIGSEGV.
+
+use core::cell::RefCell;
+use core::ptr;
+use corosensei::stack::{DefaultStack, Stack as _};
+
+/// What answering an access takes at most, with a margin: without optimisation some 10 kB.
+const WORK: usize = 64 << 10;
+/// What the emulator's handlers take of the interrupted stack below the kernel's frame, with a margin.
+const ENTRY: usize = 8 << 10;
+/// An alternate stack of this length below two frames is not replaced.
+const AMPLE: usize = 64 << 10;
+/// The page of x86-64.
+const PAGE: usize = 4096;
+
+thread_local! {
+    static APART: RefCell<Option<DefaultStack>> = const { RefCell::new(None) };
+    static LARGER: RefCell<Option<Larger>> = const { RefCell::new(None) };
+}
+
+/// An alternate stack that has replaced the program's.
+struct Larger {
+    memory: DefaultStack,
+    /// Without the guard page.
+    length: usize,
+    replaced: libc::stack_t,
+}
+
+impl Larger {
+    fn lowest(&self) -> usize {
+        self.memory.base().get() - self.length
+    }
+}
+
+impl Drop for Larger {
+    fn drop(&mut self) {
+        if current().is_some_and(|stack| stack.ss_sp as usize == self.lowest()) {
+            // SAFETY: the program's own alternate stack, as the program gave it to the kernel; this destructor of the thread runs in no handler.
+            unsafe { libc::sigaltstack(&self.replaced, ptr::null_mut()) };
+        }
+    }
+}
+
+/// The frame of one signal on this processor.
+fn frame() -> usize {
+    const AT_MINSIGSTKSZ: libc::c_ulong = 51;
+    // SAFETY: reads a number, 0 where the kernel gives none.
+    let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
+    usize::try_from(told).unwrap_or(0).max(libc::MINSIGSTKSZ)
+}
+
+/// This thread's alternate stack.
+fn current() -> Option<libc::stack_t> {
+    // SAFETY: all-zero is a valid `stack_t`, which the call fills.
+    unsafe {
+        let mut stack: libc::stack_t = core::mem::zeroed();
+        (libc::sigaltstack(ptr::null(), &mut stack) == 0).then_some(stack)
+    }
+}
+
+/// Runs `work` on this thread's stack for answers; in place if there is no memory for one, or if the thread is ending.
+///
+/// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the alternate stack,
+/// and the kernel would take that stack for unused.
+pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
+    let mut work = Some(work);
+    let mut run = || work.take().map(|work| work());
+    let done = APART.try_with(|stack| {
+        let mut stack = stack.try_borrow_mut().ok()?;
+        if stack.is_none() {
+            *stack = DefaultStack::new(WORK).ok();
+        }
+        corosensei::on_stack(stack.as_mut()?, &mut run)
+    });
+    match done.ok().flatten().or_else(run) {
+        Some(result) => result,
+        // One of the two has run it, and none of them twice.
+        None => unreachable!("the work has a result"),
+    }
+}
+
+/// Enlarges the alternate stack of the calling thread, unless the thread is executing on it.
+pub(super) fn enlarge_now() {
+    if let Some(mut stack) = current()
+        && stack.ss_flags & libc::SS_ONSTACK == 0
+        && enlarge(&mut stack)
+    {
+        // SAFETY: the stack is memory of this thread that lives until the thread ends, and then is taken back by `Larger`.
+        unsafe { libc::sigaltstack(&stack, ptr::null_mut()) };
+    }
+}
+
+/// The same for the interrupted thread whose stack pointer and alternate stack these are: the thread has the larger one after the handler.
+pub(super) fn enlarge_after(pointer: usize, stack: &mut libc::stack_t) {
+    let lowest = stack.ss_sp as usize;
+    // The kernel changes no alternate stack that is in use.
+    if !(lowest..lowest + stack.ss_size).contains(&pointer) {
+        enlarge(stack);
+    }
+}
+
+/// Replaces an alternate stack in which there is too little for a second frame; whether it did.
+fn enlarge(stack: &mut libc::stack_t) -> bool {
+    if stack.ss_flags & libc::SS_DISABLE != 0 || stack.ss_size == 0 {
+        return false;
+    }
+    if stack.ss_size >= AMPLE + 2 * frame() {
+        return false;
+    }
+    let replace = |larger: &RefCell<Option<Larger>>| {
+        let mut larger = larger.try_borrow_mut().ok()?;
+        if larger
+            .as_ref()
+            .is_some_and(|l| l.lowest() == stack.ss_sp as usize)
+        {
+            return None;
+        }
+        let replaced = *stack;
+        match larger.as_mut() {
+            Some(larger) => larger.replaced = replaced,
+            None => {
+                // One length for every stack that is replaced, so that a thread's next one needs no other memory.
+                let length = (AMPLE + 3 * frame() + ENTRY).next_multiple_of(PAGE);
+                let memory = DefaultStack::new(length).ok()?;
+                *larger = Some(Larger {
+                    memory,
+                    length,
+                    replaced,
+                });
+            }
+        }
+        let larger = larger.as_ref()?;
+        Some((larger.lowest(), larger.length))
+    };
+    match LARGER.try_with(replace).ok().flatten() {
+        Some((lowest, length)) => {
+            stack.ss_sp = lowest as *mut libc::c_void;
+            stack.ss_size = length;
+            true
+        }
+        None => false,
+    }
+}
