@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::formal::Design;
 use crate::source::{
-    CHANNEL_LINE_BENCH, CHANNEL_RTL, CHANNEL_TRACE_BENCH, EUREKA_RTL, EUREKA_TRACE_BENCH, RTL,
-    Source, TRACE_BENCH,
+    CHANNEL_LINE_BENCH, CHANNEL_RTL, CHANNEL_TRACE_BENCH, EUREKA_TRACE_BENCH, Source, TRACE_BENCH,
 };
 use crate::tool::{self, Tool, ToolError};
+use crate::{channel_claims, eureka_claims};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -18,7 +19,8 @@ pub fn trace(
     stimulus: &str,
     folder: &Path,
 ) -> Result<String, ToolError> {
-    play(&TRACE_BENCH, &RTL, parameters, stimulus, folder)
+    let design = Design::toggle_barrier();
+    play(&TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
 /// The same for the eureka line.
@@ -27,13 +29,8 @@ pub fn eureka_trace(
     stimulus: &str,
     folder: &Path,
 ) -> Result<String, ToolError> {
-    play(
-        &EUREKA_TRACE_BENCH,
-        &EUREKA_RTL,
-        parameters,
-        stimulus,
-        folder,
-    )
+    let design = eureka_claims::design();
+    play(&EUREKA_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
 /// The same for version 2, with these values of the parameters `N`, `C` and `LEASE_BITS`.
@@ -42,13 +39,8 @@ pub fn channel_trace(
     stimulus: &str,
     folder: &Path,
 ) -> Result<String, ToolError> {
-    play(
-        &CHANNEL_TRACE_BENCH,
-        &CHANNEL_RTL,
-        parameters,
-        stimulus,
-        folder,
-    )
+    let design = channel_claims::design();
+    play(&CHANNEL_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
 /// Which pulses of a serial line count; for the format see the bench.
@@ -56,22 +48,36 @@ pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     let line = CHANNEL_RTL
         .iter()
         .filter(|source| source.name() == "channel_line.v");
-    let line: Vec<Source> = line.copied().collect();
-    play(&CHANNEL_LINE_BENCH, &line, &[], "", folder)
+    let line: Vec<_> = line.map(|source| (source.name(), source.text)).collect();
+    run(&CHANNEL_LINE_BENCH, &line, &[], "", folder)
+}
+
+/// Plays a stimulus to this design, whole or broken, in its bench with these parameters and gives the trace.
+pub fn play(
+    bench: &Source,
+    design: &Design,
+    parameters: &[(&str, usize)],
+    stimulus: &str,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    let texts = design.verilog.iter();
+    let rtl: Vec<_> = texts.map(|(name, text)| (*name, text.as_str())).collect();
+    run(bench, &rtl, parameters, stimulus, folder)
 }
 
 /// A warning of the compiler is a failure: the sources are meant for old tools, which are stricter.
-fn play(
+fn run(
     bench: &Source,
-    rtl: &[Source],
+    rtl: &[(&str, &str)],
     parameters: &[(&str, usize)],
     stimulus: &str,
     folder: &Path,
 ) -> Result<String, ToolError> {
     tool::write(&folder.join("stimulus"), stimulus)?;
-    let files = || rtl.iter().chain([bench]);
-    for source in files() {
-        tool::write(&folder.join(source.name()), source.text)?;
+    let bench_file = (bench.name(), bench.text);
+    let files = || rtl.iter().copied().chain([bench_file]);
+    for (name, text) in files() {
+        tool::write(&folder.join(name), text)?;
     }
     let top = bench.name().trim_end_matches(".v");
     let options = "-g2001 -Wall -Wno-timescale -o tb.vvp -s";
@@ -81,7 +87,7 @@ fn play(
         .map(|(name, value)| format!("-P{top}.{name}={value}"));
     let arguments = arguments
         .chain(parameters)
-        .chain(files().map(|source| source.name().to_owned()));
+        .chain(files().map(|(name, _)| name.to_owned()));
     let said = Tool::IVERILOG.run("compilation of the bench", arguments, folder, LIMIT)?;
     if !said.trim().is_empty() {
         return Err(ToolError::Failed {

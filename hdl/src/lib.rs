@@ -18,6 +18,7 @@ pub mod board_claims;
 pub mod cache;
 pub mod channel_claims;
 pub mod cosim;
+pub mod elaboration;
 pub mod eureka_claims;
 pub mod formal;
 pub mod fpga;

@@ -91,10 +91,28 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
         Mutant {
             fault: "a filtered level needs one sample less",
             file: "level_filter.v",
-            from: "FULL = SAMPLES - 1;",
-            to: "FULL = SAMPLES - 2;",
+            from: "LAST = SAMPLES - 1;",
+            to: "LAST = SAMPLES - 2;",
         },
         FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "a filter of 17 to 32 samples has a count that is one bit short",
+            file: "level_filter.v",
+            from: "SAMPLES <=  32 ? 5",
+            to: "SAMPLES <=  32 ? 4",
+        },
+        FILTER_OF_32,
+    ),
+    (
+        Mutant {
+            fault: "a filter of more than 128 samples has a count that is one bit short",
+            file: "level_filter.v",
+            from: "SAMPLES <= 128 ? 7 : 8;",
+            to: "SAMPLES <= 128 ? 7 : 7;",
+        },
+        FILTER_OF_256,
     ),
     (
         Mutant {
@@ -182,6 +200,18 @@ pub const FILTERED_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("FILTER", 4)],
 };
 
+/// The filter by itself, with the longest count of five bits.
+pub const FILTER_OF_32: Claim = Claim::Asserts {
+    module: FILTER_ALONE,
+    parameters: &[("FILTER", 32)],
+};
+
+/// The longest filter by itself.
+pub const FILTER_OF_256: Claim = Claim::Asserts {
+    module: FILTER_ALONE,
+    parameters: &[("FILTER", 256)],
+};
+
 /// The twin of the filtered barrier.
 pub const FILTERED_VHDL: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60), ("FILTER", 4)],
@@ -243,6 +273,14 @@ pub const CLAIMS: &[(&str, Claim)] = &[
             module: FILTERED,
             parameters: &[("N", 60), ("FILTER", 4)],
         },
+    ),
+    (
+        "the filter of 32 samples passes on what they agree on",
+        FILTER_OF_32,
+    ),
+    (
+        "the filter of 256 samples passes on what they agree on",
+        FILTER_OF_256,
     ),
     (
         "the filter of 128 samples passes on what they agree on",

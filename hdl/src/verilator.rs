@@ -113,7 +113,7 @@ impl Recipe {
             tool::write(&folder.join(source.name()), source.text)?;
         }
         // The harnesses look at flip-flops, hence the flat names.
-        // A parameter is 32 bits wide, whatever it is compared with.
+        // A user's own design may compare a parameter, which is 32 bits wide, with fewer bits.
         let arguments = "--cc -O3 -Wno-WIDTH --x-assign fast --x-initial fast --noassert --public-flat-rw -Mdir obj --top-module";
         let arguments = arguments
             .split(' ')

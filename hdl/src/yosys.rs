@@ -1,9 +1,9 @@
 //! What proofs and bitstreams both say to yosys.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 /// Parameters in the words of yosys.
-pub(crate) fn chparam(parameters: &[(&str, usize)]) -> String {
+pub(crate) fn chparam(parameters: &[(&str, impl Display)]) -> String {
     parameters
         .iter()
         .fold(String::new(), |mut text, (name, value)| {

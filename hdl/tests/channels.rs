@@ -8,12 +8,13 @@
 mod channels;
 mod common;
 
-use channels::{Coverage, Edge, LEASE_BITS, compare, directed, random, text};
+use channels::{Coverage, Edge, LEASE_BITS, compare, directed, random, saturating, text};
 use common::{cache, each, or_skip};
 use fpga_model::channels::ChannelMachine;
-use hdl::icarus;
+use hdl::formal::Mutant;
 use hdl::tool::ToolError;
 use hdl::verilator::Verilated;
+use hdl::{CHANNEL_TRACE_BENCH, channel_claims, icarus};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -31,7 +32,7 @@ fn parameters(nodes: usize, channels: usize) -> [(&'static str, usize); 3] {
     ]
 }
 
-/// Plays random edges at each size, and the directed stimulus at the first.
+/// Plays random edges at each size, and at the first the directed stimulus and the one that fills the counters.
 fn check<R>(what: &str, sizes: &[(usize, usize)], edges: usize, rtl: R)
 where
     R: Fn(usize, usize, &str, &Path) -> Result<String, ToolError> + Sync,
@@ -42,6 +43,7 @@ where
         let mut stimuli: Vec<Vec<Edge>> = vec![random(blank, edges)];
         if (nodes, channels) == sizes[0] {
             stimuli.push(directed(blank));
+            stimuli.push(saturating(blank));
         }
         for edges in stimuli {
             let folder = tempfile::tempdir().expect("a folder");
@@ -113,6 +115,48 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
     under_icarus(&sizes, 40_000);
     // The random stimulus of the other two sizes does not reach every answer of the machine.
     under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
+}
+
+/// Counters that wrap where they should stop: proofs from power-on do not get that far.
+const WRAPPING: [Mutant; 2] = [
+    Mutant {
+        fault: "the counter of limits that ran out wraps",
+        file: "channel_machine.v",
+        from: "overdue && !overdue_q && !(&expired_q)",
+        to: "overdue && !overdue_q",
+    },
+    Mutant {
+        fault: "the counter of early releases wraps",
+        file: "channel_machine.v",
+        from: "early && !(&early_q)",
+        to: "early",
+    },
+];
+
+#[test]
+fn a_counter_that_wraps_is_told_apart_by_the_stimulus_that_fills_it() {
+    let (nodes, channels) = (2, 1);
+    let blank = blank(nodes, channels);
+    let stimulus = text(&saturating(blank), &blank);
+    let play = |design| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let parameters = parameters(nodes, channels);
+        let bench = &CHANNEL_TRACE_BENCH;
+        let played = icarus::play(bench, &design, &parameters, &stimulus, folder.path());
+        or_skip("counters under Icarus", played)
+    };
+    let Some(whole) = play(channel_claims::design()) else {
+        return;
+    };
+    each(&WRAPPING, |mutant| {
+        let broken = channel_claims::design().mutated(*mutant);
+        let trace = play(broken.expect("one place to break"));
+        assert!(
+            trace.expect("Icarus was there") != whole,
+            "{}",
+            mutant.fault
+        );
+    });
 }
 
 /// The contract of channels/README.md in time: under three periods never, from four on always, between them by the phase.

@@ -16,22 +16,23 @@ struct Applied {
 }
 
 /// Nodes that raise and lower their wires: often none, now and then several at one edge, glitches, and a rare reset;
-/// and a barrier that releases now and then.
-fn random(nodes: usize, edges: usize) -> Vec<Applied> {
+/// and a barrier that releases now and then. All of it is rarer the more samples have to agree.
+fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Applied> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ nodes as u64);
     let wires = u64::MAX >> (64 - nodes);
+    let rarer = u64::from(samples - 1);
     let (mut inputs, mut release) = (0, false);
     (0..edges)
         .map(|_| {
-            match random.below(24) {
+            match random.below(24 + 8 * rarer) {
                 0 => inputs |= 1 << random.below(nodes as u64),
                 1 => inputs |= random.next() & random.next() & wires,
                 2 => inputs &= random.next(),
                 3 | 4 => inputs = 0,
                 _ => {}
             }
-            release ^= random.one_in(20);
-            let reset = random.one_in(400);
+            release ^= random.one_in(20 + rarer);
+            let reset = random.one_in(400 + 4 * rarer);
             Applied {
                 edge: Edge { reset, inputs },
                 release,
@@ -42,7 +43,7 @@ fn random(nodes: usize, edges: usize) -> Vec<Applied> {
 
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge() {
-    let (mut found, mut won, mut kept, mut resets) = (0, 0, 0, 0);
+    let mut won = 0;
     for (nodes, samples) in [
         (1, 1),
         (2, 1),
@@ -52,9 +53,11 @@ fn the_rtl_does_what_the_model_does_at_every_edge() {
         (3, 4),
         (60, 4),
         (2, 128),
+        (2, 256),
     ] {
+        let (mut found, mut kept, mut resets) = (0, 0, 0);
         let folder = tempfile::tempdir().expect("a folder");
-        let edges = random(nodes, 20_000);
+        let edges = random(nodes, samples, 20_000);
         let parameters = [("N", nodes), ("FILTER", usize::from(samples))];
         let stimulus = edges.iter().fold(String::new(), |mut text, applied| {
             let Edge { reset, inputs } = applied.edge;
@@ -101,10 +104,11 @@ fn the_rtl_does_what_the_model_does_at_every_edge() {
                 number + 1
             );
         }
+        // Every way from one state to the next was taken, at this size.
+        assert!(
+            found > 3 && kept > 3 && resets > 1,
+            "{nodes} nodes, {samples} samples: {found} {kept} {resets}"
+        );
     }
-    // Every way from one state to the next was taken.
-    assert!(
-        found > 100 && won > 100 && kept > 100 && resets > 10,
-        "{found} {won} {kept} {resets}"
-    );
+    assert!(won > 100, "{won}");
 }

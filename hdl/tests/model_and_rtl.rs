@@ -32,14 +32,15 @@ fn parameters((nodes, samples): (usize, u16)) -> [(&'static str, usize); 2] {
     [("N", nodes), ("FILTER", samples.into())]
 }
 
-fn said(what: &str, coverage: &Coverage) {
-    println!("{what}: {coverage:?}");
-    assert!(coverage.is_complete(), "{what}: {coverage:?}");
+/// Every state and transition was reached at this size.
+fn said(what: &str, (nodes, samples): (usize, u16), coverage: &Coverage) {
+    let said = format!("{what}: {nodes} nodes, {samples} samples, {coverage:?}");
+    println!("{said}");
+    assert!(coverage.is_complete(nodes), "{said}");
 }
 
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
-    let mut coverage = Coverage::default();
     for size in [
         (1, 1),
         (2, 1),
@@ -50,8 +51,12 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
         (7, 2),
         (60, 4),
         (5, 7),
+        (2, 17),
+        (2, 32),
         (2, 128),
+        (2, 256),
     ] {
+        let mut coverage = Coverage::default();
         let folder = tempfile::tempdir().expect("a folder");
         let mut play = |what: &str, edges: &[Edge]| {
             check(what, size, edges, &mut coverage, |text| {
@@ -60,18 +65,18 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
         };
         let (nodes, samples) = size;
         if !play("Icarus, random", &stimulus::random(nodes, samples, 20_000))
-            || !play("Icarus, directed", &stimulus::directed(nodes))
+            || !play("Icarus, directed", &stimulus::directed(nodes, samples))
         {
             return;
         }
+        said("Icarus", size, &coverage);
     }
-    said("Icarus", &coverage);
 }
 
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_verilator() {
-    let mut coverage = Coverage::default();
     for size in [(3, 1), (60, 1), (60, 4)] {
+        let mut coverage = Coverage::default();
         let folder = tempfile::tempdir().expect("a folder");
         let Some(barrier) = or_skip(
             "Verilated RTL",
@@ -88,12 +93,12 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_verilator() {
             "Verilator, random",
             &stimulus::random(nodes, samples, 300_000),
         );
-        play("Verilator, directed", &stimulus::directed(nodes));
+        play("Verilator, directed", &stimulus::directed(nodes, samples));
         if nodes == 3 {
             play("Verilator, exhaustive", &stimulus::exhaustive(nodes, 5));
         }
         let speed = barrier.bench(2_000_000).expect("a bench");
         assert!(speed.releases > 0);
+        said("Verilator", size, &coverage);
     }
-    said("Verilator", &coverage);
 }

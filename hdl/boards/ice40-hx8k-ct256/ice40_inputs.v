@@ -7,6 +7,13 @@ module ice40_inputs #(
     input  wire [LINES-1:0] wire_i,
     output wire [LINES-1:0] pad_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (LINES < 1) begin : lines_guard
+            LINES_must_be_1_or_more refused ();
+        end
+    endgenerate
+
     genvar n;
     generate
         for (n = 0; n < LINES; n = n + 1) begin : line

@@ -15,6 +15,16 @@ module channel_arbiter #(
     input  wire         moves_i,   // its clock has moved
     output wire [N-1:0] grant_o    // no bit or one
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+        if (LEASE_BITS < 4 || LEASE_BITS > 31) begin : lease_bits_guard
+            LEASE_BITS_must_be_4_to_31 refused ();
+        end
+    endgenerate
+
     reg [N-1:0] select1_q = {N{1'b0}};
     reg [N-1:0] select2_q = {N{1'b0}};
     reg [N-1:0] grant_q   = {N{1'b0}};

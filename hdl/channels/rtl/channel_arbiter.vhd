@@ -7,7 +7,7 @@ use work.barrier_logic.all;
 entity channel_arbiter is
   generic (
     N          : positive := 60;
-    LEASE_BITS : positive := 24
+    LEASE_BITS : positive range 4 to 31 := 24
   );
   port (
     clk_i    : in  std_logic;

@@ -7,9 +7,9 @@
 `default_nettype none
 
 module channel_barrier #(
-    parameter N = 60,
-    parameter C = 5,
-    parameter LEASE_BITS = 24
+    parameter N = 60,          // 1 to 64, the bits of a mask in a frame
+    parameter C = 5,           // 1 to 5, the lines of a parallel port
+    parameter LEASE_BITS = 24  // 4 to 31
 ) (
     input  wire           clk_i,      // 25.175 MHz on the ALTERA UP1 board
     input  wire           rst_i,      // synchronous; tie to 0 where power-on is enough
@@ -20,6 +20,19 @@ module channel_barrier #(
     output wire [C-1:0]   release_o,
     output wire [N-1:0]   last_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1 || N > 64) begin : n_guard
+            N_must_be_1_to_64 refused ();
+        end
+        if (C < 1 || C > 5) begin : c_guard
+            C_must_be_1_to_5 refused ();
+        end
+        if (LEASE_BITS < 4 || LEASE_BITS > 31) begin : lease_bits_guard
+            LEASE_BITS_must_be_4_to_31 refused ();
+        end
+    endgenerate
+
     wire [C*N-1:0] mask, arrived, late, restless;
     wire [C*16-1:0] counts;
     wire [C-1:0]   level, set_mask, set_limit, drop, overdue;

@@ -5,9 +5,9 @@ use work.barrier_logic.all;
 
 entity channel_barrier is
   generic (
-    N          : positive := 60;
-    C          : positive := 5;
-    LEASE_BITS : positive := 24
+    N          : positive range 1 to 64 := 60;
+    C          : positive range 1 to 5 := 5;
+    LEASE_BITS : positive range 4 to 31 := 24
   );
   port (
     clk_i     : in  std_logic;

@@ -22,6 +22,16 @@ module channel_command #(
     output wire [C-1:0]   set_limit_o,
     output wire [C-1:0]   drop_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1 || N > 64) begin : n_guard
+            N_must_be_1_to_64 refused ();
+        end
+        if (C < 1 || C > 5) begin : c_guard
+            C_must_be_1_to_5 refused ();
+        end
+    endgenerate
+
     localparam [3:0] IDENTIFY     = 4'd1;
     localparam [3:0] SET_MASK     = 4'd2;
     localparam [3:0] SET_LIMIT    = 4'd3;
@@ -42,14 +52,16 @@ module channel_command #(
     localparam [3:0] NOT_LATE          = 4'd9;
     localparam [3:0] MINORITY          = 4'd10;
 
-    localparam [7:0] VERSION  = 8'd2;
-    localparam [7:0] NODES    = N;
-    localparam [7:0] CHANNELS = C;
+    localparam [31:0] ALL_NODES    = N;
+    localparam [31:0] ALL_CHANNELS = C;
+    localparam [7:0]  VERSION      = 8'd2;
+    localparam [7:0]  NODES        = ALL_NODES[7:0];
+    localparam [7:0]  CHANNELS     = ALL_CHANNELS[7:0];
 
     wire [3:0]  operation = request_i[71:68];
     wire [3:0]  channel   = request_i[67:64];
     wire [63:0] argument  = request_i[63:0];
-    wire        exists    = channel < C;
+    wire        exists    = {4'd0, channel} < CHANNELS;
 
     // 64 bits wide whatever N is, as the argument.
     reg  [63:0] mask, arrived, late, restless;

@@ -6,8 +6,8 @@ use work.barrier_logic.all;
 
 entity channel_command is
   generic (
-    N : positive := 60;
-    C : positive := 5
+    N : positive range 1 to 64 := 60;
+    C : positive range 1 to 5 := 5
   );
   port (
     execute_i   : in  std_logic;

@@ -28,6 +28,13 @@ module channel_machine #(
     output wire [7:0]   expired_o,    // how often one has, up to 255, since the members were set
     output wire [7:0]   early_o       // how often a line left the level again before its node can have seen the release
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+    endgenerate
+
     reg         level_q = 1'b0;
     reg [N-1:0] mask_q  = POWER_ON;
     reg [N-1:0] late_q  = {N{1'b0}};

@@ -14,10 +14,21 @@ module level_filter #(
     input  wire [N-1:0] level_i,
     output wire [N-1:0] level_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+        if (SAMPLES < 1 || SAMPLES > 256) begin : samples_guard
+            SAMPLES_must_be_1_to_256 refused ();
+        end
+    endgenerate
+
     // Bits of a count up to SAMPLES - 1.
     localparam BITS = SAMPLES <=   2 ? 1 : SAMPLES <=   4 ? 2 : SAMPLES <=  8 ? 3 : SAMPLES <= 16 ? 4 :
                       SAMPLES <=  32 ? 5 : SAMPLES <=  64 ? 6 : SAMPLES <= 128 ? 7 : 8;
-    localparam [BITS-1:0] FULL = SAMPLES - 1;
+    localparam [31:0]     LAST = SAMPLES - 1;
+    localparam [BITS-1:0] FULL = LAST[BITS-1:0];
 
 `ifdef FORMAL
     // The contract: what the last SAMPLES samples of a wire agree on is its level, else it keeps the one before.
@@ -25,6 +36,7 @@ module level_filter #(
     wire [N-1:0] agreed, kept, counted;
     genvar k;
     always @* if (SAMPLES > 1) begin
+        the_count_holds_its_last_value:   assert (FULL == SAMPLES - 1);
         what_all_samples_agree_on_counts: assert (&agreed);
         the_held_level_is_the_one_told:   assert (&kept);
         the_count_is_the_run:             assert (&counted);
@@ -35,6 +47,8 @@ module level_filter #(
     generate
         if (SAMPLES == 1) begin : none
             assign level_o = level_i;
+
+            wire unused = clk_i | rst_i;
         end else for (n = 0; n < N; n = n + 1) begin : wires
             reg            held_q  = 1'b0;
             reg [BITS-1:0] count_q = {BITS{1'b0}};

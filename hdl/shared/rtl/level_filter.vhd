@@ -5,7 +5,7 @@ use ieee.std_logic_1164.all;
 entity level_filter is
   generic (
     N       : positive := 60;
-    SAMPLES : positive := 4   -- 1 to 256
+    SAMPLES : positive range 1 to 256 := 4
   );
   port (
     clk_i   : in  std_logic;

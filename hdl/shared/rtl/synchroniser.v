@@ -13,6 +13,13 @@ module synchroniser #(
     input  wire [N-1:0] level_i,
     output wire [N-1:0] level_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+    endgenerate
+
     // Power-on levels: FPGA configuration clears every flip-flop.
     reg [N-1:0] stage1_q = {N{1'b0}};
     reg [N-1:0] stage2_q = {N{1'b0}};

@@ -101,14 +101,14 @@ impl Design {
         }
     }
 
-    fn write_into(&self, folder: &Path) -> Result<(), ToolError> {
+    pub(crate) fn write_into(&self, folder: &Path) -> Result<(), ToolError> {
         self.verilog
             .iter()
             .chain(&self.vhdl)
             .try_for_each(|(name, text)| tool::write(&folder.join(name), text))
     }
 
-    fn verilog_names(&self) -> String {
+    pub(crate) fn verilog_names(&self) -> String {
         self.verilog
             .iter()
             .map(|(name, _)| *name)

@@ -41,6 +41,8 @@ pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
 }
 
 /// Random arrivals, a withdrawal now and then (which no driver does in the middle of a barrier, but a cable does), and a rare reset.
+///
+/// Withdrawals and resets are rarer the more samples have to agree, else no level would ever count.
 pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
     let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");
@@ -48,11 +50,11 @@ pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     (0..edges)
         .map(|_| {
             inputs ^= random.next() & !(inputs ^ machine.outputs()) & machine.wires();
-            if random.next().is_multiple_of(16) {
+            if random.one_in(16 * u64::from(samples)) {
                 inputs ^= random.next() & random.next() & random.next() & machine.wires();
             }
             let edge = Edge {
-                reset: random.next().is_multiple_of(500),
+                reset: random.one_in(500 + 4 * u64::from(samples)),
                 inputs,
             };
             apply(&mut machine, &edge);
@@ -63,54 +65,56 @@ pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
 
 /// The faults of the field, one after the other: a node that is late, dead, bouncing, reset; a wire stuck either way;
 /// a glitch of each width; all at once; the clock domain's reset in the middle.
-pub fn directed(nodes: usize) -> Vec<Edge> {
+pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
+    let samples = usize::from(samples);
     let all = FilteredMachine::new(nodes, 1)
         .expect("a legal size")
         .wires();
     let last = 1 << (nodes - 1);
     let mut edges = Vec::new();
     let mut hold = |inputs, times| {
-        for _ in 0..times {
-            edges.push(Edge {
-                reset: false,
-                inputs,
-            });
-        }
+        let edge = Edge {
+            reset: false,
+            inputs,
+        };
+        edges.extend(std::iter::repeat_n(edge, times));
     };
+    // Long enough for the filter to pass a level on at the first of these edges.
+    let settled = |edges| edges + samples - 1;
     // Both directions of a good barrier, then with the last node late.
     for late in [0, 1, 2, 3, 9] {
         hold(all & !last, late);
-        hold(all, 5);
+        hold(all, settled(5));
         hold(last, late);
-        hold(0, 5);
+        hold(0, settled(5));
     }
-    // A glitch of one to four edges on one wire while all others have arrived, which a release may or may not follow.
-    for width in 1..=4 {
-        hold(all & !last, 4);
+    // A glitch of each width on one wire while all others have arrived, which a release may or may not follow.
+    for width in (1..=4).chain(samples - 1..=samples + 2) {
+        hold(all & !last, settled(4));
         hold(all, width);
-        hold(all & !last, 5);
-        hold(0, 6);
-        hold(all, 6);
-        hold(0, 6);
+        hold(all & !last, settled(5));
+        hold(0, settled(6));
+        hold(all, settled(6));
+        hold(0, settled(6));
     }
     // A contact that bounces.
     for at in 0..12 {
         hold(if at % 2 == 0 { all } else { all & !1 }, 1);
     }
-    hold(all, 5);
+    hold(all, settled(5));
     // Stuck low, then stuck high: no node is released.
-    hold(1, 8);
-    hold(0, 8);
-    hold(all & !1, 8);
-    hold(0, 4);
+    hold(1, settled(8));
+    hold(0, settled(8));
+    hold(all & !1, settled(8));
+    hold(0, settled(4));
     // A reboot on the way down counts as an arrival.
-    hold(all, 6);
-    hold(all & !last, 1);
-    hold(0, 6);
+    hold(all, settled(6));
+    hold(all & !last, settled(1));
+    hold(0, settled(6));
     let middle = edges.len() / 2;
     let mut resets = edges.clone();
     for (at, edge) in resets.iter_mut().enumerate() {
-        edge.reset = at % 37 == 11 || at == middle;
+        edge.reset = at % (36 + samples) == 11 || at == middle;
     }
     edges.extend(resets);
     edges
@@ -160,8 +164,8 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Every state and every transition.
-    pub fn is_complete(&self) -> bool {
+    /// Every state and every transition; a release is not withheld from the only node there is.
+    pub fn is_complete(&self, nodes: usize) -> bool {
         let Coverage {
             states,
             rises,
@@ -169,7 +173,11 @@ impl Coverage {
             withheld,
             resets,
         } = self;
-        states.iter().chain(withheld).chain(resets).all(|n| *n > 0) && *rises > 0 && *falls > 0
+        let reached = |times: &[u64]| times.iter().all(|n| *n > 0);
+        reached(states)
+            && reached(resets)
+            && reached(&[*rises, *falls])
+            && (nodes == 1 || reached(withheld))
     }
 }
 

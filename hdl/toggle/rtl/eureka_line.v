@@ -8,7 +8,7 @@
 `default_nettype none
 
 module eureka_line #(
-    parameter N = 60,
+    parameter N = 60,     // 1 or more
     parameter FILTER = 1  // 1 to 256 samples
 ) (
     input  wire         clk_i,
@@ -21,6 +21,16 @@ module eureka_line #(
     output wire         found_o,    // to all nodes
     output wire [N-1:0] first_o     // to each node: it was the first
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+        if (FILTER < 1 || FILTER > 256) begin : filter_guard
+            FILTER_must_be_1_to_256 refused ();
+        end
+    endgenerate
+
     wire [N-1:0] sampled;
     wire [N-1:0] says;
 

@@ -5,7 +5,7 @@ use ieee.std_logic_1164.all;
 entity eureka_line is
   generic (
     N      : positive := 60;
-    FILTER : positive := 1   -- 1 to 256 samples have to agree
+    FILTER : positive range 1 to 256 := 1   -- the number of samples that have to agree
   );
   port (
     clk_i     : in  std_logic;

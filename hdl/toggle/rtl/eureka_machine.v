@@ -11,6 +11,13 @@ module eureka_machine #(
     output wire         found_o,
     output wire [N-1:0] first_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+    endgenerate
+
     reg          found_q   = 1'b0;
     reg  [N-1:0] first_q   = {N{1'b0}};
     reg          release_q = 1'b0;

@@ -7,7 +7,7 @@
 `default_nettype none
 
 module toggle_barrier #(
-    parameter N = 60,
+    parameter N = 60,     // 1 or more
     parameter FILTER = 1  // 1 to 256 samples
 ) (
     input  wire         clk_i,   // 25.175 MHz on the ALTERA UP1 board
@@ -18,6 +18,16 @@ module toggle_barrier #(
     input  wire [N-1:0] node_i,  // asynchronous wires from the nodes
     output wire [N-1:0] node_o   // wires to the nodes
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+        if (FILTER < 1 || FILTER > 256) begin : filter_guard
+            FILTER_must_be_1_to_256 refused ();
+        end
+    endgenerate
+
     wire [N-1:0] sampled;
     wire [N-1:0] arrived;
     wire         level;

@@ -12,6 +12,13 @@ module toggle_machine #(
     input  wire [N-1:0] level_i,
     output wire         level_o
 );
+    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    generate
+        if (N < 1) begin : n_guard
+            N_must_be_1_or_more refused ();
+        end
+    endgenerate
+
     reg level_q = 1'b0;
 
     wire all_high = &level_i;

@@ -49,7 +49,7 @@ def main(simulator, folder):
             parameters=parameters,
             build_dir=build,
             timescale=("1ps", "1ps"),
-            build_args=["-Wno-WIDTH", "-Wno-fatal"] if simulator == "verilator" else [],
+            build_args=["-Wno-fatal"] if simulator == "verilator" else [],
         )
         results = runner.test(
             hdl_toplevel=top,

@@ -19,7 +19,7 @@ pub struct Coverage {
     pub arbiter: BTreeMap<&'static str, u64>,
 }
 
-const CHANNEL: [&str; 9] = [
+const CHANNEL: [&str; 11] = [
     "released",
     "withheld",
     "withdrawn",
@@ -29,6 +29,8 @@ const CHANNEL: [&str; 9] = [
     "reset",
     "dropped",
     "early",
+    "one more expiry than the counter holds",
+    "one more early release than the counter holds",
 ];
 
 const ARBITER: [&str; 5] = [
@@ -117,6 +119,12 @@ impl Coverage {
                 edge.reset,
                 !edge.reset && was.mask != is.mask && is.mask & was.mask == is.mask && is.mask != 0,
                 !edge.reset && is.early > was.early,
+                is.overdue && !was.overdue && was.expired == u8::MAX,
+                !edge.reset
+                    && arrived != 0
+                    && (was.toggled1 || was.toggled2)
+                    && was.early == u8::MAX
+                    && is.early == u8::MAX,
             ];
             for (what, _) in CHANNEL.into_iter().zip(happened).filter(|(_, did)| *did) {
                 *self.channel.entry((what, was.level)).or_default() += 1;

@@ -201,6 +201,43 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
+/// More expiries and early releases of channel 0 than its counters hold, then other members, whose counters start anew.
+///
+/// For a board of at least two nodes.
+pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
+    const MORE_THAN_ALL: usize = u8::MAX as usize + 2;
+    let mut script = Script {
+        machine: blank,
+        pins: Pins::default(),
+        edges: Vec::new(),
+    };
+    let wires = blank.wires();
+    let read = Operation::ReadCounts as u8;
+    script.ask(0, Operation::SetLimit as u8, 0, 3);
+    for _ in 0..MORE_THAN_ALL {
+        script.arrive(0, 1);
+        script.hold(8);
+        script.arrive(0, wires & !1);
+        script.hold(4);
+    }
+    for _ in 0..MORE_THAN_ALL {
+        script.arrive(0, wires & !0b10);
+        script.hold(3);
+        // A pulse that two edges see is an arrival, and the release is counted as early.
+        script.arrive(0, 0b10);
+        script.hold(2);
+        script.arrive(0, 0b10);
+        script.hold(4);
+        script.pins.arrive[0] = script.level(0);
+        script.hold(4);
+    }
+    script.ask(0, read, 0, 0);
+    script.ask(0, Operation::SetMask as u8, 0, 0);
+    script.ask(0, Operation::SetMask as u8, 0, wires);
+    script.ask(0, read, 0, 0);
+    script.edges
+}
+
 fn body(code: u8, channel: u64, value: u64) -> Body {
     Body {
         code,

@@ -6,7 +6,7 @@ mod directed;
 
 pub use compare::{compare, text};
 pub use coverage::Coverage;
-pub use directed::directed;
+pub use directed::{directed, saturating};
 
 use crate::common::stimulus::Random;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};

@@ -1,0 +1,78 @@
+//! A legal parameter elaborates without a warning, and an illegal one is refused, in both languages.
+
+mod common;
+
+use common::{each, or_skip};
+use hdl::elaboration::{Elaborator, Parameters};
+use hdl::formal::Design;
+use hdl::tool::Outcome;
+use hdl::{channel_claims, eureka_claims};
+
+/// What the tool makes of it; `None` after a line that says that the tool is missing.
+fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Option<Outcome> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outcome = tool.elaborate(design, parameters, folder.path());
+    or_skip(&format!("elaboration by {tool:?}"), outcome)
+}
+
+/// The ends of every range, and the values at which a width of the design changes.
+#[test]
+fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
+    let mut cases: Vec<(Design, Vec<(&str, i64)>)> = Vec::new();
+    for nodes in [1, 33, 64] {
+        cases.push((Design::toggle_barrier(), vec![("N", nodes), ("FILTER", 4)]));
+        cases.push((eureka_claims::design(), vec![("N", nodes), ("FILTER", 4)]));
+        cases.push((channel_claims::design(), vec![("N", nodes)]));
+    }
+    for samples in [1, 2, 3, 5, 16, 17, 32, 33, 128, 129, 256] {
+        let parameters = vec![("N", 2), ("FILTER", samples)];
+        cases.push((Design::toggle_barrier(), parameters));
+    }
+    for (channels, lease_bits) in [(1, 4), (5, 31)] {
+        let parameters = vec![("N", 4), ("C", channels), ("LEASE_BITS", lease_bits)];
+        cases.push((channel_claims::design(), parameters));
+    }
+    each(&cases, |(design, parameters)| {
+        if let Some(outcome) = elaborate(Elaborator::Verilator, design, parameters) {
+            let top = design.top;
+            assert!(outcome.success, "{top} {parameters:?}: {}", outcome.log);
+        }
+    });
+}
+
+#[test]
+fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
+    let toggle = Design::toggle_barrier();
+    let (eureka, channels) = (eureka_claims::design(), channel_claims::design());
+    let cases = [
+        (&toggle, "FILTER", 0, "FILTER_must_be_1_to_256"),
+        (&toggle, "FILTER", 257, "FILTER_must_be_1_to_256"),
+        (&toggle, "FILTER", 512, "FILTER_must_be_1_to_256"),
+        (&toggle, "N", 0, "N_must_be_1_or_more"),
+        (&eureka, "FILTER", 257, "FILTER_must_be_1_to_256"),
+        (&eureka, "N", 0, "N_must_be_1_or_more"),
+        (&channels, "N", 0, "N_must_be_1_to_64"),
+        (&channels, "N", 65, "N_must_be_1_to_64"),
+        (&channels, "C", 0, "C_must_be_1_to_5"),
+        (&channels, "C", 6, "C_must_be_1_to_5"),
+        (&channels, "LEASE_BITS", 3, "LEASE_BITS_must_be_4_to_31"),
+        (&channels, "LEASE_BITS", 32, "LEASE_BITS_must_be_4_to_31"),
+    ];
+    each(&cases, |&(design, name, value, rule)| {
+        for tool in Elaborator::ALL {
+            let Some(outcome) = elaborate(tool, design, &[(name, value)]) else {
+                continue;
+            };
+            let case = format!("{tool:?}, {} with {name} {value}", design.top);
+            assert!(!outcome.success, "{case} is not refused");
+            let said = match tool {
+                Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
+                // A name of the part that Verilator comes to first, or, without a wire, its own words.
+                Elaborator::Verilator if value == 0 => "%Error".to_owned(),
+                Elaborator::Verilator => "_must_be_".to_owned(),
+                Elaborator::Icarus | Elaborator::Yosys => rule.to_owned(),
+            };
+            assert!(outcome.log.contains(&said), "{case}: {}", outcome.log);
+        }
+    });
+}
