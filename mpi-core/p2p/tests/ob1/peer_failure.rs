@@ -5,8 +5,9 @@ use mpi_core::btl::{OVERTAKES, Sink};
 use mpi_core::pml::Mode;
 use mpi_core::pml::Sent;
 use mpi_core::request::{ANY_SOURCE, Outcome};
-use mpi_core::testing::Job;
+use mpi_core::testing::{Job, until_set};
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
@@ -120,4 +121,44 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
         let status = world.recv(word.all(), ANY_SOURCE, 7).expect("a message");
         assert_eq!(status.source, 1);
     });
+}
+
+/// Short messages that wait for room, and the rest of a long one that goes in fragments: the peer has stopped reading.
+#[test]
+fn sends_to_a_lost_peer_whose_ring_is_full_end() {
+    const LONG: usize = 16 << 20;
+    for len in [8, 4096, LONG] {
+        let (stopped, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let job = Job::of(2).with("btl_sm_single_copy", "false");
+        job.run(|engine| {
+            let world = engine.world().expect("a world");
+            let room = scratch(LONG);
+            if engine.me() == 1 {
+                let long = world.irecv(room.all(), 0, 1).expect("posted");
+                while len == LONG && engine.pml().incoming_from(&long).is_none() {
+                    engine.progress();
+                }
+                stopped.store(true, Ordering::Release);
+                until_set(&over);
+                return engine.pml().abandon(&long);
+            }
+            let waiting = loop {
+                let data = room.send(0..len as i64);
+                match world.isend(data, 1, 1, Mode::Standard).expect("sent") {
+                    Sent::Done => {}
+                    Sent::Pending(waiting) => break waiting,
+                }
+            };
+            // What there is room for goes; then nothing moves any more.
+            while !stopped.load(Ordering::Acquire) || engine.progress() {}
+            assert!(!waiting.is_complete(), "{len} bytes have gone");
+            Sink::lost(engine.pml(), 1, "it has died");
+            let ended = engine.wait(&waiting).expect_err("a loss").to_string();
+            assert!(ended.ends_with("cannot arrive: it has died"), "{ended}");
+            let later = world.isend(room.send(0..len as i64), 1, 1, Mode::Synchronous);
+            let later = later.err().map(|error| error.to_string());
+            assert!(later.is_some_and(|told| told.ends_with("cannot arrive: it has died")));
+            over.store(true, Ordering::Release);
+        });
+    }
 }

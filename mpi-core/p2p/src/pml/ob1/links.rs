@@ -95,6 +95,15 @@ impl Links {
         self.bml.part_from(proc);
     }
 
+    /// Drops what waits for room to a peer that cannot be reached any more.
+    pub(super) fn clear_queue(&self, proc: ProcId) {
+        if let Some(peer) = self.known(proc) {
+            peer.queue().clear();
+        } else if let Some(peer) = self.foreign.borrow().get(&proc) {
+            peer.queue().clear();
+        }
+    }
+
     /// Cuts the connection to a peer that nothing more is believed of.
     pub(super) fn cut(&self, proc: ProcId) {
         if let Ok(peer) = self.peer(proc) {

@@ -4,10 +4,11 @@
 //! Then every operation that only this peer could complete ends with an error that quotes the transport's sentence:
 //! sends under way to it, receives whose data were coming from it, and receives and probes that name it and have met no message.
 //! A receive or a probe from any source goes on waiting while another process of its communicator may serve it, and ends with the last of them.
-//! What is queued for the peer fails when it is offered to the transport next.
+//! What waits for room to the peer is taken out of its queues first: a transport whose buffers are full of what the peer has not read says only that there is no room, for ever.
 
 use super::core::Core;
 use super::matching::{Key, Matching};
+use super::send::streams;
 use crate::btl::ProcId;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
@@ -51,9 +52,11 @@ pub(super) fn end_all(core: &Core, peer: ProcId) {
     for req in core.requests().under_way() {
         if let Some(error) = needs(core, &req, peer) {
             withdraw(&req);
+            streams::stop(core, &req);
             core.requests().complete(&req, Err(error.into()));
         }
     }
+    core.links().clear_queue(peer);
     // Callers that probe have no request.
     core.requests().nudge();
 }
@@ -61,7 +64,7 @@ pub(super) fn end_all(core: &Core, peer: ProcId) {
 /// The error of an operation that only `peer` could complete.
 fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     match &*req.body.borrow() {
-        Body::Send(send) if send.proc() == peer && !is_queued(core, req, peer) => {
+        Body::Send(send) if send.proc() == peer => {
             let About { tag, bytes, .. } = send.about();
             Some(core.losses().gone(peer, tag, bytes))
         }
@@ -84,12 +87,6 @@ pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
         core.requests().complete(req, Err(error.into()));
     }
     lost
-}
-
-/// Whether a send will be offered to the transport again, which then says no.
-fn is_queued(core: &Core, req: &Req, peer: ProcId) -> bool {
-    (core.links().peer(peer))
-        .is_ok_and(|peer| peer.line().contains(req) || peer.queue().contains(req))
 }
 
 /// Ends a send whose peer cannot be reached.

@@ -39,10 +39,6 @@ impl Line {
         send.is_some()
     }
 
-    pub fn contains(&self, req: &Req) -> bool {
-        self.place_of(req).is_some()
-    }
-
     fn place_of(&self, req: &Req) -> Option<usize> {
         (self.sends.borrow().iter()).position(|other| Rc::ptr_eq(other, req))
     }

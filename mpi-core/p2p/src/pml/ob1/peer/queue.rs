@@ -54,8 +54,9 @@ impl SendQueue {
         item.is_some()
     }
 
-    pub fn contains(&self, req: &Req) -> bool {
-        self.items.borrow().iter().any(|item| item.is(req))
+    /// The peer cannot be reached any more.
+    pub fn clear(&self) {
+        self.items.borrow_mut().clear();
     }
 
     /// Whether the peer is on the list of those that something waits for, from now on.

@@ -88,6 +88,11 @@ impl Sender {
         mode: Mode,
     ) -> Result<Sent, Error> {
         let bytes = buf.bytes() as u64;
+        if core.losses().has(envelope.proc) {
+            // A transport whose buffers are full of what the peer has not read would only say that there is no room.
+            let gone = core.losses().gone(envelope.proc, envelope.tag, bytes);
+            return Err(gone.into());
+        }
         peer.credit().connects();
         let req = core
             .requests()
