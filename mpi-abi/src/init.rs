@@ -264,6 +264,7 @@ fn end_unwanted(failure: &Failure) -> ! {
         std::process::id(),
         failure.message()
     );
+    stdio::flush();
     // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
     unsafe { libc::_exit(1) }
 }
@@ -309,7 +310,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
-    stdio::set_buffering(&params).map_err(at("a parameter cannot be read"))?;
+    stdio::prepare(&params).map_err(at("a parameter cannot be read"))?;
     let identity = rte.identity();
     // There is only one, so that it may serve is all there is to know.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;
