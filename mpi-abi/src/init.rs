@@ -12,6 +12,7 @@ use crate::api::dynamic;
 use crate::components;
 use crate::error::{Failure, unseen};
 use crate::explain::{self, Findings};
+use crate::forked;
 use crate::frameworks;
 use crate::helper;
 use crate::info;
@@ -166,6 +167,10 @@ fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
 static LEAVING_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn leave_launcher() {
+    // A forked child has the handler, too, and is not the process that leaves.
+    if state::is_forked() {
+        return;
+    }
     // A process that ends while MPI is in use has not left properly, and the launcher shall see that.
     if state().engine.try_borrow().is_ok_and(|e| e.is_none())
         && let Some(launcher) = launcher()
@@ -206,6 +211,7 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
                 state::tell_on(page);
             }
             look_on(&engine)?;
+            forked::watch(state::is_forked_now);
             (engine, explanation)
         }
     };
