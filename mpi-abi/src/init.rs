@@ -12,6 +12,7 @@ use crate::api::dynamic;
 use crate::components;
 use crate::error::{Failure, unseen};
 use crate::explain::{self, Findings};
+use crate::forked;
 use crate::frameworks;
 use crate::helper;
 use crate::info;
@@ -166,6 +167,10 @@ fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
 static LEAVING_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn leave_launcher() {
+    // A forked child has the handler, too, and is not the process that leaves.
+    if state::is_forked() {
+        return;
+    }
     // A process that ends while MPI is in use has not left properly, and the launcher shall see that.
     if state().engine.try_borrow().is_ok_and(|e| e.is_none())
         && let Some(launcher) = launcher()
@@ -206,6 +211,7 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
                 state::tell_on(page);
             }
             look_on(&engine)?;
+            forked::watch(state::is_forked_now);
             (engine, explanation)
         }
     };
@@ -264,6 +270,7 @@ fn end_unwanted(failure: &Failure) -> ! {
         std::process::id(),
         failure.message()
     );
+    stdio::flush();
     // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
     unsafe { libc::_exit(1) }
 }
@@ -309,7 +316,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
-    stdio::set_buffering(&params).map_err(at("a parameter cannot be read"))?;
+    stdio::prepare(&params).map_err(at("a parameter cannot be read"))?;
     let identity = rte.identity();
     // There is only one, so that it may serve is all there is to know.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;

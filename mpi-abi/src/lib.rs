@@ -21,6 +21,7 @@ pub mod convert;
 pub mod error;
 pub mod explain;
 mod exports;
+mod forked;
 pub mod frameworks;
 pub mod functions;
 pub mod handle;

@@ -8,6 +8,7 @@
 
 use crate::abi::*;
 use crate::error::{Failure, Target};
+use crate::forked;
 use crate::handle::{FIRST_DYNAMIC, Kind, Table, wrong};
 use crate::host::host_name;
 use crate::lock::Giant;
@@ -146,6 +147,19 @@ const LOCKED: u8 = 1;
 /// Calls are written to [`TRACE`].
 const TRACED: u8 = 2;
 
+/// The process was forked from one that has initialized MPI ([`forked`]).
+const FORKED: u8 = 4;
+
+/// This process has just been forked; stores to an atomic alone.
+pub(crate) fn is_forked_now() {
+    EXTRAS.fetch_or(FORKED, Relaxed);
+}
+
+/// Whether this process was forked from one that has initialized MPI.
+pub(crate) fn is_forked() -> bool {
+    EXTRAS.load(Relaxed) & FORKED != 0
+}
+
 /// This process's rank in the world and the world's size, the one in the upper half and the other in the lower; 0 while there is no world.
 static WORLD_PLACE: AtomicU64 = AtomicU64::new(0);
 
@@ -198,9 +212,9 @@ pub struct CallGuard {
 #[inline(always)]
 pub fn enter(id: usize) -> CallGuard {
     let extras = EXTRAS.load(Relaxed);
-    let began = match extras {
-        0 => 0,
-        _ => enter_with(extras),
+    let (extras, began) = match extras {
+        0 => (0, 0),
+        _ => enter_with(id, extras),
     };
     if let Some(page) = page() {
         page.enter(number(id));
@@ -225,14 +239,20 @@ fn number(id: usize) -> u16 {
     id as u16 + 1
 }
 
+/// What the call does besides its work, and when it began.
 #[cold]
-fn enter_with(extras: u8) -> u64 {
+fn enter_with(id: usize, extras: u8) -> (u8, u64) {
+    if extras & FORKED != 0 {
+        forked::called(id, world_place());
+        // It is harmless, and takes no lock: a thread that is not in this process may hold it.
+        return (0, 0);
+    }
     if extras & LOCKED != 0 {
         GIANT.acquire();
     }
     match extras & TRACED {
-        0 => 0,
-        _ => trace().map_or(0, Trace::begins),
+        0 => (extras, 0),
+        _ => (extras, trace().map_or(0, Trace::begins)),
     }
 }
 

@@ -1,12 +1,22 @@
-//! How the program's C streams are buffered: `mpirun --stream-buffering`.
+//! The program's C and C++ streams: how they are buffered, and that what is in them comes out when the job is ended.
 //!
-//! A program whose standard output is a pipe buffers it fully, so what it prints reaches mpirun late.
-//! The C library lets a stream's buffering be changed while nothing is in its buffer; initialization flushes it first.
+//! The C library buffers a standard output that is a pipe fully: what a rank prints would reach mpirun late, and never where the rank
+//! is killed. So when the library is loaded under a launcher, before `main`, it makes such a standard output line buffered, as the C
+//! library itself does on a terminal. A program that calls `setvbuf` keeps what it chose.
+//! `mpirun --stream-buffering` chooses another mode from `MPI_Init` on.
+//!
+//! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait for ever:
+//! a stream that another thread has locked is given [`PATIENCE`], and no memory is allocated, since some programs abort in a signal handler.
 #![allow(unsafe_code)]
 
 use mpi_base::param::{Level, Param, ParamError, Params};
-use std::ffi::c_int;
+use mpi_core::rte;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
+use std::os::fd::BorrowedFd;
 use std::ptr;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 /// What `mpirun --stream-buffering` sets.
 pub static STREAM_BUFFERING: Param<i32> = Param::new(
@@ -15,8 +25,46 @@ pub static STREAM_BUFFERING: Param<i32> = Param::new(
     "stream_buffering",
     "-1",
     Level::USER,
-    "Buffering of a C program's stdout and stderr from MPI_Init on: 0 none, 1 by lines, 2 full, -1 as the C library chose",
+    "Buffering of a C program's stdout and stderr from MPI_Init on: 0 none, 1 by lines, 2 full, -1 stdout by lines where a launcher reads it from a pipe, else as the C library chose",
 );
+
+/// How long a stream that another thread has locked is waited for, in steps of one millisecond.
+const PATIENCE: u32 = 100;
+
+unsafe extern "C" {
+    static stdout: *mut libc::FILE;
+    static stderr: *mut libc::FILE;
+    fn ftrylockfile(stream: *mut libc::FILE) -> c_int;
+    fn funlockfile(stream: *mut libc::FILE);
+    fn __fpending(stream: *mut libc::FILE) -> usize;
+}
+
+/// The standard streams of output.
+fn standard() -> [*mut libc::FILE; 2] {
+    // SAFETY: the C library defines both pointers before any code of the program runs.
+    unsafe { [stdout, stderr] }
+}
+
+/// Makes standard output line buffered if a launcher reads it; for the time when the library is loaded.
+pub fn by_lines_under_a_launcher() {
+    // Only the presence of a variable is used, and it changes nothing but when bytes are written: a privileged program may do this too.
+    if rte::is_launched() && is_read_by_another_process() {
+        set_mode(standard()[0], libc::_IOLBF);
+    }
+}
+
+/// Whether standard output is a pipe or a socket.
+fn is_read_by_another_process() -> bool {
+    // SAFETY: the borrow ends before the program runs; if standard output is closed, the call on it fails harmlessly.
+    let out = unsafe { BorrowedFd::borrow_raw(libc::STDOUT_FILENO) };
+    rustix::fs::fstat(out).is_ok_and(|found| {
+        let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
+        matches!(
+            kind,
+            rustix::fs::FileType::Fifo | rustix::fs::FileType::Socket
+        )
+    })
+}
 
 /// The buffering that is asked for, in the C library's terms.
 fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
@@ -28,23 +76,135 @@ fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
     })
 }
 
-/// Sets the buffering of both streams, if a parameter asks for it.
-pub fn set_buffering(params: &Params) -> Result<(), ParamError> {
-    unsafe extern "C" {
-        static stdout: *mut libc::FILE;
-        static stderr: *mut libc::FILE;
-    }
-    let Some(mode) = mode(params)? else {
-        return Ok(());
-    };
-    // SAFETY: the C library defines both pointers before any code of the program runs.
-    for stream in unsafe { [stdout, stderr] } {
-        // SAFETY: the stream is the C library's own; the null buffer asks it to allocate one, which it owns.
-        // A stream that refuses keeps the buffering it has.
-        unsafe {
-            libc::fflush(stream);
-            libc::setvbuf(stream, ptr::null_mut(), mode, 64 << 10);
+/// Sets the buffering of both streams, if a parameter asks for it, and finds what [`flush`] will need.
+pub fn prepare(params: &Params) -> Result<(), ParamError> {
+    FOUND.get_or_init(Found::in_this_process);
+    if let Some(mode) = mode(params)? {
+        for stream in standard() {
+            set_mode(stream, mode);
         }
     }
     Ok(())
+}
+
+/// The C library lets a stream's buffering be changed while nothing is in its buffer.
+fn set_mode(stream: *mut libc::FILE, mode: c_int) {
+    // SAFETY: the stream is the C library's own; the null buffer asks it to allocate one, which it owns.
+    // A stream that refuses keeps the buffering it has.
+    unsafe {
+        libc::fflush(stream);
+        libc::setvbuf(stream, ptr::null_mut(), mode, 64 << 10);
+    }
+}
+
+/// `std::ostream::flush`, whose answer is the stream.
+type FlushCpp = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// A walk over the C library's open streams (glibc).
+#[derive(Clone, Copy)]
+struct Walk {
+    begin: unsafe extern "C" fn() -> *mut c_void,
+    end: unsafe extern "C" fn() -> *mut c_void,
+    next: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    stream: unsafe extern "C" fn(*mut c_void) -> *mut libc::FILE,
+}
+
+/// What the process has besides the standard streams of C; found at initialization, as finding allocates.
+struct Found {
+    walk: Option<Walk>,
+    /// `std::cout`, with its function; it has a buffer of its own after `sync_with_stdio(false)`.
+    cout: Option<(usize, FlushCpp)>,
+}
+
+static FOUND: OnceLock<Found> = OnceLock::new();
+
+/// `std::cout` and `std::ostream::flush`, of GNU's library and of LLVM's.
+const COUT: [(&CStr, &CStr); 2] = [
+    (c"_ZSt4cout", c"_ZNSo5flushEv"),
+    (
+        c"_ZNSt3__14coutE",
+        c"_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5flushEv",
+    ),
+];
+
+impl Found {
+    fn in_this_process() -> Found {
+        // SAFETY: looks a name up; the name ends with a zero byte.
+        let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        let there = |name| Some(find(name)).filter(|found| !found.is_null());
+        let walk = || {
+            let names = [
+                c"_IO_iter_begin",
+                c"_IO_iter_end",
+                c"_IO_iter_next",
+                c"_IO_iter_file",
+            ];
+            let [begin, end, next, stream] = names.map(there);
+            // SAFETY: glibc's functions of these names have had these signatures since version 2.2.5 of its ABI.
+            unsafe {
+                Some(Walk {
+                    begin: transmute::<*mut c_void, unsafe extern "C" fn() -> *mut c_void>(begin?),
+                    end: transmute::<*mut c_void, unsafe extern "C" fn() -> *mut c_void>(end?),
+                    next: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> *mut c_void>(
+                        next?,
+                    ),
+                    stream: transmute::<
+                        *mut c_void,
+                        unsafe extern "C" fn(*mut c_void) -> *mut libc::FILE,
+                    >(stream?),
+                })
+            }
+        };
+        let cout = COUT.into_iter().find_map(|(object, function)| {
+            let (object, function) = (there(object)?, there(function)?);
+            // SAFETY: the mangled name says that it is a member function of an output stream that takes nothing and returns a reference.
+            let function = unsafe { transmute::<*mut c_void, FlushCpp>(function) };
+            Some((object.addr(), function))
+        });
+        Found { walk: walk(), cout }
+    }
+}
+
+/// Writes what the program's streams hold, before the process leaves without exit handlers.
+pub fn flush() {
+    let found = FOUND.get();
+    if let Some((object, flush)) = found.and_then(|found| found.cout) {
+        // SAFETY: the object and its member function, found under their names in one C++ library.
+        unsafe { flush(ptr::with_exposed_provenance_mut(object)) };
+    }
+    for stream in standard() {
+        flush_one(stream, PATIENCE);
+    }
+    let Some(walk) = found.and_then(|found| found.walk) else {
+        return;
+    };
+    // SAFETY: the walk ends at the value that `end` returns; the streams in the list are open.
+    unsafe {
+        let (mut at, end) = ((walk.begin)(), (walk.end)());
+        while at != end {
+            flush_one((walk.stream)(at), 0);
+            at = (walk.next)(at);
+        }
+    }
+}
+
+/// Flushes one stream if it holds something and no other thread keeps its lock longer than `patience`.
+fn flush_one(stream: *mut libc::FILE, patience: u32) {
+    // SAFETY: an open stream of the C library. Reading the number of pending bytes takes no lock; a number that changes meanwhile costs a flush.
+    if unsafe { __fpending(stream) } == 0 {
+        return;
+    }
+    for attempt in 0..=patience {
+        // SAFETY: as before; the lock is given back by the thread that took it.
+        unsafe {
+            if ftrylockfile(stream) == 0 {
+                libc::fflush(stream);
+                funlockfile(stream);
+                return;
+            }
+        }
+        if attempt < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }

@@ -89,27 +89,38 @@ pub fn compile(name: &str) -> PathBuf {
 
 /// The same with further options of the compiler, as a program of another name.
 pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
+    let source = workspace::programs().join(name).with_extension("c");
+    let options = [&["-std=gnu11"], options].concat();
+    compile_by("bin/mpicc", &source, program, &options)
+}
+
+/// Compiles `programs/NAME.cc` with our `mpicxx`, unless that was done since it changed; the program's path.
+pub fn compile_cpp(name: &str) -> PathBuf {
+    let source = workspace::programs().join(name).with_extension("cc");
+    compile_by("bin/mpicxx", &source, name, &[])
+}
+
+fn compile_by(compiler: &str, source: &Path, program: &str, options: &[&str]) -> PathBuf {
     static ALONE: Mutex<()> = Mutex::new(());
-    let prefix = installation();
+    let compiler = installation().join(compiler);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _alone_everywhere = lock("programs");
     let folder = workspace::target().join("test-programs");
     let program = folder.join(program);
-    let source = workspace::programs().join(name).with_extension("c");
     let headers = ["check.h", "elements.h", "layouts.h"];
     let mut inputs: Vec<PathBuf> = headers.map(|name| workspace::programs().join(name)).into();
     inputs.extend([
-        source.clone(),
-        prefix.join("include/mpi.h"),
-        prefix.join("bin/mpicc"),
+        source.to_owned(),
+        installation().join("include/mpi.h"),
+        compiler.clone(),
     ]);
     if inputs.iter().all(|input| is_newer(&program, input)) {
         return program;
     }
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
-    let mut command = Command::new(prefix.join("bin/mpicc"));
+    let mut command = Command::new(compiler);
     command
-        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+        .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(&program)
         .args(options)
         .arg(source)

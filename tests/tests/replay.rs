@@ -145,3 +145,22 @@ fn what_is_there_is_not_overwritten_unless_it_is_a_recording() {
         outcome.stderr
     );
 }
+
+#[test]
+fn a_damaged_recording_is_refused_with_a_sentence() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    seen(race("--record", &folder));
+    let file = folder.join("rank.0");
+    let whole = std::fs::read(&file).expect("a recording");
+    // In a decision: its call, its value, and what no decision uses.
+    for byte in [16, 18, 21] {
+        let mut bytes = whole.clone();
+        bytes[byte] ^= 1;
+        std::fs::write(&file, bytes).expect("written");
+        let outcome = race("--replay", &folder).run();
+        assert!(!outcome.status.success());
+        let said = format!("the recording {} is damaged at byte 16", file.display());
+        assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+    }
+}

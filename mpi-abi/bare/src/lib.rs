@@ -5,4 +5,17 @@
 
 #![deny(unsafe_code)]
 
-use mpi_abi as _;
+/// What runs when the file is loaded, before any function of it can be called.
+#[allow(unsafe_code)]
+mod loaded {
+    use mpi_abi::stdio;
+
+    // SAFETY: the loader calls what this section lists, once, as functions of C; the arguments that it passes are not looked at.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static LOADED: extern "C" fn() = prepare;
+
+    extern "C" fn prepare() {
+        stdio::by_lines_under_a_launcher();
+    }
+}

@@ -9,7 +9,7 @@
 /// What runs when the file is loaded, before any function of it can be called.
 #[allow(unsafe_code)]
 mod loaded {
-    use mpi_abi::components;
+    use mpi_abi::{components, stdio};
 
     // SAFETY: the loader calls what this section lists, once, as functions of C; the arguments that it passes are not looked at.
     #[used]
@@ -18,5 +18,6 @@ mod loaded {
 
     extern "C" fn build_in() {
         components::build_in(&[coll_hwbarr::TABLE]);
+        stdio::by_lines_under_a_launcher();
     }
 }

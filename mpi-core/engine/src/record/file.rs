@@ -1,16 +1,18 @@
 //! A rank's recording: a file of words that is mapped, so that what was written is there however the rank ends.
 //!
-//! `magic, version | rank, size, words...`, each word little-endian as the machine's own; the file may be longer than what was written, by zeroes.
+//! `magic, version | rank, size, words...` ([`word`]), each word little-endian as the machine's own; the file may be longer than what was
+//! written, by zeroes.
 
 use super::RecordError;
-use mpi_base::atomic::{AtomicU64, Ordering::Relaxed};
+use super::word::{self, Asker, Decision};
+use mpi_base::atomic::{AtomicU64, Ordering::Release};
 use mpi_base::mem::{Segment, fits_file_limit};
 use rustix::fs::FallocateFlags;
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PORTREC1");
+const MAGIC: u64 = u64::from_le_bytes(*b"PORTREC2");
 /// Words before the first decision.
 const HEAD: usize = 2;
 /// The first length of a file.
@@ -66,7 +68,7 @@ impl Writer {
     }
 
     /// Appends a word; its place.
-    pub(super) fn push(&self, word: u64) -> Result<usize, RecordError> {
+    fn push(&self, word: u64) -> Result<usize, RecordError> {
         let at = self.next.get();
         if (at + 1) * 8 > self.segment.borrow().len() {
             let longer = 2 * self.segment.borrow().len();
@@ -77,19 +79,38 @@ impl Writer {
         Ok(at)
     }
 
+    /// Appends a decision; the place of its first word.
+    pub(super) fn append(&self, asker: Asker, decision: Decision) -> Result<usize, RecordError> {
+        let at = self.push(word::encode(asker, decision, self.end()))?;
+        if word::is_about_a_message(decision) {
+            self.push(word::encode_tag(asker, decision, self.end()))?;
+        }
+        Ok(at)
+    }
+
+    /// Writes another decision of the same length in place of the one that begins at `at`.
+    pub(super) fn replace(&self, at: usize, asker: Asker, decision: Decision) {
+        if word::is_about_a_message(decision) {
+            // First: a rank that is killed between the two leaves the earlier decision, which does not use its tag.
+            self.set(at + 1, word::encode_tag(asker, decision, at + 1));
+        }
+        self.set(at, word::encode(asker, decision, at));
+    }
+
     /// Where the next word goes.
     pub(super) fn end(&self) -> usize {
         self.next.get()
     }
 
-    /// How many decisions there are.
+    /// How many words of decisions there are.
     pub(super) fn len(&self) -> usize {
         self.next.get().saturating_sub(HEAD)
     }
 
-    pub(super) fn set(&self, at: usize, word: u64) {
+    fn set(&self, at: usize, word: u64) {
         if let Some(place) = self.segment.borrow().at::<AtomicU64>(at * 8) {
-            place.store(word, Relaxed);
+            // Words reach the file in the order in which they are set, wherever the rank is killed.
+            place.store(word, Release);
         }
     }
 }
@@ -101,11 +122,15 @@ impl Drop for Writer {
     }
 }
 
-/// Reads a recording: its words without the head.
-pub(super) fn read(path: &Path, rank: u32, size: u32) -> Result<Vec<u64>, RecordError> {
+/// Reads a recording: its decisions, all of which are as they were written.
+pub(super) fn read(
+    path: &Path,
+    rank: u32,
+    size: u32,
+) -> Result<Vec<(Asker, Decision)>, RecordError> {
     let bytes = std::fs::read(path).map_err(trouble(path, "read"))?;
-    let words = bytes.as_chunks::<8>().0.iter();
-    let mut words: Vec<u64> = words.map(|word| u64::from_ne_bytes(*word)).collect();
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     let path = path.display().to_string();
     match words.get(..HEAD) {
         Some([MAGIC, whose]) => {
@@ -121,9 +146,12 @@ pub(super) fn read(path: &Path, rank: u32, size: u32) -> Result<Vec<u64>, Record
         }
         _ => return Err(RecordError::NotARecording { path }),
     }
-    words.drain(..HEAD);
-    while words.last() == Some(&0) {
-        words.pop();
+    let damaged = |at: usize| RecordError::Damaged {
+        path: path.clone(),
+        byte: at * 8,
+    };
+    if !rest.is_empty() {
+        return Err(damaged(words.len()));
     }
-    Ok(words)
+    word::decode(&words[HEAD..], HEAD).map_err(damaged)
 }

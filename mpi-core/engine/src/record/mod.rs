@@ -9,7 +9,8 @@
 //! and one that was cancelled in time for none;
 //! the other calls wait for what was recorded and answer that, or answer "nothing yet" at once where that was recorded.
 //!
-//! Promise: the decision stands in the file before the program sees it, and stays there however the rank ends.
+//! Promises: the decision stands in the file before the program sees it, and stays there however the rank ends.
+//! A file that was damaged since is found before it is followed, since a wrong decision would let the replay wait for a message that never comes.
 //! Not covered: the order of calls of several threads of one process, which is why such runs get a lower thread level, and what is not MPI.
 
 mod cancel;
@@ -60,6 +61,11 @@ pub enum RecordError {
     NotARecording {
         path: String,
     },
+    /// A word that is not as it was written.
+    Damaged {
+        path: String,
+        byte: usize,
+    },
     /// The recording of another job.
     Other {
         path: String,
@@ -90,7 +96,16 @@ impl fmt::Display for RecordError {
             RecordError::File { path, doing, why } => {
                 write!(f, "the recording {path} cannot be {doing}: {why}")
             }
-            RecordError::NotARecording { path } => write!(f, "{path} is not a recording"),
+            RecordError::NotARecording { path } => {
+                write!(
+                    f,
+                    "{path} is not a recording of this version of the library"
+                )
+            }
+            RecordError::Damaged { path, byte } => write!(
+                f,
+                "the recording {path} is damaged at byte {byte}, so this run cannot follow it; use an undamaged copy, or record the run again"
+            ),
             RecordError::Other {
                 path,
                 rank,
@@ -154,9 +169,9 @@ enum Mode {
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
     Replay {
-        words: Vec<u64>,
+        decisions: Vec<(Asker, Decision)>,
         next: Cell<usize>,
-        /// How many times the word at `next` has been answered.
+        /// How many times the decision at `next` has been answered.
         answered: Cell<u32>,
         /// The numbers of the receives without a wildcard that were cancelled in time.
         cancelled: HashSet<u32>,
@@ -185,15 +200,14 @@ impl Script {
 
     /// Follows the recording in a folder.
     pub fn replay(folder: &Path, rank: u32, size: u32) -> Result<Script, RecordError> {
-        let words = file::read(&path(folder, rank), rank, size)?;
-        let decisions = words.iter().filter_map(|word| word::decode(*word));
-        let cancelled = decisions.filter_map(|(_, decision)| match decision {
-            Decision::Cancelled { plain } => Some(plain).filter(|&number| number != 0),
+        let decisions = file::read(&path(folder, rank), rank, size)?;
+        let cancelled = decisions.iter().filter_map(|(_, decision)| match decision {
+            Decision::Cancelled { plain } => Some(*plain).filter(|&number| number != 0),
             _ => None,
         });
         let mode = Mode::Replay {
             cancelled: cancelled.collect(),
-            words,
+            decisions,
             next: Cell::new(0),
             answered: Cell::new(0),
         };
@@ -213,7 +227,7 @@ impl Script {
         matches!(self.mode, Mode::Replay { .. })
     }
 
-    /// How many decisions have been written or answered.
+    /// How many decisions have been answered, or words of decisions written.
     fn number(&self) -> usize {
         match &self.mode {
             Mode::Record { writer, .. } => writer.len(),
@@ -298,7 +312,7 @@ impl Script {
         };
         let at = open.borrow_mut().remove(&id).or_else(|| posting.take());
         if let Some(at) = at {
-            writer.set(at, word::encode(Asker::Recv, from(message)));
+            writer.replace(at, Asker::Recv, from(message));
         }
     }
 
@@ -314,7 +328,7 @@ impl Script {
             {
                 let times = times + 1;
                 idle.set(Some((at, asker, times)));
-                writer.set(at, word::encode(asker, Decision::Nothing { times }));
+                writer.replace(at, asker, Decision::Nothing { times });
             }
             _ => {
                 let at = self.write(asker, Decision::Nothing { times: 1 })?;
@@ -388,7 +402,7 @@ impl Script {
 
     fn write(&self, asker: Asker, decision: Decision) -> Result<Option<usize>, RecordError> {
         match &self.mode {
-            Mode::Record { writer, .. } => writer.push(word::encode(asker, decision)).map(Some),
+            Mode::Record { writer, .. } => writer.append(asker, decision).map(Some),
             Mode::Replay { .. } => Ok(None),
         }
     }
@@ -396,7 +410,7 @@ impl Script {
     /// The next decision, which has to be of this call.
     fn next(&self, asker: Asker) -> Result<Decision, RecordError> {
         let Mode::Replay {
-            words,
+            decisions,
             next,
             answered,
             ..
@@ -404,7 +418,7 @@ impl Script {
         else {
             return Ok(Decision::Open);
         };
-        let recorded = words.get(next.get()).and_then(|word| word::decode(*word));
+        let recorded = decisions.get(next.get()).copied();
         match recorded {
             Some((same, decision)) if same == asker => {
                 let times = match decision {

@@ -1,4 +1,8 @@
-//! One decision as one word of 64 bits: `decision: 4, call: 4, source: 24, value: 32`, the lowest first.
+//! Decisions as words of 64 bits: `decision: 4, call: 4, value: 32, zero: 8, check: 16`, the lowest first.
+//!
+//! A decision about a message is two words, of which the second carries its tag; any other decision is one.
+//! The check is a CRC of the word's other bits and of its place in the file, so a word that was changed, moved or overwritten is found.
+//! Each word is checked by itself, since a rank may be killed between any two of them.
 
 use std::fmt;
 
@@ -86,31 +90,71 @@ impl fmt::Display for Decision {
     }
 }
 
-/// Communicators of more ranks are recorded only as far as this.
-pub(super) const MOST_RANKS: u32 = 1 << 24;
+/// The code of the second word of a decision about a message.
+const TAG: u64 = 8;
 
-pub(super) fn encode(asker: Asker, decision: Decision) -> u64 {
-    let (code, source, value) = match decision {
-        Decision::Open => (1, 0, 0),
-        Decision::From { source, tag } => (2, source % MOST_RANKS, tag as u32),
-        Decision::Nothing { times } => (3, 0, times),
-        Decision::Place(place) => (4, 0, place),
-        Decision::Several(count) => (5, 0, count),
-        Decision::Cancelled { plain } => (6, 0, plain),
-        Decision::TooLate => (7, 0, 0),
-    };
-    code | (asker as u64) << 4 | u64::from(source) << 8 | u64::from(value) << 32
+/// Whether a decision takes a second word, for a tag.
+pub(super) fn is_about_a_message(decision: Decision) -> bool {
+    matches!(decision, Decision::Open | Decision::From { .. })
 }
 
-/// `None` for a word that is none, as those after the end are.
-pub(super) fn decode(word: u64) -> Option<(Asker, Decision)> {
-    let (asker, _) = *Asker::ALL.get((word >> 4 & 15) as usize)?;
-    let (source, value) = ((word >> 8) as u32 & (MOST_RANKS - 1), (word >> 32) as u32);
-    let decision = match word & 15 {
+/// The first word of a decision, which is word `at` of the file.
+pub(super) fn encode(asker: Asker, decision: Decision, at: usize) -> u64 {
+    let (code, value) = match decision {
+        Decision::Open => (1, 0),
+        Decision::From { source, .. } => (2, source),
+        Decision::Nothing { times } => (3, times),
+        Decision::Place(place) => (4, place),
+        Decision::Several(count) => (5, count),
+        Decision::Cancelled { plain } => (6, plain),
+        Decision::TooLate => (7, 0),
+    };
+    checked(code | (asker as u64) << 4 | u64::from(value) << 8, at)
+}
+
+/// The second word of a decision about a message, which is word `at` of the file; without a message yet its tag is 0.
+pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
+    let tag = match decision {
+        Decision::From { tag, .. } => tag as u32,
+        _ => 0,
+    };
+    checked(TAG | (asker as u64) << 4 | u64::from(tag) << 8, at)
+}
+
+/// The decisions of a file whose words from number `first` on these are; on failure, the number of the word that is damaged.
+///
+/// Zeroes are what comes after the end. Of a decision whose second word is missing at the end the rank was killed before it knew.
+pub(super) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
+    let end = words.iter().rposition(|&word| word != 0);
+    let mut words = (first..).zip(&words[..end.map_or(0, |last| last + 1)]);
+    let mut decisions = Vec::new();
+    while let Some((at, &word)) = words.next() {
+        let (asker, decision) = unchecked(word, at).and_then(first_word).ok_or(at)?;
+        if !is_about_a_message(decision) {
+            decisions.push((asker, decision));
+            continue;
+        }
+        let Some((at, &word)) = words.next() else {
+            break;
+        };
+        let tag = unchecked(word, at).and_then(|payload| tag_of(payload, asker));
+        let tag = tag.ok_or(at)?;
+        let decision = match decision {
+            Decision::From { source, .. } => Decision::From { source, tag },
+            other => other,
+        };
+        decisions.push((asker, decision));
+    }
+    Ok(decisions)
+}
+
+fn first_word(payload: u64) -> Option<(Asker, Decision)> {
+    let value = (payload >> 8) as u32;
+    let decision = match payload & 15 {
         1 => Decision::Open,
         2 => Decision::From {
-            source,
-            tag: value as i32,
+            source: value,
+            tag: 0,
         },
         3 => Decision::Nothing { times: value },
         4 => Decision::Place(value),
@@ -119,7 +163,61 @@ pub(super) fn decode(word: u64) -> Option<(Asker, Decision)> {
         7 => Decision::TooLate,
         _ => return None,
     };
-    Some((asker, decision))
+    Some((asker_of(payload)?, decision))
+}
+
+fn tag_of(payload: u64, asker: Asker) -> Option<i32> {
+    let fits = payload & 15 == TAG && asker_of(payload) == Some(asker);
+    fits.then_some((payload >> 8) as u32 as i32)
+}
+
+fn asker_of(payload: u64) -> Option<Asker> {
+    let known = Asker::ALL.get((payload >> 4 & 15) as usize);
+    known.map(|(asker, _)| *asker)
+}
+
+/// The lowest bit of the check.
+const CHECK: u32 = 48;
+
+/// A word's payload with its check.
+fn checked(payload: u64, at: usize) -> u64 {
+    payload | u64::from(check(payload, at)) << CHECK
+}
+
+/// The payload of a word whose check is right.
+fn unchecked(word: u64, at: usize) -> Option<u64> {
+    let payload = word & ((1 << CHECK) - 1);
+    (u64::from(check(payload, at)) == word >> CHECK).then_some(payload)
+}
+
+/// CRC-16/CCITT of a word's payload and its place.
+fn check(payload: u64, at: usize) -> u16 {
+    let place = (at as u64).to_le_bytes();
+    let bytes = payload.to_le_bytes().into_iter().take(6).chain(place);
+    bytes.fold(0xffff, |crc, byte| {
+        crc << 8 ^ CRC[usize::from(byte ^ (crc >> 8) as u8)]
+    })
+}
+
+static CRC: [u16; 256] = crc_table();
+
+const fn crc_table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = (byte as u16) << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = match crc & 0x8000 {
+                0 => crc << 1,
+                _ => crc << 1 ^ 0x1021,
+            };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
 }
 
 #[cfg(test)]
@@ -130,7 +228,7 @@ mod tests {
     fn decision() -> impl Strategy<Value = Decision> {
         prop_oneof![
             Just(Decision::Open),
-            (0..MOST_RANKS, 0..i32::MAX).prop_map(|(source, tag)| Decision::From { source, tag }),
+            (any::<u32>(), 0..i32::MAX).prop_map(|(source, tag)| Decision::From { source, tag }),
             any::<u32>().prop_map(|times| Decision::Nothing { times }),
             any::<u32>().prop_map(Decision::Place),
             any::<u32>().prop_map(Decision::Several),
@@ -139,22 +237,51 @@ mod tests {
         ]
     }
 
+    fn encoded(decisions: &[(Asker, Decision)]) -> Vec<u64> {
+        let mut words = Vec::new();
+        for &(asker, decision) in decisions {
+            words.push(encode(asker, decision, words.len()));
+            if is_about_a_message(decision) {
+                words.push(encode_tag(asker, decision, words.len()));
+            }
+        }
+        words
+    }
+
     proptest! {
         #[test]
-        fn a_word_says_what_was_decided(at in 0..Asker::ALL.len(), decision in decision()) {
-            let (asker, _) = Asker::ALL[at];
-            prop_assert_eq!(decode(encode(asker, decision)), Some((asker, decision)));
+        fn words_say_what_was_decided(
+            decisions in proptest::collection::vec((0..Asker::ALL.len(), decision()), 0..20),
+            zeroes in 0usize..3,
+        ) {
+            let decisions: Vec<_> = decisions.into_iter().map(|(at, decision)| (Asker::ALL[at].0, decision)).collect();
+            let mut words = encoded(&decisions);
+            words.extend(std::iter::repeat_n(0, zeroes));
+            prop_assert_eq!(decode(&words, 0), Ok(decisions));
         }
 
         #[test]
-        fn no_word_is_too_strange(word in any::<u64>()) {
-            let _ = decode(word);
+        fn no_word_is_too_strange(words in proptest::collection::vec(any::<u64>(), 0..20)) {
+            let _ = decode(&words, 2);
         }
     }
 
     #[test]
-    fn what_comes_after_the_end_is_no_decision() {
-        assert_eq!(decode(0), None);
+    fn a_word_in_another_place_is_damage() {
+        let decisions = [
+            (Asker::Test, Decision::Place(3)),
+            (Asker::Test, Decision::Place(4)),
+        ];
+        let mut words = encoded(&decisions);
+        words.swap(0, 1);
+        assert_eq!(decode(&words, 0), Err(0));
+        let mut words = encoded(&decisions);
+        words.remove(0);
+        assert_eq!(decode(&words, 0), Err(0));
+    }
+
+    #[test]
+    fn askers_are_numbered_in_their_order() {
         for (at, (asker, _)) in Asker::ALL.iter().enumerate() {
             assert_eq!(*asker as usize, at);
         }

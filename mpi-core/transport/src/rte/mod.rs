@@ -236,6 +236,15 @@ impl FromIterator<(OsString, OsString)> for Env {
     }
 }
 
+/// Whether a launcher has started this process or one that it descends from, by the variables that launchers set.
+///
+/// Cheap, and no promise that a component will serve; for code that runs before initialization.
+pub fn is_launched() -> bool {
+    ["PMI_FD", "PMI_PORT", "PMIX_RANK"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+}
+
 /// The component that serves, and why others do not.
 pub struct Opened {
     pub rte: Box<dyn Rte>,
