@@ -9,7 +9,6 @@
 use crate::family::Family;
 use crate::load_here;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -81,7 +80,7 @@ pub(crate) unsafe extern "C" fn unavailable() -> c_int {
         "a function was called before the loader started the library",
         |reason| reason,
     );
-    let _ = writeln!(std::io::stderr(), "portcullis: {reason}");
+    printable::eprintln!("portcullis: {reason}");
     std::process::exit(127)
 }
 

@@ -24,11 +24,10 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
             .iter()
             .map(|(name, why)| format!("rte: {name} does not: {why}")),
     );
-    lines.extend(
-        params
-            .settings()
-            .map(|(name, value, source)| format!("parameter {name} = {value} ({source})")),
-    );
+    lines.extend(params.settings().map(|(name, value, source)| {
+        let (name, value) = (printable::name(name), printable::name(value));
+        format!("parameter {name} = {value} ({source})")
+    }));
     lines.extend(
         params
             .complaints()
@@ -85,7 +84,7 @@ pub fn tell(engine: &Engine, mut lines: Vec<String>) {
         lines.extend(table.explain("MPI_COMM_WORLD"));
     }
     for line in lines {
-        eprintln!("explain: {line}");
+        printable::eprintln!("explain: {line}");
     }
 }
 
@@ -203,7 +202,7 @@ pub fn tell_window(win: &Win) {
     ] {
         if !all.is_empty() {
             let (whose, label) = (ranks(&all), win.label());
-            eprintln!("explain: osc: memory of {whose} in {label} is {how}");
+            printable::eprintln!("explain: osc: memory of {whose} in {label} is {how}");
         }
     }
 }

@@ -37,7 +37,6 @@ use mpi_core::rte::{self, Board, Env, Rte};
 use mpi_core::{Engine, Witness};
 use std::ffi::c_int;
 use std::fmt::Display;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -60,9 +59,7 @@ fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static
         return (level, name);
     }
     if engine.me() == 0 {
-        // No process reads it when standard error is closed.
-        let _ = writeln!(
-            std::io::stderr(),
+        printable::eprintln!(
             "rank 0: a run that is recorded or replayed follows one order of calls in each rank, so {} is provided instead of {name}",
             ONE_AT_A_TIME.1
         );
@@ -264,8 +261,7 @@ fn rest_if_unused() -> Result<(), Failure> {
 
 /// Ends a process whose parents have died, or want it no more: an error of its initialization would end their job.
 fn end_unwanted(failure: &Failure) -> ! {
-    let _ = writeln!(
-        std::io::stderr(),
+    printable::eprintln!(
         "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
         std::process::id(),
         failure.message()
@@ -293,9 +289,7 @@ pub fn look_after_launcher() {
 /// Ends a rank whose launcher has gone: no process would ever end it otherwise.
 fn end_without_launcher() {
     if let Some(lost) = launcher().and_then(Rte::lost) {
-        // The launcher may have been the reader.
-        let _ = writeln!(
-            std::io::stderr(),
+        printable::eprintln!(
             "process {}: {lost}, so this rank ends too",
             std::process::id()
         );

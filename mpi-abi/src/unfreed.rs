@@ -1,7 +1,6 @@
 //! Windows that the program has not freed.
 
 use crate::state::{state, this_rank};
-use std::io::Write as _;
 
 /// Says at `MPI_Finalize` which windows the program has not freed, in one line, which rank 0 of each window tells, and each rank that has an epoch open there.
 ///
@@ -30,11 +29,9 @@ pub fn tell() {
     }
     if !left.is_empty() {
         let who = this_rank();
-        let line = format!(
-            "{who}: MPI_Finalize is called, but MPI_Win_free was not for {}\n",
+        printable::eprintln!(
+            "{who}: MPI_Finalize is called, but MPI_Win_free was not for {}",
             left.join("; ")
         );
-        // In one piece; no process reads it when standard error is closed.
-        let _ = std::io::stderr().write_all(line.as_bytes());
     }
 }

@@ -8,7 +8,6 @@
 use crate::frameworks::{self, Framework};
 use mpi_base::param::{About, Kind, Params, Selection};
 use mpi_core::plugin::Catalogue;
-use std::io::Write as _;
 use strsim::normalized_damerau_levenshtein;
 
 /// The frameworks of the launcher: which parameters they have is not known here.
@@ -33,8 +32,7 @@ pub fn tell(params: &Params, plugins: &Catalogue) {
     let known = frameworks::with(plugins);
     let others = |name: &str| is_launchers(name) || plugins.passed.reads(name);
     for sentence in sentences(params, &known, others) {
-        // No process reads it when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "rank 0: {sentence}");
+        printable::eprintln!("rank 0: {sentence}");
     }
 }
 
@@ -65,6 +63,7 @@ pub fn sentences(
                     format!("mpi-info {which} lists those there are")
                 }
             };
+            let name = printable::name(name);
             format!("there is no parameter \"{name}\" (from {source}); {instead}")
         })
         .collect()

@@ -129,6 +129,21 @@ pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     }
 }
 
+/// The cache of this level that a processor uses, by the first processor that shares it; `None` where the kernel reports none.
+pub fn cache(cpu: usize, level: u8, sys: &Path) -> Option<u32> {
+    let caches = fs::read_dir(sys.join(format!("cpu{cpu}/cache"))).ok()?;
+    caches.flatten().find_map(|cache| {
+        let read = |file: &str| fs::read_to_string(cache.path().join(file)).ok();
+        let holds_data = read("type")?.trim() != "Instruction";
+        if !holds_data || read("level")?.trim().parse() != Ok(level) {
+            return None;
+        }
+        let shared = read("shared_cpu_list")?;
+        let sharers = crate::ranges::read(shared.trim(), rustix::thread::CpuSet::MAX_CPU)?;
+        u32::try_from(*sharers.first()?).ok()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +184,31 @@ mod tests {
             [Some(0), Some(1), Some(1), Some(1 << 16 | 1), None]
         );
         assert_eq!(of(&[1]), [Some(0), Some(0), Some(0), Some(0), Some(1)]);
+        fs::remove_dir_all(sys).unwrap();
+    }
+
+    #[test]
+    fn a_cache_is_known_by_its_first_processor() {
+        let sys = machine("cache");
+        let caches = [
+            ("0", "1", "Instruction", "4"),
+            ("1", "1", "Data", "4-5"),
+            ("2", "3", "Unified", "2-7"),
+        ];
+        for (index, level, kind, sharers) in caches {
+            let cache = sys.join(format!("cpu5/cache/index{index}"));
+            fs::create_dir_all(&cache).unwrap();
+            for (file, text) in [
+                ("level", level),
+                ("type", kind),
+                ("shared_cpu_list", sharers),
+            ] {
+                fs::write(cache.join(file), format!("{text}\n")).unwrap();
+            }
+        }
+        let found = [1, 2, 3].map(|level| cache(5, level, &sys));
+        assert_eq!(found, [Some(4), None, Some(2)]);
+        assert_eq!(cache(4, 1, &sys), None);
         fs::remove_dir_all(sys).unwrap();
     }
 

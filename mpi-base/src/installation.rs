@@ -4,6 +4,9 @@
 use std::ffi::CStr;
 use std::path::PathBuf;
 
+/// The library for `LD_PRELOAD` in programs on other MPI libraries, which lies beside the plugins in `PREFIX/lib/portcullis`.
+pub const PRELOAD: &str = "libportcullis-preload.so";
+
 /// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the folder above that of the file which holds this code, if it can be told.
 pub fn prefix() -> Option<PathBuf> {
     let mut found = libc::Dl_info {

@@ -2,6 +2,7 @@
 
 use mpi_base::param::PREFIX;
 use mpi_core::record::{RECORD, REPLAY};
+use printable::name;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
@@ -30,15 +31,18 @@ impl fmt::Display for RecordingError {
         match self {
             RecordingError::NotOurs { folder, file } => write!(
                 f,
-                "--record {folder}: the folder has {file} in it, which is no recording; name a folder of its own"
+                "--record {}: the folder has {} in it, which is no recording; name a folder of its own",
+                name(folder),
+                name(file)
             ),
             RecordingError::Folder { folder, doing, why } => {
-                write!(f, "the folder {folder} cannot be {doing}: {why}")
+                write!(f, "the folder {} cannot be {doing}: {why}", name(folder))
             }
             RecordingError::Empty { folder } => {
                 write!(
                     f,
-                    "--replay {folder}: there is no recording (no file rank.0)"
+                    "--replay {}: there is no recording (no file rank.0)",
+                    name(folder)
                 )
             }
         }

@@ -1,5 +1,6 @@
 //! Text files that a user writes for mpirun, with one thing to a line and `#` before a comment; and what is said of those that cannot be understood.
 
+use printable::name;
 use std::fmt;
 use std::path::Path;
 
@@ -24,7 +25,7 @@ impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TextError::Unreadable { kind, path, reason } => {
-                write!(f, "the {kind} {path} cannot be read: {reason}")
+                write!(f, "the {kind} {} cannot be read: {reason}", name(path))
             }
             TextError::Line {
                 kind,
@@ -34,8 +35,9 @@ impl fmt::Display for TextError {
                 wanted,
             } => write!(
                 f,
-                "line {line} of the {kind} {path} is \"{}\", where {wanted} was expected",
-                text.escape_debug()
+                "line {line} of the {kind} {} is \"{}\", where {wanted} was expected",
+                name(path),
+                name(text)
             ),
         }
     }

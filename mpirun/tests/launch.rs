@@ -353,3 +353,56 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
         assert!(refused.stderr.contains(why), "{refused:?}");
     }
 }
+
+#[test]
+fn each_program_finds_the_variables_of_its_part() {
+    let print = |name: &str| format!("echo {name} $COLOUR");
+    let done = Launch::new(&[
+        "-n",
+        "1",
+        "-x",
+        "COLOUR=red",
+        "sh",
+        "-c",
+        &print("a"),
+        ":", //
+        "-n",
+        "1",
+        "sh",
+        "-c",
+        &print("b"),
+        ":", //
+        "-n",
+        "1",
+        "-x",
+        "COLOUR=blue",
+        "sh",
+        "-c",
+        &print("c"),
+    ])
+    .run();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(done.sorted(), ["a red", "b", "c blue"]);
+}
+
+#[test]
+fn the_allocation_is_shown_and_the_job_runs() {
+    let done = Launch::new(&[
+        "--display",
+        "allocation,map",
+        "-host",
+        "localhost:2",
+        "-n",
+        "2",
+        "true",
+    ])
+    .run();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let shown = "mpirun: hosts of this job:\n  localhost: 2 slots\n";
+    assert!(done.stderr.starts_with(shown), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("localhost: 0-1 (true) of 2 slots"),
+        "{}",
+        done.stderr
+    );
+}

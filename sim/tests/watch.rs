@@ -185,6 +185,33 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
     assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
 }
 
+/// The kernel names a process after the file of its program, and another user may have chosen it.
+#[test]
+fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("\x1b[2J\nforged");
+    std::fs::copy(HWBARR, &program).expect("a copy");
+    let mut command = Command::new(&program);
+    command.args(["live", "--nodes", "2", "--barriers", "1000000000"]);
+    let live = Running::start(command.stdout(Stdio::null()));
+    let pid = live.0.id().to_string();
+    let begin = Instant::now();
+    let said = loop {
+        let output = watch(&[&pid, "--once"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        // The processes may not have begun yet.
+        if said.contains("forged") {
+            break said;
+        }
+        assert!(begin.elapsed() < LIMIT, "{said}");
+    };
+    assert!(said.contains("(\\u{1b}[2J\\nforged)"), "{said:?}");
+    assert!(
+        !said.contains('\x1b') && !said.contains("\nforged"),
+        "{said:?}"
+    );
+}
+
 #[test]
 fn what_is_no_board_is_refused_with_a_sentence() {
     let said = refuses(&["lpt1", "--once"]);

@@ -25,6 +25,30 @@ fn members_that_call_different_collectives_are_told_who_calls_what() {
     insta::assert_snapshot!(outcome.stdout);
 }
 
+/// The program names a communicator, a window and a file with escapes and a newline, and fails on them.
+#[test]
+fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
+    for what in ["comm", "win", "file", "explain"] {
+        let job = Job::of("names_with_escapes").arg(what);
+        let said = match what {
+            "explain" => job.with(["--explain"]).run().stderr,
+            _ => job.run().stderr,
+        };
+        assert!(
+            said.contains("\\u{1b}]0;title\\u{7}\\nrank 0: forged"),
+            "{what}: {said:?}"
+        );
+        let obeyed = said
+            .chars()
+            .find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+        assert_eq!(obeyed, None, "{what}: {said:?}");
+        assert!(
+            !said.lines().any(|line| line.starts_with("rank 0: forged")),
+            "{what}: {said:?}"
+        );
+    }
+}
+
 /// A job that does not start says so on every rank that comes so far, so what is read is one sentence.
 fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     let arguments = ["--mca".as_ref(), name.as_ref(), value];

@@ -247,6 +247,65 @@ fn test_programs_that_are_named_are_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
+/// A name from outside may have control characters in it, which a terminal obeys.
+#[test]
+fn sentences_reach_a_terminal_through_the_one_printer() {
+    const TOOLS: &[&str] = &[
+        "coll-hwbarr/",
+        "compat/",
+        "mpi-abi/",
+        "mpi-base/",
+        "mpi-core/",
+        "mpirun/",
+        "sim/src/bin/hwbarr/main.rs",
+        "sim/src/bin/hwbarr/watch/",
+    ];
+    // Lines for cargo, the program that a compiler's users run, and figures, which have no names in them.
+    const OTHERS: &[&str] = &[
+        "build.rs",
+        "build/",
+        "/examples/",
+        "/tests/",
+        "/tests.rs",
+        "/bench/",
+    ];
+    let (mut seen, mut past) = (0, Vec::new());
+    for path in files("rs") {
+        let name = name(&path);
+        if !TOOLS.iter().any(|tool| name.starts_with(tool))
+            || OTHERS.iter().any(|other| name.contains(other))
+        {
+            continue;
+        }
+        let text = read(&path);
+        let code = text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        for (number, line) in (1..).zip(code.lines()) {
+            let line = line.split("//").next().unwrap_or_default();
+            seen += line.matches("printable::").count();
+            let line = line.replace("printable::eprintln!", "");
+            let prints = [
+                "eprintln!",
+                "eprint!",
+                "println!",
+                "print!",
+                "std::io::stderr()",
+                " io::stderr()",
+            ];
+            if prints.iter().any(|print| line.contains(print)) {
+                past.push(format!("{name}:{number}"));
+            }
+        }
+    }
+    assert!(seen > 50, "the printer has moved");
+    assert!(
+        past.is_empty(),
+        "printable::eprintln! shows control characters: {past:#?}"
+    );
+}
+
 #[test]
 fn decisions_are_short_and_in_the_index() {
     const LINES: usize = 25;

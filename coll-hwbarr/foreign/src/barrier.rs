@@ -170,7 +170,7 @@ fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, Strin
     if let Some(reason) = reason
         && first == Some(seat.rank() as usize)
     {
-        eprintln!(
+        printable::eprintln!(
             "portcullis: hwbarr {what} at rank {}: {reason}; barriers stay in software",
             seat.rank()
         );

@@ -333,7 +333,7 @@ impl Library {
 
     /// Tells the program of an error of its barrier, as the library would; the code to return, if the program goes on.
     pub fn fail(&self, comm: Handle, reason: &str) -> c_int {
-        eprintln!("portcullis: hwbarr: {reason}");
+        printable::eprintln!("portcullis: hwbarr: {reason}");
         // SAFETY: the communicator is the one that the program has called with.
         unsafe { (self.functions.comm_call_errhandler)(comm, self.constants.other_error) };
         self.constants.other_error

@@ -260,7 +260,7 @@ unsafe extern "C" fn log(comm: *mut Comm, level: c_int, line: *const c_char) {
     // SAFETY: the component keeps the rule of `seat`, and a line is a text.
     let (seat, line) = unsafe { (seat(comm), CStr::from_ptr(line)) };
     if level == WARNING || seat.is_talkative() {
-        eprintln!("portcullis: hwbarr: {}", line.to_string_lossy());
+        printable::eprintln!("portcullis: hwbarr: {}", line.to_string_lossy());
     }
 }
 

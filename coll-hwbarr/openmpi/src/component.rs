@@ -53,7 +53,7 @@ unsafe extern "C" fn init_query(_: bool, _: bool) -> c_int {
     match suited() {
         Ok(_) => SUCCESS,
         Err(reason) => {
-            eprintln!("portcullis: hwbarr: {reason}; barriers stay in software");
+            printable::eprintln!("portcullis: hwbarr: {reason}; barriers stay in software");
             NOT_AVAILABLE
         }
     }
@@ -140,7 +140,7 @@ unsafe extern "C" fn barrier(_: *mut Communicator, _: *mut Module) -> c_int {
     match software {
         Some(Ok(())) => SUCCESS,
         Some(Err(reason)) => {
-            eprintln!("portcullis: hwbarr: {reason}");
+            printable::eprintln!("portcullis: hwbarr: {reason}");
             ERROR
         }
         None => ERROR,

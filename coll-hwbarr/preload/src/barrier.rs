@@ -63,7 +63,7 @@ unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
         Ok(library) => match of_integer(library, unsafe { comm.read() }) {
             Ok(comm) => barrier(library, comm),
             Err(reason) => {
-                eprintln!("portcullis: {reason}");
+                printable::eprintln!("portcullis: {reason}");
                 NOT_THERE
             }
         },

@@ -20,7 +20,7 @@ pub fn look() {
         return;
     }
     if let Some(found) = errors_return(library).filter(|found| *found != ERRORS_RETURN) {
-        eprintln!(
+        printable::eprintln!(
             "{}",
             said(&library.version(), library.path().as_deref(), found)
         );

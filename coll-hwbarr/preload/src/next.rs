@@ -66,10 +66,10 @@ impl Next {
 pub fn absent(name: &CStr) -> c_int {
     let name = name.to_string_lossy();
     match of_program() {
-        Ok(_) => eprintln!(
+        Ok(_) => printable::eprintln!(
             "portcullis: {name} is called, which the MPI library of this process does not have"
         ),
-        Err(reason) => eprintln!("portcullis: {name} is called, but {reason}"),
+        Err(reason) => printable::eprintln!("portcullis: {name} is called, but {reason}"),
     }
     NOT_THERE
 }
@@ -78,7 +78,7 @@ pub fn absent(name: &CStr) -> c_int {
 #[cold]
 pub fn too_large(name: &CStr) -> c_int {
     let name = name.to_string_lossy();
-    eprintln!(
+    printable::eprintln!(
         "portcullis: {name} is called with a count above 2147483647, and the MPI library of this process has no such function"
     );
     NOT_THERE

@@ -18,7 +18,6 @@ use crate::entries::*;
 use crate::family::{OpenMpiStatus, handle_of_standard};
 use compat::Kind;
 use std::ffi::{c_char, c_int, c_void};
-use std::io::Write as _;
 
 /// Memory that Open MPI's libraries look at.
 #[repr(C, align(16))]
@@ -69,8 +68,7 @@ const INTERN: c_int = 17;
 /// What Open MPI's libraries do when an object of theirs is made: only a data representation needs one.
 #[unsafe(no_mangle)]
 pub extern "C" fn opal_class_initialize(_class: *mut c_void) {
-    let _ = writeln!(
-        std::io::stderr(),
+    printable::eprintln!(
         "MPI_Register_datarep from Fortran is not served for programs of Open MPI; the process ends"
     );
     // SAFETY: ends the process.
@@ -98,8 +96,7 @@ pub extern "C" fn ompi_errhandler_invoke(
 ) -> c_int {
     match code {
         INTERN => {
-            let _ = writeln!(
-                std::io::stderr(),
+            printable::eprintln!(
                 "an error handler that is written in Fortran is not served for programs of Open MPI; the handler is MPI_ERRHANDLER_NULL"
             );
             code
@@ -161,8 +158,7 @@ pub unsafe extern "C" fn mpi_aint_diff_f90_(first: *const isize, second: *const 
 
 /// What Open MPI's library of the C++ bindings, which MPI 3.0 has removed, asks for; programs that are only linked to it run.
 fn no_cxx(what: &str) {
-    let _ = writeln!(
-        std::io::stderr(),
+    printable::eprintln!(
         "{what} of the C++ bindings, which MPI 3.0 has removed, are not served for programs of Open MPI"
     );
 }

@@ -8,7 +8,6 @@ use crate::abort::abort;
 use crate::functions;
 use crate::state;
 use std::ffi::c_int;
-use std::io::Write as _;
 
 /// Takes a failure of function `id` to the error handler of the object it concerns, and returns the code the call returns.
 #[cold]
@@ -83,11 +82,7 @@ pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);
     let (who, function) = (state::this_rank(), functions::name(id));
     let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
-    // In one piece, since others may say something at the same moment; no process reads it when standard error is closed.
-    let line = format!(
-        "{who}: {function}{place}: {} ({class})\n",
-        failure.message()
-    );
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let message = failure.message();
+    printable::eprintln!("{who}: {function}{place}: {message} ({class})");
     abort(failure.code(), &format!("{function} failed"))
 }

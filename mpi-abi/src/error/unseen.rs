@@ -11,7 +11,6 @@ use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
 use crate::{functions, state};
 use mpi_base::param::{Level, Param};
 use mpi_core::io::file::ELSEWHERE;
-use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether a rank says so at all.
@@ -77,9 +76,7 @@ pub fn tell(wanted: bool) {
         count => format!(" (and {} more of files)", count - 1),
     };
     let who = state::this_rank();
-    // In one piece; no process reads it when standard error is closed.
-    let line = format!(
-        "{who}: an error was returned{more} whose class and text the program never asked for: {first}\n"
+    printable::eprintln!(
+        "{who}: an error was returned{more} whose class and text the program never asked for: {first}"
     );
-    let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -34,7 +34,7 @@ fn readable(about: &About, params: &Params) -> String {
     let mut out = format!(
         "{label:>24}: parameter \"{}\" (current value: \"{}\", data source: {}, level: {}, type: {})\n",
         about.full_name(),
-        params.text(about),
+        printable::name(params.text(about)),
         params.source(about),
         about.level,
         about.kind,
@@ -76,9 +76,9 @@ fn parsable(about: &About, params: &Params) -> String {
 
 /// A value with a colon is quoted, so that a script can split at colons.
 fn quoted(value: &str) -> String {
-    if value.contains(':') {
-        format!("\"{value}\"")
-    } else {
-        value.to_string()
+    let shown = printable::name(value).to_string();
+    match shown.contains(':') {
+        true => format!("\"{shown}\""),
+        false => shown,
     }
 }

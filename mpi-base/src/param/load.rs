@@ -33,7 +33,9 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Default => write!(f, "default"),
-            Source::SystemFile(path) | Source::UserFile(path) => write!(f, "file {path}"),
+            Source::SystemFile(path) | Source::UserFile(path) => {
+                write!(f, "file {}", printable::name(path))
+            }
             Source::Environment => write!(f, "environment"),
             Source::CommandLine => write!(f, "command line"),
         }

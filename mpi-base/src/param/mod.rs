@@ -186,19 +186,23 @@ impl fmt::Display for ParamError {
             } => {
                 write!(
                     f,
-                    "parameter {name} has the value \"{value}\" (from {source}), but {expected} is expected"
+                    "parameter {name} has the value \"{}\" (from {source}), but {expected} is expected",
+                    printable::name(value)
                 )
             }
             ParamError::BadLine { file, line, text } => {
                 write!(
                     f,
-                    "line {line} of {file} is \"{text}\", but \"name = value\" is expected; the line is ignored"
+                    "line {line} of {} is \"{}\", but \"name = value\" is expected; the line is ignored",
+                    printable::name(file),
+                    printable::name(text)
                 )
             }
             ParamError::Unreadable { file, reason } => {
                 write!(
                     f,
-                    "the parameter file {file} cannot be read ({reason}); it is ignored"
+                    "the parameter file {} cannot be read ({reason}); it is ignored",
+                    printable::name(file)
                 )
             }
         }

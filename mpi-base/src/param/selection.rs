@@ -43,9 +43,11 @@ impl fmt::Display for SelectionError {
         match self {
             SelectionError::CaretInside { text } => write!(
                 f,
-                "in the selection \"{text}\" the ^ is not the first character; it stands once, in front of all names, and leaves all of them out"
+                "in the selection \"{}\" the ^ is not the first character; it stands once, in front of all names, and leaves all of them out",
+                printable::name(text)
             ),
             SelectionError::EmptyName { text } => {
+                let text = printable::name(text);
                 write!(f, "the selection \"{text}\" has an empty name")
             }
             SelectionError::Unknown {
@@ -56,7 +58,8 @@ impl fmt::Display for SelectionError {
                 let are = if known.len() == 1 { "is" } else { "are" };
                 write!(
                     f,
-                    "there is no {framework} component \"{name}\"; there {are} {}",
+                    "there is no {framework} component \"{}\"; there {are} {}",
+                    printable::name(name),
                     known.join(", ")
                 )
             }

@@ -223,7 +223,7 @@ impl File {
 
     /// How error texts call it.
     pub fn label(&self) -> String {
-        format!("file {}", self.path)
+        format!("file {}", printable::name(&self.path))
     }
 
     pub fn path(&self) -> &str {

@@ -191,7 +191,7 @@ impl Win {
     pub fn label(&self) -> String {
         let name = self.name();
         match name.is_empty() {
-            false => name,
+            false => printable::name(&name).to_string(),
             true => format!("a window of {} processes", self.0.targets.len()),
         }
     }

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Failure::Sentence(sentence) = failure {
-                eprintln!("mpi-bench: {sentence}");
+                printable::to_stderr(&format!("mpi-bench: {sentence}\n"));
             }
             ExitCode::FAILURE
         }

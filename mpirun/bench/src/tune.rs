@@ -169,9 +169,10 @@ fn measure(
                 }
                 Err(error) => {
                     failed[which] = true;
-                    eprintln!(
-                        "mpi-bench: not measured: {call} by {name} on {ranks} ranks: {error}"
-                    );
+                    // The error may quote what a program printed.
+                    printable::to_stderr(&format!(
+                        "mpi-bench: not measured: {call} by {name} on {ranks} ranks: {error}\n"
+                    ));
                 }
             }
         }

@@ -352,7 +352,7 @@ pub fn progress(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
         // A terminal that does not take the line loses nothing but the line.
-        let _ = write!(err, "\r\x1b[K{line}");
+        let _ = write!(err, "\r\x1b[K{}", printable::name(line));
         let _ = err.flush();
     }
 }
@@ -360,11 +360,12 @@ pub fn progress(line: &str) {
 fn report_failures(contestants: &[Contestant]) {
     for c in contestants {
         if let Some(error) = &c.failed {
-            eprintln!(
-                "mpi-bench: not measured: {} ({}): {error}",
+            // The error may quote what a program printed.
+            printable::to_stderr(&format!(
+                "mpi-bench: not measured: {} ({}): {error}\n",
                 c.installation.family.name(),
                 c.setting.name
-            );
+            ));
         }
     }
 }

@@ -2,22 +2,36 @@
 
 use clap::Parser;
 use mpi_base::param::Params;
+use mpirun::cli::usage;
 use mpirun::{info, prefix};
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let options = info::Options::parse();
+    let options = match info::Options::try_parse() {
+        Ok(options) => options,
+        Err(error) => return answered(&error),
+    };
     let params = Params::load(std::env::vars_os(), &prefix::parameter_files());
     match info::answer(&options, &params) {
         Ok(text) => {
             // A reader that has gone, as `| head` does, is no error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            let _ = printable::to_stdout(&text);
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("mpi-info: {error}");
+            printable::eprintln!("mpi-info: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Help, the version, or what clap refuses.
+fn answered(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        printable::eprintln!("mpi-info: {}", usage::sentence(error));
+        return ExitCode::from(2);
+    }
+    // A closed pipe is no error.
+    let _ = printable::to_stdout(&error.render().to_string());
+    ExitCode::SUCCESS
 }

@@ -1,7 +1,6 @@
 //! `mpicc`, and `mpicxx` by that name: compiles programs against this installation.
 
 use mpirun::wrapper::{Action, Language, Wrapper};
-use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -13,24 +12,25 @@ fn main() -> ExitCode {
     let wrapper = match Wrapper::of_this_process(language) {
         Ok(wrapper) => wrapper,
         Err(reason) => {
-            eprintln!("{name}: {reason}");
+            printable::eprintln!("{name}: {reason}");
             return ExitCode::FAILURE;
         }
     };
     match wrapper.answer(args) {
         Action::Print(text) => {
-            println!("{text}");
+            // A closed pipe is no error.
+            let _ = printable::to_stdout(&format!("{text}\n"));
             ExitCode::SUCCESS
         }
         Action::Run(command) => {
             let Some((program, args)) = command.split_first() else {
-                eprintln!("{name}: no compiler is named");
+                printable::eprintln!("{name}: no compiler is named");
                 return ExitCode::FAILURE;
             };
             let error = Command::new(program).args(args).exec();
-            eprintln!(
+            printable::eprintln!(
                 "{name}: the compiler {} cannot be run: {error}",
-                OsStr::to_string_lossy(program)
+                printable::name(program)
             );
             ExitCode::from(127)
         }

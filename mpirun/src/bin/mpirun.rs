@@ -4,11 +4,10 @@ use mpirun::cli::{self, CliError, Request};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
 use mpirun::launch::{self, daemon, frontend, theirs};
-use std::io::Write;
 
 fn main() {
     if let Some(limit) = launch::stack_limit().filter(|&limit| limit < launch::STACK_MIN) {
-        eprintln!(
+        printable::eprintln!(
             "mpirun: the stack may have {} KiB (ulimit -s), and mpirun needs {} KiB; raise the limit",
             limit >> 10,
             launch::STACK_MIN >> 10
@@ -23,14 +22,13 @@ fn main() {
         }
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
-        Err(CliError::Usage(error)) => error.exit(),
         Err(CliError::Answer(text)) => {
             // A reader that has gone, as `| head` does, is no error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            let _ = printable::to_stdout(&text);
             0
         }
         Err(error) => {
-            eprintln!("mpirun: {error}");
+            printable::eprintln!("mpirun: {error}");
             2
         }
     };
@@ -40,25 +38,27 @@ fn main() {
 /// Runs a job, or gives it to the program that it belongs to.
 fn run(plan: &Plan) -> i32 {
     if let Err(error) = cli::check_values(plan) {
-        eprintln!("mpirun: {error}");
+        printable::eprintln!("mpirun: {error}");
         return 2;
     }
     if !plan.quiet {
         for sentence in cli::unknown_params(plan) {
-            // No process reads it when standard error is closed.
-            let _ = writeln!(std::io::stderr(), "mpirun: {sentence}");
+            printable::eprintln!("mpirun: {sentence}");
         }
+    }
+    if plan.display_allocation {
+        printable::to_stderr(&format!("mpirun: {}\n", plan.allocation()));
     }
     match theirs::launcher(plan) {
         Ok(None) => {}
         Ok(Some(command)) => {
-            let name = command.get_program().to_string_lossy().into_owned();
+            let name = printable::name(command.get_program()).to_string();
             let error = srun::become_command(command, plan.verbose);
-            eprintln!("mpirun: {name} cannot be started: {error}");
+            printable::eprintln!("mpirun: {name} cannot be started: {error}");
             return 1;
         }
         Err(error) => {
-            eprintln!("mpirun: {error}");
+            printable::eprintln!("mpirun: {error}");
             return 2;
         }
     }
@@ -66,17 +66,19 @@ fn run(plan: &Plan) -> i32 {
         Ok(Launcher::Ourselves) => frontend::run(plan),
         Ok(Launcher::OurselvesBecause(why)) => {
             if !plan.quiet {
-                eprintln!("mpirun: {why}, so the allocation's hosts are reached without srun");
+                printable::eprintln!(
+                    "mpirun: {why}, so the allocation's hosts are reached without srun"
+                );
             }
             frontend::run(plan)
         }
         Ok(Launcher::Srun(command)) => {
             let error = srun::become_command(*command, plan.verbose);
-            eprintln!("mpirun: srun cannot be started: {error}");
+            printable::eprintln!("mpirun: srun cannot be started: {error}");
             1
         }
         Err(error) => {
-            eprintln!("mpirun: {error}");
+            printable::eprintln!("mpirun: {error}");
             2
         }
     }

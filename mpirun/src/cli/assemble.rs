@@ -1,21 +1,22 @@
 //! From options to a [`Plan`]: programs, hosts, environment.
 
+use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
 use super::options::{AppOptions, Options, Section};
 use super::placement::{placement, rank_by_node, rankfile};
-use super::values::{absolute, far, io, output, survival, time, timeout};
+use super::values::{absolute, far, io, output, shown, survival, time, timeout};
 use super::witness::witness;
 use super::{CliError, soft};
 use crate::foreign::{COMPAT, on};
+use crate::hosts::map::Policy;
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
-use crate::launch::program::{App, Plan, clean_env, set_env};
+use crate::launch::program::{App, Plan, StdinTo, clean_env, set_env};
 use crate::params::GRACE;
 use crate::pmi;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
 use mpi_core::fault;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Name of the parameter that makes the library print what was selected and why; set by --explain.
@@ -51,6 +52,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     let mut apps = Vec::new();
     let mut hosts: Vec<Host> = Vec::new();
     let mut softs = Vec::new();
+    let count = sections.len();
     for (number, section) in sections.into_iter().enumerate() {
         let Section { app, command } = section;
         let named = named_hosts(&app)?;
@@ -65,20 +67,15 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             set_env(&mut env, format!("{PREFIX}{name}"), &pair[1]);
             from_command_line.push(name);
         }
-        for export in &app.export {
-            // `-x NAME` alone says that the rank gets it, which it does anyway.
-            if let Some((name, value)) = split_at_sign(export) {
-                set_env(&mut env, name, value);
-            }
-        }
-        for pair in app.genv.chunks_exact(2) {
-            set_env(&mut env, &pair[0], &pair[1]);
+        for (name, value) in of_all_programs(&app)? {
+            set_env(&mut env, name, value);
         }
         softs.extend(app.soft.clone().map(|list| (number, list)));
         let mut command = command.into_iter();
-        let program = command
-            .next()
-            .ok_or(CliError::NoProgram { section: number })?;
+        let program = command.next().ok_or(CliError::NoProgram {
+            section: number,
+            of: count,
+        })?;
         apps.push((
             App {
                 procs: app.procs.map(|procs| procs as usize),
@@ -88,14 +85,15 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
                 args: command.collect(),
                 dir: app.wdir.clone(),
                 path: app.path.clone(),
-                env: app
-                    .env
-                    .chunks_exact(2)
-                    .map(|pair| (pair[0].clone(), pair[1].clone()))
-                    .collect(),
+                env: own_variables(&app)?,
             },
             named,
         ));
+    }
+    // What all programs have alike is the job's, and what they spawn has it too.
+    let shared = shared_by_all(apps.iter_mut().map(|(app, _)| &mut app.env));
+    for (name, value) in shared {
+        set_env(&mut env, name, value);
     }
     if options.explain {
         set_env(&mut env, explain_variable(), "true");
@@ -139,7 +137,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     if hosts.is_empty() {
         hosts.push(Host::here());
     }
-    let count = apps.len();
+    let placement = placement(options, &hosts)?;
     let mut apps: Vec<App> = apps
         .into_iter()
         .map(|(mut app, named)| {
@@ -148,7 +146,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             if let (Some(file), 1, None) = (&rankfile, count, app.procs) {
                 app.procs = Some(file.count());
             }
-            if !allocated {
+            if !allocated && !matches!(placement.policy, Policy::PerNode(_)) {
                 // The user has not said how many fit, and filling the machine would be a surprise.
                 app.procs = app.procs.or(Some(1));
             }
@@ -159,17 +157,18 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         seat(&mut apps, file, &hosts)?;
     }
     let params = Params::load(env.iter().cloned(), &crate::prefix::parameter_files());
-    let (policy, binding, oversubscribe) = placement(options)?;
+    let shown = shown(options)?;
     let mut plan = Plan {
         apps,
         hosts,
-        policy,
+        policy: placement.policy,
         rank_by_node: rank_by_node(options)?,
-        oversubscribe,
-        strict: options.no_oversubscribe,
-        binding,
-        report_bindings: options.report_bindings,
-        display_map: options.display_map,
+        oversubscribe: placement.oversubscribe,
+        strict: placement.strict,
+        binding: placement.binding,
+        report_bindings: shown.bindings,
+        display_map: shown.map,
+        display_allocation: shown.allocation,
         io: io(options)?,
         timeout: timeout(options)?,
         hang_after: time("--hang-after", options.hang_after.as_deref())?,
@@ -189,8 +188,12 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     for (number, list) in softs {
         soften(&mut plan, number, &list)?;
     }
-    plan.place(&plan.apps).map_err(CliError::Map)?;
-    Ok(plan)
+    let placed = plan.place(&plan.apps).map_err(CliError::Map)?;
+    let ranks = placed.iter().map(Vec::len).sum();
+    match plan.io.stdin {
+        StdinTo::Rank(rank) if rank as usize >= ranks => Err(CliError::StdinRank { rank, ranks }),
+        _ => Ok(plan),
+    }
 }
 
 /// Gives each rank the place that a rankfile says.
@@ -241,15 +244,6 @@ fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
         }
     }
     Ok(named)
-}
-
-fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
-    let bytes = pair.as_bytes();
-    let at = bytes.iter().position(|&byte| byte == b'=')?;
-    Some((
-        OsStr::from_bytes(&bytes[..at]),
-        OsStr::from_bytes(&bytes[at + 1..]),
-    ))
 }
 
 /// A program of an `MPI_Comm_spawn`, with the infos that the standard reserves for it; `hosts` are the job's.

@@ -10,14 +10,26 @@ use mpi_base::param::{About, Params};
 
 /// Options that take one of a few words.
 const WORDS: &[(&str, &[&str])] = &[
-    ("bind_to", &["core", "hwthread", "numa", "package", "none"]),
+    (
+        "bind_to",
+        &["core", "hwthread", "l3cache", "numa", "package", "none"],
+    ),
     ("map_by", &["slot", "node", "package", "numa"]),
     ("rank_by", &["slot", "node"]),
     ("stdin", &["0", "all", "none"]),
+    ("display", &["map", "bind", "allocation"]),
 ];
 
 /// Options that take a folder.
-const FOLDERS: &[&str] = &["wdir", "path", "prefix", "output", "record", "replay"];
+const FOLDERS: &[&str] = &[
+    "wdir",
+    "path",
+    "prefix",
+    "output",
+    "output_filename",
+    "record",
+    "replay",
+];
 
 /// A shell's script for the command `name`; `None` if the shell is not known.
 pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {

@@ -4,6 +4,7 @@
 //! and words with spaces stand in quotes, double or single.
 
 use crate::text::{TextError, TextFile};
+use printable::name;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -21,9 +22,10 @@ impl fmt::Display for ConfigError {
         match self {
             ConfigError::Text(error) => error.fmt(f),
             ConfigError::Quote { path, line } => {
+                let path = name(path);
                 write!(f, "line {line} of {path} has a quote that does not end")
             }
-            ConfigError::Empty { path } => write!(f, "{path} names no program"),
+            ConfigError::Empty { path } => write!(f, "{} names no program", name(path)),
         }
     }
 }

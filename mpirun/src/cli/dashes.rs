@@ -1,15 +1,26 @@
 //! One dash or two: users of every launcher write `-np`, `-wdir`, `-host`; clap wants `--np`.
 //!
 //! This walks over the options up to the program, knowing from the definition how many values each takes,
-//! and writes long names with two dashes. What it does not know it leaves for clap to suggest a name for.
+//! and writes long names with two dashes. Spellings of the peers become ours ([`super::translated`]);
+//! what is missing ([`super::not_yet`]), what does not exist and what belongs before the first program is refused here.
 
-use super::options::Options;
-use super::{CliError, not_yet};
+use super::options::{Options, Section};
+use super::{CliError, not_yet, translated};
 use clap::{Arg, Command, CommandFactory};
 use std::ffi::{OsStr, OsString};
+use strsim::normalized_damerau_levenshtein;
 
-/// The options of one part with long names in clap's form, and what is missing refused.
-pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
+/// Where a part stands on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before the first program, where options of the whole job stand too.
+    First,
+    /// Behind a colon, or in a configuration file.
+    Later,
+}
+
+/// The options of one part with long names in clap's form.
+pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliError> {
     let command = Options::command();
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
@@ -32,26 +43,22 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
             None => (bare, None),
         };
         if let Some(option) = not_yet::find(name) {
-            let mut values: Vec<&OsStr> = attached.map(OsStr::new).into_iter().collect();
-            while values.len() < option.values {
-                values.push(rest.next().map_or(OsStr::new(""), OsString::as_os_str));
-            }
-            if values
-                .iter()
-                .any(|value| option.harmless.iter().any(|harmless| value == harmless))
-            {
-                continue;
-            }
-            let option_text = text.split('=').next().unwrap_or(text).to_string();
-            return Err(CliError::NotYet {
-                option: option_text,
-                what: option.what,
-            });
+            refuse(option, text, attached, &mut rest)?;
+            continue;
+        }
+        if let Some(spelling) = translated::find(name) {
+            out.extend(translate(spelling, text, attached, &mut rest, place)?);
+            continue;
         }
         let values = match find(&command, name, text) {
             Some(option) => {
+                check_place(option, text, place)?;
                 // One letter with one dash is a short option already.
                 let long = text.starts_with("--") || name.len() > 1;
+                if long && option.get_id() == "help" && attached.is_none() {
+                    out.push(help_about(&mut rest));
+                    continue;
+                }
                 out.push(if long {
                     format!("--{bare}").into()
                 } else {
@@ -64,16 +71,12 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
                 }
             }
             None => {
-                let clustered = name
-                    .chars()
-                    .next()
-                    .and_then(|letter| short(&command, letter));
-                let with_value = clustered.is_some_and(|option| values_of(option) > 0);
-                // `-n4` is clap's; another word with one dash is a long name that clap has to suggest one for.
-                out.push(match text.starts_with("--") || with_value {
-                    true => arg.clone(),
-                    false => format!("-{text}").into(),
-                });
+                let option = with_its_value(&command, text).ok_or_else(|| CliError::NoOption {
+                    option: option_of(text).into(),
+                    nearest: nearest(&command, name),
+                })?;
+                check_place(option, text, place)?;
+                out.push(arg.clone());
                 0
             }
         };
@@ -81,6 +84,87 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
     }
     out.extend(rest.cloned());
     Ok(out)
+}
+
+/// What was typed before `=`.
+fn option_of(text: &str) -> &str {
+    text.split('=').next().unwrap_or(text)
+}
+
+/// `--help mca` and `--help --mca` ask about an option, as `--help hosts` does about a topic.
+fn help_about(rest: &mut std::slice::Iter<'_, OsString>) -> OsString {
+    match rest.next() {
+        None => "--help".into(),
+        Some(topic) => {
+            let mut word = OsString::from("--help=");
+            word.push(topic.to_string_lossy().trim_start_matches('-'));
+            word
+        }
+    }
+}
+
+/// An option that is missing is refused, unless its value asks for what happens anyway.
+fn refuse(
+    option: &not_yet::NotYet,
+    text: &str,
+    attached: Option<&str>,
+    rest: &mut std::slice::Iter<'_, OsString>,
+) -> Result<(), CliError> {
+    let mut values: Vec<&OsStr> = attached.map(OsStr::new).into_iter().collect();
+    while values.len() < option.values {
+        values.push(rest.next().map_or(OsStr::new(""), OsString::as_os_str));
+    }
+    let is_harmless = |value: &&OsStr| option.harmless.iter().any(|harmless| value == harmless);
+    match values.iter().any(is_harmless) {
+        true => Ok(()),
+        false => Err(CliError::NotYet {
+            option: option_of(text).into(),
+            what: option.what,
+            instead: option.instead,
+        }),
+    }
+}
+
+/// The words that mean the same as a spelling of another launcher.
+fn translate(
+    spelling: &translated::Translated,
+    text: &str,
+    attached: Option<&str>,
+    rest: &mut std::slice::Iter<'_, OsString>,
+    place: Place,
+) -> Result<Vec<OsString>, CliError> {
+    let is_of_job = |word: &&str| !word.starts_with("--hostfile");
+    if place == Place::Later && spelling.words.iter().any(is_of_job) {
+        return Err(CliError::WholeJob {
+            option: option_of(text).into(),
+        });
+    }
+    let value = match (spelling.values, attached) {
+        (0, _) => String::new(),
+        (_, Some(value)) => value.to_owned(),
+        (_, None) => {
+            let next = rest.next().ok_or_else(|| CliError::NoValue {
+                option: option_of(text).into(),
+            })?;
+            next.to_string_lossy().into_owned()
+        }
+    };
+    let words = spelling.words.iter();
+    Ok(words
+        .map(|word| word.replace("{}", &value).into())
+        .collect())
+}
+
+/// Options of the whole job stand before the first program.
+fn check_place(option: &Arg, text: &str, place: Place) -> Result<(), CliError> {
+    let of_program = Section::command();
+    let mut of_program = of_program.get_arguments();
+    match place == Place::First || of_program.any(|known| known.get_id() == option.get_id()) {
+        true => Ok(()),
+        false => Err(CliError::WholeJob {
+            option: option_of(text).into(),
+        }),
+    }
 }
 
 fn find<'c>(command: &'c Command, name: &str, text: &str) -> Option<&'c Arg> {
@@ -102,6 +186,48 @@ fn short(command: &Command, letter: char) -> Option<&Arg> {
                 .get_all_short_aliases()
                 .is_some_and(|letters| letters.contains(&letter))
     })
+}
+
+/// The option of `-n4` or `-xNAME=VALUE`, whose value is in the same word.
+///
+/// A word that begins so by chance, such as `-npernod`, is a misspelt long name: a number begins with a digit, and a variable's name is anything.
+fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
+    let word = text
+        .strip_prefix('-')
+        .filter(|word| !word.starts_with('-'))?;
+    let mut letters = word.chars();
+    let option = short(command, letters.next()?).filter(|option| values_of(option) > 0)?;
+    let takes_number = ["procs", "per_node"].contains(&option.get_id().as_str());
+    let is_value = match option.get_id().as_str() {
+        _ if takes_number => letters.next().is_some_and(|c| c.is_ascii_digit()),
+        "export" => true,
+        _ => nearest(command, word).is_none(),
+    };
+    is_value.then_some(option)
+}
+
+/// The name that was probably meant.
+fn nearest(command: &Command, name: &str) -> Option<String> {
+    /// From here on, of 1, two names are near.
+    const NEAR: f64 = 0.6;
+    let mut known: Vec<&str> = Vec::new();
+    for option in command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+    {
+        known.extend(option.get_long());
+        known.extend(option.get_all_aliases().unwrap_or_default());
+    }
+    for other in translated::names().chain(not_yet::names()) {
+        known.push(other);
+    }
+    // One letter is near to every other one.
+    let known = known.into_iter().filter(|known| known.len() > 1);
+    let alike = known.map(|known| (normalized_damerau_levenshtein(name, known), known));
+    alike
+        .filter(|(likeness, _)| *likeness >= NEAR)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, known)| format!("--{known}"))
 }
 
 fn values_of(option: &Arg) -> usize {

@@ -1,19 +1,20 @@
 //! Why a command line does not lead to a job.
 
 use super::configfile::ConfigError;
-use super::topics;
+use super::{topics, usage};
 use crate::foreign::on::OnError;
 use crate::hosts::HostError;
 use crate::hosts::map::MapError;
 use crate::hosts::rankfile::RankfileError;
 use crate::recording::RecordingError;
+use printable::name;
 use std::fmt;
 use std::path::PathBuf;
 
 /// Why a command line does not lead to a job.
 #[derive(Debug)]
 pub enum CliError {
-    /// clap's own message, the version included.
+    /// What clap refuses.
     Usage(clap::Error),
     /// Not an error: this was asked for, and nothing else.
     Answer(String),
@@ -23,11 +24,39 @@ pub enum CliError {
         option: String,
         /// What it does elsewhere, in a few words.
         what: &'static str,
+        /// What a user types or does here.
+        instead: &'static str,
+    },
+    /// There is no such option.
+    NoOption {
+        /// The option as it was written.
+        option: String,
+        /// The one that was probably meant.
+        nearest: Option<String>,
+    },
+    /// An option of the whole job stands behind a colon, or in a configuration file.
+    WholeJob {
+        /// The option as it was written.
+        option: String,
+    },
+    /// An option is the last word and lacks its value.
+    NoValue {
+        /// The option as it was written.
+        option: String,
     },
     /// A part of the command line has options only.
     NoProgram {
         /// Which part, from 0.
         section: usize,
+        /// How many parts there are.
+        of: usize,
+    },
+    /// The rank that is to read standard input is none of the job's.
+    StdinRank {
+        /// What the user wrote.
+        rank: u32,
+        /// How many ranks the job has.
+        ranks: usize,
     },
     /// `--help` was asked about something that has no page.
     Topic {
@@ -69,28 +98,55 @@ pub enum CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CliError::Usage(error) => error.fmt(f),
+            CliError::Usage(error) => f.write_str(&usage::sentence(error)),
             CliError::Answer(text) => f.write_str(text),
-            CliError::NotYet { option, what } => {
+            CliError::NotYet {
+                option,
+                what,
+                instead,
+            } => {
                 write!(
                     f,
-                    "{option} ({what}) is not there yet in this version of mpirun"
+                    "{} ({what}) is not there yet in this version of mpirun; {instead}",
+                    name(option)
                 )
             }
-            CliError::NoProgram { section: 0 } => {
+            CliError::NoOption { option, nearest } => {
+                write!(f, "there is no option {}", name(option))?;
+                match nearest {
+                    Some(near) => write!(f, "; the nearest name is {near}"),
+                    None => write!(f, "; mpirun --help all lists those there are"),
+                }
+            }
+            CliError::WholeJob { option } => write!(
+                f,
+                "{} is an option of the whole job; write it before the first program, not behind a colon",
+                name(option)
+            ),
+            CliError::NoValue { option } => write!(f, "{} needs a value", name(option)),
+            CliError::NoProgram { of: 1, .. } => {
                 write!(f, "no program was given; try: mpirun -n 4 ./program")
             }
-            CliError::NoProgram { section } => {
+            CliError::NoProgram { section, .. } => {
                 write!(
                     f,
                     "no program was given in part {} of the command line (parts are separated by \":\")",
                     section + 1
                 )
             }
-            CliError::Topic { name } => {
+            CliError::StdinRank { rank, ranks: 1 } => {
+                write!(f, "--stdin {rank}: the job has no rank {rank}, only rank 0")
+            }
+            CliError::StdinRank { rank, ranks } => write!(
+                f,
+                "--stdin {rank}: the job has no rank {rank}, only ranks 0 to {}",
+                ranks.saturating_sub(1)
+            ),
+            CliError::Topic { name: topic } => {
                 write!(
                     f,
-                    "there is no help about \"{name}\"; topics are {}",
+                    "there is no help about \"{}\"; topics are {}, and each option is one",
+                    name(topic),
                     topics::topics()
                 )
             }
@@ -98,14 +154,11 @@ impl fmt::Display for CliError {
                 option,
                 value,
                 wanted,
-            } => write!(
-                f,
-                "{option} \"{value}\" is not understood; it takes {wanted}"
-            ),
+            } => f.write_str(&usage::not_understood(option, value, wanted)),
             CliError::NoFolder { option, file } => write!(
                 f,
                 "{option} {}: its folder does not exist, so nothing could be written there at the end of the job",
-                file.display()
+                name(file)
             ),
             CliError::Parameter(error) => error.fmt(f),
             CliError::Hosts(error) => error.fmt(f),

@@ -3,7 +3,7 @@
 use super::completion;
 use super::options::Options;
 use super::topics::{TOPICS, topics};
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use std::fmt::Write as _;
 
 fn command(width: usize) -> Command {
@@ -21,8 +21,54 @@ pub fn screen() -> String {
     text
 }
 
+/// A topic, by any name that users of the peers know it by, or one option; `None` if there is none of that name.
+pub fn about(name: &str) -> Option<String> {
+    let lower = name.to_lowercase();
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == lower);
+    topic(other.map_or(&lower, |(_, topic)| topic)).or_else(|| option(name.trim_start_matches('-')))
+}
+
+/// What Open MPI calls its topics, and ours.
+const OTHER_NAMES: [(&str, &str); 7] = [
+    ("general", "all"),
+    ("launch", "ranks"),
+    ("mapping", "hosts"),
+    ("ranking", "hosts"),
+    ("input", "output"),
+    ("debug", "ending"),
+    ("compatibility", "all"),
+];
+
+/// What one option does, by any of its names.
+fn option(name: &str) -> Option<String> {
+    let whole = command(100);
+    let is_meant = |option: &&Arg| {
+        let one = name.chars().next().filter(|_| name.chars().count() == 1);
+        let longs = option.get_all_aliases().unwrap_or_default();
+        let shorts = option.get_all_short_aliases().unwrap_or_default();
+        option.get_long() == Some(name)
+            || longs.contains(&name)
+            || one.is_some_and(|one| option.get_short() == Some(one) || shorts.contains(&one))
+    };
+    let meant = whole
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+        .find(is_meant)
+        .map(|option| option.get_id().to_string())?;
+    Some(only(whole, |option| option.get_id() == meant.as_str()))
+}
+
+/// The lines of some options.
+fn only(whole: Command, is_meant: impl Fn(&Arg) -> bool) -> String {
+    let mut some = whole.help_template("{options}").mut_args(|option| {
+        let hidden = !is_meant(&option);
+        option.hide(hidden).hide_short_help(hidden)
+    });
+    format!("{}\n", some.render_help().to_string().trim_end())
+}
+
 /// A topic with its options; `None` if there is none of that name.
-pub fn topic(name: &str) -> Option<String> {
+fn topic(name: &str) -> Option<String> {
     let topic = TOPICS.iter().find(|topic| topic.name == name)?;
     let Some(heading) = topic.heading else {
         let mut text = command(100).render_long_help().to_string();
@@ -31,22 +77,10 @@ pub fn topic(name: &str) -> Option<String> {
         }
         return Some(text);
     };
-    let whole = command(100);
-    let others: Vec<String> = whole
-        .get_arguments()
-        .filter(|option| option.get_help_heading() != Some(heading))
-        .map(|option| option.get_id().to_string())
-        .collect();
-    let mut only = whole.help_template("{options}").mut_args(|option| {
-        let hidden = others.iter().any(|other| option.get_id() == other.as_str());
-        option.hide(hidden).hide_short_help(hidden)
+    let options = only(command(100), |option| {
+        option.get_help_heading() == Some(heading) && !option.is_hide_set()
     });
-    let options = only.render_help().to_string();
-    Some(format!(
-        "{}\n\n{}\n",
-        wrapped(topic.text),
-        options.trim_end()
-    ))
+    Some(format!("{}\n\n{options}", wrapped(topic.text)))
 }
 
 /// Breaks paragraphs at 96 columns; indented lines stay.

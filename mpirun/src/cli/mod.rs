@@ -3,9 +3,10 @@
 //! `mpirun [options] program [args] [: [options] program [args]]...`
 //!
 //! Long options are taken with one dash or two (`-np`, `--np`, `-wdir`), as both peers do.
+//! Spellings of the peers are taken as well (`translated`).
 //! What is known and not there yet is refused in a sentence (`not_yet`) and never silently ignored.
 //!
-//! `options` is the definition; `dashes` reads it for one dash, `help` makes screens and manual page of it, `completion` what shells complete,
+//! `options` is the definition; `dashes` reads it for one dash, `usage` says in a sentence what clap refuses, `help` makes screens and manual page of it, `completion` what shells complete,
 //! `configfile` reads parts from a file, this module puts the parts together, and `assemble` makes a [`Plan`] of them
 //! with what `placement`, `values` and `witness` read from single options.
 //! `settings` says what is wrong with what is set.
@@ -14,14 +15,18 @@ mod assemble;
 mod completion;
 mod configfile;
 mod dashes;
+mod environment;
 mod error;
 mod help;
 mod not_yet;
+mod numbers;
 mod options;
 mod placement;
 mod settings;
 mod soft;
 mod topics;
+mod translated;
+pub mod usage;
 mod values;
 mod witness;
 
@@ -32,6 +37,7 @@ pub use settings::{check_values, unknown_params};
 use crate::launch::program::Plan;
 use assemble::assemble;
 use clap::Parser;
+use dashes::Place;
 use options::{Options, Section};
 use std::ffi::OsString;
 use std::path::Path;
@@ -59,29 +65,30 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     let args: Vec<OsString> = args.collect();
     let mut parts: Vec<Vec<OsString>> = args.split(|arg| arg == ":").map(<[_]>::to_vec).collect();
     let first = parts.remove(0);
-    let (mut options, mut sections) = (parse::<Options>(&me, &first)?, Vec::new());
+    let (mut options, mut sections) = (parse::<Options>(&me, &first, Place::First)?, Vec::new());
     if let Some(text) = answered(&me, &options)? {
         return Err(CliError::Answer(text));
     }
     if options.daemon {
         return Ok(Request::Daemon);
     }
-    for file in std::mem::take(&mut options.configfile) {
-        parts.extend(configfile::read(&file).map_err(CliError::Config)?);
+    let files = std::mem::take(&mut options.configfile);
+    for file in &files {
+        parts.extend(configfile::read(file).map_err(CliError::Config)?);
     }
-    let only_files = options.section.command.is_empty() && !parts.is_empty();
+    let only_files = options.section.command.is_empty() && !files.is_empty();
     if only_files && options.section.app.procs.is_none() {
         // Only options of the whole job stand before a file; its lines are the programs.
         let job = options.section.app.clone();
         for part in parts {
-            let mut section = parse::<Section>(&me, &part)?;
+            let mut section = parse::<Section>(&me, &part, Place::Later)?;
             section.app.inherit(&job);
             sections.push(section);
         }
     } else {
         sections.push(options.section.clone());
         for part in parts {
-            sections.push(parse::<Section>(&me, &part)?);
+            sections.push(parse::<Section>(&me, &part, Place::Later)?);
         }
     }
     let plan = Box::new(assemble(&options, sections)?);
@@ -91,8 +98,8 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     })
 }
 
-fn parse<T: Parser>(me: &OsString, part: &[OsString]) -> Result<T, CliError> {
-    let line = std::iter::once(me.clone()).chain(dashes::normalised(part)?);
+fn parse<T: Parser>(me: &OsString, part: &[OsString], place: Place) -> Result<T, CliError> {
+    let line = std::iter::once(me.clone()).chain(dashes::normalised(part, place)?);
     T::try_parse_from(line).map_err(CliError::Usage)
 }
 
@@ -107,7 +114,7 @@ fn answered(me: &OsString, options: &Options) -> Result<Option<String>, CliError
             .or(word);
         return match name {
             None => Ok(Some(help::screen())),
-            Some(name) => help::topic(&name).map(Some).ok_or(CliError::Topic { name }),
+            Some(name) => help::about(&name).map(Some).ok_or(CliError::Topic { name }),
         };
     }
     if options.version {

@@ -1,4 +1,4 @@
-//! Options that users know from other launchers and that this one does not have yet, each with what it would do.
+//! Options that users know from other launchers and that this one does not have, each with what it would do and what to type in its place.
 //!
 //! They are refused by name: an option that is ignored misleads more than one that is missing.
 //! A value that asks for what happens anyway is accepted.
@@ -11,30 +11,287 @@ pub struct NotYet {
     pub values: usize,
     /// Values that ask for what happens anyway.
     pub harmless: &'static [&'static str],
+    /// What it does elsewhere.
     pub what: &'static str,
+    /// What a user does here.
+    pub instead: &'static str,
 }
+
+const fn refused(
+    name: &'static str,
+    values: usize,
+    what: &'static str,
+    instead: &'static str,
+) -> NotYet {
+    NotYet {
+        name,
+        values,
+        harmless: &[],
+        what,
+        instead,
+    }
+}
+
+const WHOLE_ENVIRONMENT: &str =
+    "ranks get mpirun's whole environment; start mpirun by \"env -i NAME=VALUE ... mpirun\"";
+const DEBUGGER: &str = "mpirun -n 4 xterm -e gdb --args ./program opens a debugger for each rank";
+const PROCESSORS: &str =
+    "a line of --rankfile FILE for each rank, such as \"rank 0=HOST slot=0-1\", names its cores";
+const PARAMETERS: &str =
+    "--mca NAME VALUE sets parameters of this library, which mpi-info --all lists";
+const COPIED: &str = "copy it to the other hosts beforehand, or name a folder that all hosts have";
+const OUTPUT: &str = "--output DIR writes DIR/JOB/rank.N/stdout and stderr";
+const LABEL: &str = "--label puts the rank and --tag-output job, rank and stream before each line";
+const SERVER: &str = "jobs of one mpirun find each other by MPI_Publish_name without a server";
+const CHATTER: &str = "--verbose says what is started";
+const ALLOCATION: &str =
+    "allocations of Slurm, PBS and LSF are found; --host and --hostfile name other hosts";
 
 const TABLE: &[NotYet] = &[
     NotYet {
         name: "arch",
         values: 1,
         harmless: &[std::env::consts::ARCH],
-        what: "choosing hosts by their architecture; --host and --hostfile name them",
+        what: "choosing hosts by their architecture",
+        instead: "--host and --hostfile name hosts",
     },
     NotYet {
         name: "initial-errhandler",
         values: 1,
         harmless: &["mpi_errors_are_fatal"],
         what: "the error handler that a program begins with",
+        instead: "the program sets it by MPI_Comm_set_errhandler",
     },
     NotYet {
         name: "memory-alloc-kinds",
         values: 1,
         harmless: &["mpi", "system", "mpi,system", "system,mpi"],
         what: "memory of other kinds",
+        instead: "mpi and system are there without it",
     },
+    NotYet {
+        name: "launcher",
+        values: 1,
+        harmless: &["ssh"],
+        what: "how other hosts are reached",
+        instead: "--launch-agent COMMAND names the command in place of ssh",
+    },
+    NotYet {
+        name: "rmk",
+        values: 1,
+        harmless: &["user", "slurm", "pbs", "lsf"],
+        what: "which resource manager is asked for hosts",
+        instead: ALLOCATION,
+    },
+    NotYet {
+        name: "topolib",
+        values: 1,
+        harmless: &["hwloc"],
+        what: "which library knows the machine",
+        instead: "--bind-to and --map-by need none",
+    },
+    refused("genvnone", 0, "an empty environment", WHOLE_ENVIRONMENT),
+    refused(
+        "genvlist",
+        1,
+        "a part of the environment",
+        WHOLE_ENVIRONMENT,
+    ),
+    refused("envnone", 0, "an empty environment", WHOLE_ENVIRONMENT),
+    refused("envlist", 1, "a part of the environment", WHOLE_ENVIRONMENT),
+    refused(
+        "iface",
+        1,
+        "the network to be used",
+        "--mca btl_tcp_if_include NAME chooses it",
+    ),
+    refused(
+        "outfile-pattern",
+        1,
+        "a file for each rank's output",
+        OUTPUT,
+    ),
+    refused(
+        "errfile-pattern",
+        1,
+        "a file for each rank's errors",
+        OUTPUT,
+    ),
+    refused("prepend-pattern", 1, "text before each line", LABEL),
+    refused(
+        "print-all-exitcodes",
+        0,
+        "the status of each rank",
+        "mpirun names the first rank that fails and its status",
+    ),
+    refused(
+        "usize",
+        1,
+        "the value of MPI_UNIVERSE_SIZE",
+        "it is the number of slots, which --host NAME:SLOTS gives",
+    ),
+    refused("nameserver", 1, "a server for published names", SERVER),
+    refused("ompi-server", 1, "a server for published names", SERVER),
+    refused(
+        "membind",
+        1,
+        "binding memory",
+        "--bind-to numa keeps ranks near their memory",
+    ),
+    refused(
+        "gpus-per-proc",
+        1,
+        "GPUs for each rank",
+        "-x CUDA_VISIBLE_DEVICES=N sets them for each program between colons",
+    ),
+    refused(
+        "order-nodes",
+        1,
+        "another order of the hosts",
+        "--host lists them in the order in which they are filled",
+    ),
+    refused("cpu-list", 1, "a list of processors", PROCESSORS),
+    refused("cpu-set", 1, "a list of processors", PROCESSORS),
+    refused("slot-list", 1, "a list of processors", PROCESSORS),
+    refused(
+        "nolocal",
+        0,
+        "no ranks on this host",
+        "--host lists the hosts to be used",
+    ),
+    refused("preload-files", 1, "copying files to the hosts", COPIED),
+    refused(
+        "preload-binary",
+        0,
+        "copying the program to the hosts",
+        COPIED,
+    ),
+    refused(
+        "set-cwd-to-session-dir",
+        0,
+        "another working directory",
+        "--wdir DIR names one",
+    ),
+    refused(
+        "tune",
+        1,
+        "a file of parameters",
+        "lines \"NAME = VALUE\" of ~/.portcullis/mca-params.conf set parameters",
+    ),
+    refused(
+        "am",
+        1,
+        "a file of parameters",
+        "lines \"NAME = VALUE\" of ~/.portcullis/mca-params.conf set parameters",
+    ),
+    refused("prtemca", 2, "parameters of PRRTE", PARAMETERS),
+    refused("pmixmca", 2, "parameters of PMIx", PARAMETERS),
+    refused("gprtemca", 2, "parameters of PRRTE", PARAMETERS),
+    refused("gpmixmca", 2, "parameters of PMIx", PARAMETERS),
+    refused(
+        "runtime-options",
+        1,
+        "options of PRRTE",
+        "mpirun --help all lists those of this mpirun",
+    ),
+    refused(
+        "rtos",
+        1,
+        "options of PRRTE",
+        "mpirun --help all lists those of this mpirun",
+    ),
+    refused(
+        "do-not-launch",
+        0,
+        "a map without a job",
+        "mpirun --display-map ... true shows the map",
+    ),
+    refused(
+        "donotlaunch",
+        0,
+        "a map without a job",
+        "mpirun --display-map ... true shows the map",
+    ),
+    refused(
+        "display-topo",
+        0,
+        "the parts of each machine",
+        "lstopo of hwloc shows them",
+    ),
+    refused(
+        "output-proctable",
+        0,
+        "the process of each rank",
+        "--report-bindings --bind-to none prints host, process and rank",
+    ),
+    refused("xml", 0, "output as XML", LABEL),
+    refused(
+        "xterm",
+        1,
+        "a terminal for some ranks",
+        "mpirun -n 4 xterm -e ./program opens one for each rank",
+    ),
+    refused("debug", 0, "a parallel debugger", DEBUGGER),
+    refused("debugger", 1, "a parallel debugger", DEBUGGER),
+    refused("tv", 0, "the debugger TotalView", DEBUGGER),
+    refused(
+        "get-stack-traces",
+        0,
+        "stacks of ranks after a time-out",
+        "--timeout TIME prints which rank waits for which",
+    ),
+    refused("debug-devel", 0, "messages of the launcher", CHATTER),
+    refused("debug-daemons", 0, "messages of the launcher", CHATTER),
+    refused(
+        "leave-session-attached",
+        0,
+        "messages of the launcher",
+        CHATTER,
+    ),
+    refused(
+        "report-pid",
+        1,
+        "mpirun's process number in a file",
+        "the shell has it as $! after \"mpirun ... &\"",
+    ),
+    refused(
+        "report-uri",
+        1,
+        "an address of the launcher in a file",
+        SERVER,
+    ),
+    refused(
+        "dvm",
+        1,
+        "starting jobs in a machine that runs already",
+        "mpirun starts each job by itself",
+    ),
+    refused(
+        "max-restarts",
+        1,
+        "starting failed ranks again",
+        "--with-ft ulfm lets the others go on",
+    ),
+    refused(
+        "add-host",
+        1,
+        "hosts for ranks to be spawned",
+        "--host lists all hosts of the job",
+    ),
+    refused(
+        "add-hostfile",
+        1,
+        "hosts for ranks to be spawned",
+        "--hostfile lists all hosts of the job",
+    ),
 ];
 
+/// The option with this name.
 pub fn find(name: &str) -> Option<&'static NotYet> {
     TABLE.iter().find(|option| option.name == name)
+}
+
+/// The names of all.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|option| option.name)
 }

@@ -1,7 +1,9 @@
 //! The options, once; help, topics, manual page, completions, suggestions and checks follow from here.
 //!
 //! An option's heading is also the help topic it belongs to ([`super::help`]); those hidden from the short help are in their topic.
+//! Other spellings of the peers, which no help shows, are in [`super::translated`]; what is refused by name is in [`super::not_yet`].
 
+use super::numbers::{buffering, count, ranks};
 use clap::{ArgAction, Args, Parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,7 +28,7 @@ pub struct Options {
     #[command(flatten)]
     pub section: Section,
 
-    /// Fill hosts ("slot"), deal out ("node", "package", "numa") or "ppr:N:node"
+    /// Fill hosts ("slot"), deal out ("node", "package", "numa") or N on each: "ppr:N:node"
     #[arg(long, value_name = "HOW", help_heading = HOSTS)]
     pub map_by: Option<String>,
 
@@ -34,9 +36,13 @@ pub struct Options {
     #[arg(long, value_name = "HOW", help_heading = HOSTS, hide_short_help = true)]
     pub rank_by: Option<String>,
 
-    /// So many ranks on each host
-    #[arg(short = 'N', long = "ppn", alias = "npernode", value_name = "N", help_heading = HOSTS, hide_short_help = true)]
+    /// N ranks on each host
+    #[arg(short = 'N', long = "ppn", aliases = ["npernode", "perhost"], value_name = "N", value_parser = count, allow_hyphen_values = true, help_heading = HOSTS, hide_short_help = true)]
     pub per_node: Option<usize>,
+
+    /// N cores for each rank; as --map-by slot:PE=N
+    #[arg(long = "cpus-per-rank", alias = "cpus-per-proc", value_name = "N", value_parser = count, allow_hyphen_values = true, help_heading = BINDING, hide_short_help = true)]
+    pub cpus_per_rank: Option<usize>,
 
     /// A file with the host, and the cores, of each rank: "rank N=HOST slot=PACKAGE:CORES"
     #[arg(long, alias = "rf", value_name = "FILE", help_heading = HOSTS, hide_short_help = true)]
@@ -62,7 +68,15 @@ pub struct Options {
     #[arg(long, alias = "display-devel-map", help_heading = HOSTS)]
     pub display_map: bool,
 
-    /// Keep each rank on a "core", "hwthread", "numa" node or "package"
+    /// Show the hosts of the job and their slots
+    #[arg(long, help_heading = HOSTS, hide_short_help = true)]
+    pub display_allocation: bool,
+
+    /// Show several: "map", "bind" and "allocation", with commas between them
+    #[arg(long, value_name = "WHAT,...", help_heading = HOSTS, hide_short_help = true)]
+    pub display: Option<String>,
+
+    /// Keep each rank on a "core", "hwthread", "l3cache", "numa" node or "package"
     #[arg(long, value_name = "UNIT", help_heading = BINDING)]
     pub bind_to: Option<String>,
 
@@ -87,11 +101,15 @@ pub struct Options {
     pub merge_stderr_to_stdout: bool,
 
     /// Write output to DIR/JOB/rank.N/stdout, too; "DIR:nocopy": only there
-    #[arg(long, aliases = ["output-filename", "output-directory"], value_name = "DIR", help_heading = OUTPUT)]
-    pub output: Option<String>,
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    pub output: Option<OsString>,
+
+    /// As --output, where the folder may have any name: --output tag is --tag-output
+    #[arg(long, alias = "output-directory", value_name = "DIR", help_heading = OUTPUT, hide_short_help = true, conflicts_with = "output")]
+    pub output_filename: Option<OsString>,
 
     /// Buffering of ranks' output: 0 none, also inside mpirun; 1 by lines; 2 full
-    #[arg(long, value_name = "MODE", help_heading = OUTPUT, hide_short_help = true, value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(long, value_name = "MODE", help_heading = OUTPUT, hide_short_help = true, value_parser = buffering, allow_hyphen_values = true)]
     pub stream_buffering: Option<u8>,
 
     /// Run on another MPI library: openmpi, mpich, intel or its path
@@ -147,7 +165,7 @@ pub struct Options {
     pub explain: bool,
 
     /// Say nothing about failures; the exit status tells
-    #[arg(short, long, help_heading = TELLING)]
+    #[arg(short, long, alias = "silent-abort", help_heading = TELLING)]
     pub quiet: bool,
 
     /// Say what is started
@@ -208,7 +226,9 @@ pub struct AppOptions {
         short_alias = 'c',
         alias = "n",
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=16_384),
+        value_parser = ranks,
+        // So that -1 is called no number of ranks, and not an unknown option.
+        allow_hyphen_values = true,
         help_heading = RANKS
     )]
     pub procs: Option<u32>,
@@ -233,7 +253,7 @@ pub struct AppOptions {
     #[arg(long, value_name = "DIR:...", help_heading = RANKS, hide_short_help = true)]
     pub path: Option<OsString>,
 
-    /// Set (NAME=VALUE) or export (NAME) a variable for all ranks
+    /// Set (NAME=VALUE) or export (NAME) a variable for this program's ranks
     #[arg(short = 'x', long = "x", value_name = "NAME[=VALUE]", help_heading = RANKS)]
     pub export: Vec<OsString>,
 
@@ -241,11 +261,11 @@ pub struct AppOptions {
     #[arg(long, alias = "gmca", num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS)]
     pub mca: Vec<OsString>,
 
-    /// Set a variable for all ranks
+    /// Set a variable for the ranks of all programs
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
     pub genv: Vec<OsString>,
 
-    /// Set a variable for the ranks of this program
+    /// As -x NAME=VALUE
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
     pub env: Vec<OsString>,
 

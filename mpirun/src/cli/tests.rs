@@ -105,7 +105,7 @@ fn a_misspelt_option_with_one_dash_gets_a_suggestion_too() {
 #[test]
 fn what_is_not_there_yet_is_refused_by_name() {
     let error = parsed("-arch pdp11 prog").unwrap_err().to_string();
-    let part = "-arch (choosing hosts by their architecture; --host and --hostfile name them) is not there yet";
+    let part = "-arch (choosing hosts by their architecture) is not there yet in this version of mpirun; --host and --hostfile name hosts";
     assert!(error.contains(part), "{error}");
     assert!(parsed("-initial-errhandler mpi_errors_are_fatal prog").is_ok());
     let here = std::env::consts::ARCH;
@@ -239,7 +239,7 @@ fn a_configuration_file_gives_the_programs() {
 fn input_and_output_go_where_they_are_told() {
     let io = |line: &str| parsed(line).unwrap().io;
     assert_eq!(io("--stdin all prog").stdin, StdinTo::All);
-    assert_eq!(io("-stdin 3 prog").stdin, StdinTo::Rank(3));
+    assert_eq!(io("-stdin 3 -n 4 prog").stdin, StdinTo::Rank(3));
     assert!(
         io("--output /tmp/x:nocopy prog")
             .folder
@@ -247,6 +247,224 @@ fn input_and_output_go_where_they_are_told() {
     );
     assert!(!io("--output dir=/tmp/x:nocopy prog").echo);
     assert!(parsed("--stdin some prog").is_err());
+}
+
+#[test]
+fn output_takes_a_folder_or_the_words_of_open_mpi() {
+    let io = |line: &str| {
+        let plan = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        plan.io
+    };
+    assert!(io("--output tag prog").tag);
+    assert!(io("--output TAG,timestamp prog").timestamp);
+    let all = io("--output rank,merge-stderr-to-stdout,dir=/tmp/x:NOCOPY prog");
+    assert!(all.label && all.merge && !all.echo);
+    assert_eq!(all.folder, Some("/tmp/x".into()));
+    for (line, folder) in [
+        ("--output ./tag prog", "tag"),
+        ("--output-filename tag prog", "tag"),
+        ("--output-directory a,b prog", "a,b"),
+        ("--output a,b prog", "a,b"),
+        ("--output x:y/z prog", "z"),
+        ("--output x:y/ prog", "x:y"),
+    ] {
+        let io = io(line);
+        assert!(io.echo && !io.tag, "{line}");
+        assert!(io.folder.is_some_and(|f| f.ends_with(folder)), "{line}");
+    }
+    for line in [
+        "--output D:nooocopy prog",
+        "--output-filename D:nooocopy prog",
+        "--output D: prog",
+        "--output :nocopy prog",
+        "--output dir= prog",
+        "--output tag,xml prog",
+        "--output tag,nowhere prog",
+        "--output file=x prog",
+        "--output D --output-filename E prog",
+    ] {
+        assert!(parsed(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn input_is_never_sent_to_a_rank_that_is_not_there() {
+    assert!(parsed("--stdin 1 -n 2 prog").is_ok());
+    assert!(parsed("--stdin 2 -n 2 a : -n 1 b").is_ok());
+    for (line, said) in [
+        (
+            "--stdin 5 -n 2 prog",
+            "--stdin 5: the job has no rank 5, only ranks 0 to 1",
+        ),
+        (
+            "--stdin 1 prog",
+            "--stdin 1: the job has no rank 1, only rank 0",
+        ),
+    ] {
+        assert_eq!(parsed(line).unwrap_err().to_string(), said);
+    }
+}
+
+/// The value that each program's ranks find, in the order of the command line.
+fn found_by_each(line: &str, name: &str) -> Vec<Option<String>> {
+    let plan = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let text = |value: &OsStr| value.to_string_lossy().into_owned();
+    let of_job = value(&plan, name).map(text);
+    let own = |app: &crate::launch::program::App| {
+        let found = app.env.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| text(value))
+    };
+    plan.apps
+        .iter()
+        .map(|app| own(app).or(of_job.clone()))
+        .collect()
+}
+
+#[test]
+fn a_variable_behind_a_colon_is_that_programs() {
+    let each = |line: &str| {
+        let found = found_by_each(line, "PORTCULLIS_TEST_MODE");
+        let found = found.into_iter().map(|value| value.unwrap_or("-".into()));
+        found.collect::<Vec<_>>().join(" ")
+    };
+    const M: &str = "PORTCULLIS_TEST_MODE";
+    for (line, expected) in [
+        (format!("a : -x {M}=1 b"), "- 1"),
+        (format!("-x {M}=1 a : b"), "1 -"),
+        (format!("-x {M}=1 a : -x {M}=2 b : -x {M}=1 c"), "1 2 1"),
+        (format!("-x {M}=1 a : -x {M}=1 b"), "1 1"),
+        (format!("-x {M}=1 -x {M}=2 a"), "2"),
+        (format!("a : --env {M} 1 b"), "- 1"),
+        (format!("a : --genv {M} 1 b"), "1 1"),
+        (format!("--genv {M} 1 a : -x {M}=2 b"), "1 2"),
+    ] {
+        assert_eq!(each(&line), expected, "{line}");
+    }
+    // What all programs have belongs to the job, so that spawned programs have it.
+    let plan = parsed(&format!("-x {M}=1 a : -x {M}=1 b")).unwrap();
+    assert_eq!(value(&plan, M).unwrap(), "1");
+    assert!(plan.apps.iter().all(|app| app.env.is_empty()));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), format!("one\n-x {M}=2 two\n")).unwrap();
+    let file = file.path().display();
+    assert_eq!(each(&format!("-x {M}=1 -configfile {file}")), "1 2");
+}
+
+#[test]
+fn a_variable_has_a_name() {
+    for line in [
+        "-x =v prog",
+        "-x= prog",
+        "--genv A=B v prog",
+        "--env =A v prog",
+        "a : -x =v b",
+    ] {
+        let error = parsed(line).unwrap_err().to_string();
+        assert!(
+            error.contains("is not understood; it takes"),
+            "{line}: {error}"
+        );
+    }
+}
+
+#[test]
+fn what_users_of_both_peers_type_means_the_same_here() {
+    let plan = |line: &str| parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    for (line, each) in [
+        ("--cpus-per-proc 2 prog", 2),
+        ("--cpus-per-rank 3 prog", 3),
+        ("--map-by core:PE=4 prog", 4),
+        ("-bind-to core:2 prog", 2),
+    ] {
+        let binding = plan(line).binding;
+        assert_eq!(
+            (binding.each, binding.to),
+            (each, Some(Unit::Core)),
+            "{line}"
+        );
+    }
+    for (line, unit) in [
+        ("--bind-to l3cache prog", Unit::Cache(3)),
+        ("--bind-to L2cache prog", Unit::Cache(2)),
+        ("--bind-to-core prog", Unit::Core),
+        ("-bind-to-socket prog", Unit::Package),
+        ("--map-by ppr:1:package prog", Unit::Package),
+        ("--map-by ppr:2:socket:PE=1 prog", Unit::Core),
+        ("-npersocket 2 prog", Unit::Package),
+    ] {
+        assert_eq!(plan(line).binding.to, Some(unit), "{line}");
+    }
+    assert_eq!(plan("--bind-to-none prog").binding.to, None);
+    assert_eq!(
+        plan("--map-by numa:PE=2:SPAN prog").binding.over,
+        Some(Unit::Numa)
+    );
+    // These say the number of ranks of a host, so that -n need not.
+    let packages = placed("--map-by ppr:1:package prog").len();
+    assert_eq!(placed("--map-by ppr:3:package prog").len(), 3 * packages);
+    assert_eq!(placed("-N 2 prog"), [0, 0]);
+    for (line, expected) in [
+        (
+            "-host a:4,b:4 -n 4 --map-by slot:SPAN prog",
+            &[0, 0, 1, 1][..],
+        ),
+        ("-host a:4,b:4 -n 4 --bynode prog", &[0, 1, 0, 1]),
+        ("-host a:4,b:4 -n 4 --map-by node:SPAN prog", &[0, 1, 0, 1]),
+        ("-host a:4,b:4 --pernode prog", &[0, 1]),
+        ("-host a:4,b:4 -perhost 2 prog", &[0, 0, 1, 1]),
+        ("-host a:4,b:4 --ppr 1:node prog", &[0, 1]),
+        ("-host LOCALHOST,localhost. -n 2 prog", &[0, 0]),
+    ] {
+        assert_eq!(placed(line), expected, "{line}");
+    }
+    for line in [
+        "--display map prog",
+        "--display map,bind,allocation prog",
+        "--use-hwthread-cpus prog",
+        "--noprefix prog",
+        "-launcher ssh prog",
+        "-rmk user prog",
+        "--map-by slot:NOOVERSUBSCRIBE prog",
+        "--rank-by fill prog",
+        "--disable-recovery prog",
+        "-n2 -N2 prog",
+        "-xA=1 prog",
+    ] {
+        plan(line);
+    }
+    let shown = plan("--display map,bind,allocation prog");
+    assert!(shown.display_map && shown.report_bindings && shown.display_allocation);
+    assert!(plan("--map-by slot:NOOVERSUBSCRIBE prog").strict);
+}
+
+#[test]
+fn every_missing_option_says_what_to_type() {
+    for name in not_yet::names() {
+        let error = parsed(&format!("--{name} a b prog"))
+            .unwrap_err()
+            .to_string();
+        let (before, instead) = error.split_once(" of mpirun; ").unwrap_or_default();
+        assert!(before.starts_with(&format!("--{name} (")), "{error}");
+        assert!(instead.len() > 10, "{error}");
+    }
+}
+
+#[test]
+fn help_knows_options_and_the_topics_of_open_mpi() {
+    let answer = |line: &str| match parsed(line) {
+        Err(CliError::Answer(text)) => text,
+        other => panic!("{line}: {other:?}"),
+    };
+    let mca = answer("--help mca");
+    assert!(mca.contains("--mca <NAME> <VALUE>"), "{mca}");
+    assert_eq!(mca.matches("--").count(), 1, "{mca}");
+    assert_eq!(answer("--help --mca"), mca);
+    assert!(answer("--help np").contains("-n, --np <N>"));
+    assert!(answer("--help n").contains("-n, --np <N>"));
+    assert!(answer("--help output-filename").contains("--output-filename"));
+    assert_eq!(answer("--help mapping"), answer("--help hosts"));
+    assert_eq!(answer("--help Hosts"), answer("--help hosts"));
+    assert!(parsed("--help generate").is_err());
 }
 
 #[test]
@@ -368,8 +586,32 @@ fn mistakes_are_told_in_sentences() {
         "-n 2",
         "-n 0 prog",
         "-n prog",
+        "-n -1 prog",
+        "-n two prog",
+        "-n",
         "-n 2 a : -n 3",
+        ": -n 2 b",
+        "--tag-output : b",
+        "a : : b",
+        "a : --timeout 3 b",
         "--tag-outptu prog",
+        "--mac btl self prog",
+        "-zzz prog",
+        "-N 0 prog",
+        "--stream-buffering 5 prog",
+        "--cpus-per-proc none prog",
+        "--stdin 5 -n 2 prog",
+        "--output D:nooocopy prog",
+        "--output tag,xml prog",
+        "-x =v prog",
+        "--map-by ppr:N:package prog",
+        "-host a,b --map-by ppr:1:package prog",
+        "--map-by pe-list=0,1 prog",
+        "--map-by slot:NOLOCAL prog",
+        "--cpu-list 0,1 prog",
+        "--display everything prog",
+        "--record a --replay b prog",
+        "--tune f prog",
         "-host a;b prog",
         "-hostfile /nowhere prog",
         "--map-by chance prog",

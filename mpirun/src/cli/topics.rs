@@ -16,6 +16,7 @@ pub const TOPICS: &[Topic] = &[
         text: "Options stand before the program; what follows it is the program's own. Parts between colons are programs of one job \
                with ranks numbered on; options of the whole job stand in the first part:\n\n  \
                mpirun -n 1 ./manager : -n 8 -x MODE=fast ./worker\n\n\
+               -n, -x, --env, --wdir, --path, --host, --hostfile and --soft belong to the program of their part, and --genv and --mca to all programs.\n\n\
                Ranks get mpirun's whole environment and working directory, on every host. Long options are taken with one dash or two.",
     },
     Topic {
@@ -31,13 +32,15 @@ pub const TOPICS: &[Topic] = &[
         name: "binding",
         heading: Some(options::BINDING),
         text: "With --bind-to each rank of a host gets units of its own, next to each other, or with --map-by package or numa dealt over those. \
-               --map-by slot:PE=2 gives each rank two. More ranks than units are not bound at all, unless \":overload-allowed\" follows the unit.",
+               --map-by slot:PE=2 gives each rank two cores, and --map-by ppr:2:package puts two ranks on each package of this host. More ranks than units are not bound at all, unless \":overload-allowed\" follows the unit.",
     },
     Topic {
         name: "output",
         heading: Some(options::OUTPUT),
         text: "Output comes line by line, so that no line of one rank is broken by another's. \
-               Standard input goes to rank 0; the others find it empty.",
+               Standard input goes to rank 0; the others find it empty.\n\n\
+               --output also takes Open MPI's words, with commas between them: tag, rank, timestamp, merge-stderr-to-stdout and dir=DIR. \
+               For a folder of such a name write ./tag.",
     },
     Topic {
         name: "ending",

@@ -6,22 +6,34 @@ use crate::launch::limits::Limits;
 use crate::launch::program::{Far, Io, StdinTo};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::{Params, Value};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Where output goes, by `--output` and the options that say one thing each.
 pub fn io(options: &Options) -> Result<Io, CliError> {
-    let (folder, echo) = match &options.output {
-        None => (None, true),
-        Some(text) => {
-            let text = text.strip_prefix("dir=").unwrap_or(text);
-            match text.strip_suffix(":nocopy") {
-                Some(folder) => (Some(PathBuf::from(folder)), false),
-                None => (Some(PathBuf::from(text)), true),
-            }
-        }
+    let mut io = Io {
+        tag: options.tag_output,
+        timestamp: options.timestamp_output,
+        label: options.label,
+        merge: options.merge_stderr_to_stdout,
+        echo: true,
+        unbuffered: options.stream_buffering == Some(0),
+        stdin: stdin(options)?,
+        folder: None,
     };
-    let stdin = match options.stdin.as_deref() {
+    if let Some(folder) = &options.output_filename {
+        write_below(&mut io, "--output-filename", folder)?;
+    }
+    if let Some(how) = &options.output {
+        output_to(&mut io, how)?;
+    }
+    Ok(io)
+}
+
+fn stdin(options: &Options) -> Result<StdinTo, CliError> {
+    Ok(match options.stdin.as_deref() {
         None => StdinTo::Rank(0),
         Some("all") => StdinTo::All,
         Some("none") => StdinTo::NoRank,
@@ -30,17 +42,127 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
             value: text.into(),
             wanted: "a rank's number, all or none",
         })?),
-    };
-    Ok(Io {
-        tag: options.tag_output,
-        timestamp: options.timestamp_output,
-        label: options.label,
-        merge: options.merge_stderr_to_stdout,
-        folder: folder.map(|folder| std::path::absolute(&folder).unwrap_or(folder)),
-        echo,
-        unbuffered: options.stream_buffering == Some(0),
-        stdin,
     })
+}
+
+/// `--output`: Open MPI's words, with commas between them, or a folder.
+fn output_to(io: &mut Io, how: &OsStr) -> Result<(), CliError> {
+    const FOLDER: &[u8] = b"dir=";
+    let words: Vec<&OsStr> = how
+        .as_bytes()
+        .split(|&byte| byte == b',')
+        .map(OsStr::from_bytes)
+        .collect();
+    let is_word = |word: &OsStr| {
+        let word = word.to_str().unwrap_or_default().to_lowercase();
+        word.starts_with("dir=") || word.starts_with("file=") || WORDS.contains(&word.as_str())
+    };
+    if !words.iter().any(|word| is_word(word)) {
+        // A folder's name may have commas.
+        return write_below(io, "--output", how);
+    }
+    for word in words {
+        if word.as_bytes().starts_with(FOLDER) {
+            let folder = OsStr::from_bytes(&word.as_bytes()[FOLDER.len()..]);
+            write_below(io, "--output", folder)?;
+            continue;
+        }
+        match word.to_str().unwrap_or_default().to_lowercase().as_str() {
+            "tag" => io.tag = true,
+            "rank" => io.label = true,
+            "timestamp" => io.timestamp = true,
+            "merge-stderr-to-stdout" | "merge" => io.merge = true,
+            _ => {
+                return Err(CliError::Value {
+                    option: "--output",
+                    value: how.to_string_lossy().into_owned(),
+                    wanted: "a folder, or, with commas between them, dir=FOLDER, tag, rank, timestamp and merge-stderr-to-stdout",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Words that Open MPI's `--output` takes; those without a meaning here are refused and are no folder's name.
+const WORDS: [&str; 8] = [
+    "tag",
+    "tag-detailed",
+    "tag-fullname",
+    "rank",
+    "timestamp",
+    "merge-stderr-to-stdout",
+    "merge",
+    "xml",
+];
+
+/// A folder, with `:nocopy` after it where mpirun does not print the output as well.
+fn write_below(io: &mut Io, option: &'static str, text: &OsStr) -> Result<(), CliError> {
+    let bytes = text.as_bytes();
+    let name = bytes
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |at| at + 1);
+    let colon = bytes[name..].iter().position(|&byte| byte == b':');
+    let (folder, words) = match colon {
+        Some(at) => (&bytes[..name + at], &bytes[name + at + 1..]),
+        None => (bytes, &b""[..]),
+    };
+    let wrong = |wanted| CliError::Value {
+        option,
+        value: text.to_string_lossy().into_owned(),
+        wanted,
+    };
+    if folder.is_empty() {
+        return Err(wrong("a folder"));
+    }
+    for word in words.split(|byte| b":,".contains(byte)) {
+        match word.to_ascii_lowercase().as_slice() {
+            b"nocopy" => io.echo = false,
+            b"copy" => io.echo = true,
+            b"" if colon.is_none() => {}
+            _ => {
+                return Err(wrong(
+                    "a folder, and behind a colon only nocopy; a folder whose name has a colon is written with / at its end",
+                ));
+            }
+        }
+    }
+    let folder = PathBuf::from(OsStr::from_bytes(folder));
+    io.folder = Some(std::path::absolute(&folder).unwrap_or(folder));
+    Ok(())
+}
+
+/// What `--display` and the options that show one thing each ask for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    pub map: bool,
+    pub bindings: bool,
+    pub allocation: bool,
+}
+
+pub fn shown(options: &Options) -> Result<Shown, CliError> {
+    let mut shown = Shown {
+        map: options.display_map,
+        bindings: options.report_bindings,
+        allocation: options.display_allocation,
+    };
+    let words = options.display.as_deref().unwrap_or_default();
+    for word in words.split([',', ':']).filter(|_| !words.is_empty()) {
+        match word.to_lowercase().as_str() {
+            "map" | "map-devel" | "parseable" | "parsable" => shown.map = true,
+            "bind" | "bindings" => shown.bindings = true,
+            "allocation" | "alloc" => shown.allocation = true,
+            _ => {
+                return Err(CliError::Value {
+                    option: "--display",
+                    value: words.to_owned(),
+                    wanted: "map, bind and allocation, with commas between them",
+                });
+            }
+        }
+    }
+    Ok(shown)
 }
 
 pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {

@@ -122,9 +122,9 @@ pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env)
             }
             return Served::StandIn(format!(
                 "{} asks for {}'s {library}: {} stands in for it (--compat no leaves the program alone)",
-                program.display(),
+                printable::name(program),
                 family.name,
-                file.display()
+                printable::name(&file)
             ));
         }
     }
@@ -156,7 +156,7 @@ fn offer_both(folder: Option<&Path>, env: &mut Env) {
 
 fn warning(program: &Path, library: &str, dynamic: &Dynamic, ranks: usize) -> String {
     let library = match dynamic.on_run_path(library, program) {
-        Some(file) => format!("{} (by its run path)", file.display()),
+        Some(file) => format!("{} (by its run path)", printable::name(&file)),
         None => library.to_string(),
     };
     let ranks = match ranks {
@@ -166,7 +166,7 @@ fn warning(program: &Path, library: &str, dynamic: &Dynamic, ranks: usize) -> St
     format!(
         "{} is linked to {library} of Open MPI, which this mpirun does not serve: {ranks} a job of its own. \
          Start it with Open MPI's mpirun, or build it with this mpicc.",
-        program.display()
+        printable::name(program)
     )
 }
 

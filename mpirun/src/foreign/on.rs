@@ -11,6 +11,7 @@
 
 use super::dynamic::Dynamic;
 use super::{Env, First, PRELOAD, SEARCH, Served, get, put};
+use printable::name;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
@@ -107,30 +108,31 @@ impl fmt::Display for OnError {
                 files,
                 searched,
             } => {
-                let searched: Vec<String> =
-                    searched.iter().map(|p| p.display().to_string()).collect();
+                let searched: Vec<String> = searched.iter().map(|p| name(p).to_string()).collect();
                 write!(
                     f,
-                    "--on {word}: there is no {files} in {}; --on takes the path of the library, too",
+                    "--on {}: there is no {files} in {}; --on takes the path of the library, too",
+                    name(word),
                     searched.join(", ")
                 )
             }
             OnError::Unknown { file } => write!(
                 f,
                 "--on {}: the file is no library of MPICH, Intel MPI or Open MPI, and none of the standard ABI",
-                file.display()
+                name(file)
             ),
             OnError::Other { word, file, is } => write!(
                 f,
-                "--on {word}: {} is a library of {}",
-                file.display(),
+                "--on {}: {} is a library of {}",
+                name(word),
+                name(file),
                 is.name()
             ),
             OnError::NotInstalled { family, file } => write!(
                 f,
                 "programs cannot run on {}: this installation has no {}",
                 family.name(),
-                file.display()
+                name(file)
             ),
         }
     }
@@ -305,17 +307,17 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
         None if is_watched => {
             return Served::Warning(format!(
                 "{} cannot be watched on {}: this installation has no lib/portcullis/{WATCHER}",
-                program.display(),
+                name(program),
                 family.name()
             ));
         }
         _ => {}
     }
-    let through = file.map_or_else(String::new, |file| format!(", through {}", file.display()));
+    let through = file.map_or_else(String::new, |file| format!(", through {}", name(&file)));
     Served::StandIn(format!(
         "{} runs on {} of {}{through}",
-        program.display(),
-        below.display(),
+        name(program),
+        name(below),
         family.name(),
     ))
 }
@@ -339,8 +341,8 @@ pub fn serve_other_standard(
             put(env, PRELOAD, &watcher, First);
             Served::StandIn(format!(
                 "{} gets {}, which is not of Portcullis",
-                program.display(),
-                file.display()
+                name(program),
+                name(&file)
             ))
         }
         _ => Served::Nothing,

@@ -1,6 +1,7 @@
 //! Mapping: which rank runs on which host.
 //!
-//! *By slot* fills a host before it goes on to the next; *by node* deals ranks out like cards; *`ppr:N:node`* puts N on each.
+//! *By slot* fills a host before it goes on to the next; *by node* deals ranks out like cards; *`ppr:N:node`* puts N on each;
+//! *spanning* gives each host as many ranks as by node, with consecutive numbers.
 //! Ranks are numbered program by program in the order in which they were placed, or, *ranked by node*, by dealing the hosts' ranks out.
 //! Ranks of which a rankfile says where are there, whatever the policy.
 //! With more ranks than slots the rest goes round again, host by host, where that is allowed.
@@ -14,6 +15,7 @@ pub enum Policy {
     #[default]
     Slot,
     Node,
+    Span,
     PerNode(usize),
 }
 
@@ -135,7 +137,8 @@ fn place_one(
         });
     }
     let mut placed = Vec::with_capacity(ranks);
-    if policy == Policy::Node {
+    let deals = matches!(policy, Policy::Node | Policy::Span);
+    if deals {
         while placed.len() < ranks {
             let before = placed.len();
             for &host in mine {
@@ -159,17 +162,13 @@ fn place_one(
     let again: Vec<usize> = mine
         .iter()
         .flat_map(|&host| {
-            let times = if policy == Policy::Node {
-                1
-            } else {
-                hosts[host].slots.max(1)
-            };
+            let times = if deals { 1 } else { hosts[host].slots.max(1) };
             std::iter::repeat_n(host, times)
         })
         .collect();
     let missing = ranks - placed.len();
     placed.extend(again.into_iter().cycle().take(missing));
-    if policy == Policy::Slot {
+    if policy != Policy::Node {
         // Neighbours by number are neighbours by place also when some went round again.
         let order = |host: &usize| mine.iter().position(|mine| mine == host);
         placed.sort_by_key(order);
@@ -196,7 +195,8 @@ pub fn rank_by_node(placed: &[usize]) -> Vec<usize> {
 
 fn hosts_as_text(mine: &[usize], hosts: &[Host]) -> String {
     const SHOWN: usize = 4;
-    let names: Vec<&str> = mine.iter().map(|&host| hosts[host].name.as_str()).collect();
+    let shown = |host: &usize| printable::name(&hosts[*host].name).to_string();
+    let names: Vec<String> = mine.iter().map(shown).collect();
     match names.len() {
         0..=SHOWN => names.join(", "),
         more => format!(
@@ -245,6 +245,10 @@ mod tests {
             [0, 0, 1, 1]
         );
         assert_eq!(placed(&[2, 1], None, Policy::Slot, false), [0, 0, 1]);
+        assert_eq!(
+            placed(&[4, 4], Some(5), Policy::Span, false),
+            [0, 0, 0, 1, 1]
+        );
     }
 
     #[test]

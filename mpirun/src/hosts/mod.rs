@@ -14,6 +14,7 @@ pub mod named;
 pub mod rankfile;
 
 use crate::text::TextError;
+use printable::name;
 use std::fmt;
 
 /// One host of a job.
@@ -69,14 +70,19 @@ impl fmt::Display for HostError {
                 write!(
                     f,
                     "\"{}\" is no host for --host, where {wanted} was expected",
-                    text.escape_debug()
+                    name(text)
                 )
             }
-            HostError::Empty { path } => write!(f, "the hostfile {path} names no host"),
-            HostError::Variable { name, value } => write!(
+            HostError::Empty { path } => {
+                write!(f, "the hostfile {} names no host", name(path))
+            }
+            HostError::Variable {
+                name: variable,
+                value,
+            } => write!(
                 f,
-                "{name}=\"{}\" of the resource manager is not understood; name the hosts with --host or --hostfile",
-                value.escape_debug()
+                "{variable}=\"{}\" of the resource manager is not understood; name the hosts with --host or --hostfile",
+                name(value)
             ),
         }
     }
@@ -106,13 +112,17 @@ pub fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && text.chars().all(clean)
 }
 
-/// Whether a name means this machine: a loopback name, or its own with or without the domain.
+/// Whether a name means this machine: a loopback name or address, or its own name with or without the domain.
+///
+/// Names of hosts are the same in capitals, and with the dot at the end that means the root of all domains (RFC 4343, RFC 1034).
 pub fn is_here(name: &str) -> bool {
-    let own = own_name();
-    let short = |name: &str| name.split('.').next().unwrap_or(name).to_string();
-    ["localhost", "127.0.0.1", "::1"].contains(&name)
-        || name == own
-        || (name.parse::<std::net::IpAddr>().is_err() && short(name) == short(&own))
+    if let Ok(address) = name.parse::<std::net::IpAddr>() {
+        return address.to_canonical().is_loopback();
+    }
+    let plain = |name: &str| name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let (name, own) = (plain(name), plain(&own_name()));
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    short(&name) == short(&own) || name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Adds hosts to a list; one that is there already gets more slots.
@@ -138,13 +148,27 @@ mod tests {
     #[test]
     fn all_names_of_this_machine_are_one_host() {
         let mut list = Vec::new();
-        let names = ["localhost", "127.0.0.1", &own_name(), "elsewhere"];
+        let own = own_name();
+        let names = [
+            "localhost",
+            "127.0.0.1",
+            &own,
+            "elsewhere",
+            "LOCALHOST",
+            "localhost.",
+            "127.0.1.1",
+            &own.to_uppercase(),
+            &format!("{own}."),
+        ];
         merge(
             &mut list,
             names.into_iter().filter_map(|name| Host::named(name, None)),
         );
         assert_eq!(list.len(), 2);
-        assert_eq!((list[0].here, list[0].slots), (true, 3));
+        assert_eq!((list[0].here, list[0].slots), (true, 8));
         assert!(!list[1].here);
+        for elsewhere in ["10.0.0.1", "localhost.example.org", "."] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
+        }
     }
 }

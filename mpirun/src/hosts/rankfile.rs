@@ -13,6 +13,7 @@
 use super::{Host, is_name};
 use crate::text::{self, TextError, TextFile};
 use mpi_base::ranges;
+use printable::name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,16 +73,22 @@ impl fmt::Display for RankfileError {
         match self {
             RankfileError::Text(error) => error.fmt(f),
             RankfileError::Twice { path, rank } => {
-                write!(f, "the rankfile {path} has two lines for rank {rank}")
+                write!(
+                    f,
+                    "the rankfile {} has two lines for rank {rank}",
+                    name(path)
+                )
             }
             RankfileError::Host { path, rank, host } => write!(
                 f,
-                "the rankfile {path} puts rank {rank} on {}, which is none of the job's hosts",
-                host.escape_debug()
+                "the rankfile {} puts rank {rank} on {}, which is none of the job's hosts",
+                name(path),
+                name(host)
             ),
             RankfileError::Missing { path, rank, ranks } => write!(
                 f,
-                "the rankfile {path} has no line for rank {rank} of {ranks}"
+                "the rankfile {} has no line for rank {rank} of {ranks}",
+                name(path)
             ),
         }
     }

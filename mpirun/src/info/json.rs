@@ -47,7 +47,7 @@ pub(super) fn whole(params: &Params, level: Level) -> String {
         "frameworks": all.iter().map(framework).collect::<Vec<_>>(),
         "functions": functions,
     });
-    format!("{whole:#}\n")
+    printable::json(&format!("{whole:#}\n")).into_owned()
 }
 
 fn parameter(about: &About, params: &Params) -> Value {

@@ -89,7 +89,8 @@ impl std::fmt::Display for InfoError {
             InfoError::NoFramework { name, known } => {
                 write!(
                     f,
-                    "there is no framework \"{name}\"; there are {}",
+                    "there is no framework \"{}\"; there are {}",
+                    printable::name(name),
                     known.join(", ")
                 )
             }
@@ -100,7 +101,8 @@ impl std::fmt::Display for InfoError {
             } => {
                 write!(
                     f,
-                    "{framework} has no component \"{name}\"; it has {}",
+                    "{framework} has no component \"{}\"; it has {}",
+                    printable::name(name),
                     known.join(", ")
                 )
             }
@@ -111,7 +113,8 @@ impl std::fmt::Display for InfoError {
             } => {
                 write!(
                     f,
-                    "{framework} has no operation and no component \"{name}\"; it has {}",
+                    "{framework} has no operation and no component \"{}\"; it has {}",
+                    printable::name(name),
                     known.join(", ")
                 )
             }

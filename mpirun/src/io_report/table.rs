@@ -1,6 +1,7 @@
 //! The report as a table for people: a block for each file.
 
 use super::{FileReport, IoReport};
+use printable::name;
 use std::fmt::Write as _;
 
 /// Bytes in the largest unit of which there is one at least.
@@ -47,10 +48,11 @@ impl IoReport {
         let _ = writeln!(
             text,
             "{}: opened {} times by {ranks}",
-            file.name, file.opens
+            name(&file.name),
+            file.opens
         );
-        let mut line = |name: &str, what: String| {
-            let _ = writeln!(text, "  {name:<18}{what}");
+        let mut line = |label: &str, what: String| {
+            let _ = writeln!(text, "  {label:<18}{what}");
         };
         line(
             "written",
@@ -98,7 +100,9 @@ impl IoReport {
                 "slowest",
                 format!(
                     "rank {} on {}, {:.3} s in calls of MPI",
-                    slowest.rank, slowest.host, slowest.seconds_in_calls
+                    slowest.rank,
+                    name(&slowest.host),
+                    slowest.seconds_in_calls
                 ),
             );
         }

@@ -1,7 +1,8 @@
 //! Binding: which processors each rank of a host may use.
 //!
-//! The processors that this launcher itself may use are cut into *units* (hardware threads, cores, memory nodes, packages);
-//! the host's ranks take units in turn, in an order that the mapping says: next to each other, or dealt over packages or memory nodes.
+//! The processors that this launcher itself may use are cut into *units* (hardware threads, cores, caches, memory nodes, packages);
+//! the host's ranks take units in turn, in an order that the mapping says: next to each other, dealt over units of another kind,
+//! or N on each of those (`ppr:N:UNIT`).
 //! When there are more ranks than units no rank is bound, as two bound to one core are slower than two that may move;
 //! a user who wants it says `:overload-allowed`.
 
@@ -9,7 +10,7 @@ use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
 use mpi_base::ranges;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const SYS: &str = "/sys/devices/system/cpu";
@@ -21,16 +22,20 @@ pub struct Binding {
     pub to: Option<Unit>,
     /// Ranks are dealt over these, not put next to each other.
     pub over: Option<Unit>,
-    /// So many units for each rank.
+    /// How many units each rank gets; 0 is one.
     pub each: usize,
+    /// How many ranks are put on each unit of `over` before the next; 0 deals them.
+    pub per_unit: usize,
     pub overload: bool,
 }
 
 /// A part of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     Thread,
     Core,
+    /// What shares a cache of this level.
+    Cache(u8),
     Numa,
     Package,
 }
@@ -41,18 +46,34 @@ impl Unit {
         Some(match name {
             "hwthread" | "hwt" | "pu" => Unit::Thread,
             "core" => Unit::Core,
-            "numa" | "numanode" | "l3cache" | "l3" => Unit::Numa,
+            "l1cache" | "l1" => Unit::Cache(1),
+            "l2cache" | "l2" => Unit::Cache(2),
+            "l3cache" | "l3" => Unit::Cache(3),
+            "numa" | "numanode" => Unit::Numa,
             "package" | "socket" => Unit::Package,
             _ => return None,
         })
     }
 
-    fn kind(self) -> Kind {
+    /// From the largest to the smallest.
+    const ALL: [Unit; 7] = [
+        Unit::Package,
+        Unit::Numa,
+        Unit::Cache(3),
+        Unit::Cache(2),
+        Unit::Cache(1),
+        Unit::Core,
+        Unit::Thread,
+    ];
+
+    /// The unit of this kind that a processor belongs to, as the kernel tells it.
+    fn instance(self, cpu: usize, sys: &Path) -> Option<u32> {
         match self {
-            Unit::Thread => Kind::ProcessingUnit,
-            Unit::Core => Kind::Core,
-            Unit::Numa => Kind::NumaNode,
-            Unit::Package => Kind::Package,
+            Unit::Thread => hardware::instance(cpu, Kind::ProcessingUnit, sys),
+            Unit::Core => hardware::instance(cpu, Kind::Core, sys),
+            Unit::Cache(level) => hardware::cache(cpu, level, sys),
+            Unit::Numa => hardware::instance(cpu, Kind::NumaNode, sys),
+            Unit::Package => hardware::instance(cpu, Kind::Package, sys),
         }
     }
 }
@@ -65,11 +86,14 @@ struct Part {
     cpus: Vec<usize>,
 }
 
+/// The place of cores in [`Unit::ALL`].
+const CORE: usize = 5;
+
 /// A machine as far as binding is concerned.
 #[derive(Debug)]
 pub struct Machine {
-    /// Each allowed processor with its instance of each kind.
-    cpus: Vec<(usize, BTreeMap<Kind, u32>)>,
+    /// Each allowed processor with the unit of each kind that it belongs to.
+    cpus: Vec<(usize, BTreeMap<Unit, u32>)>,
 }
 
 impl Machine {
@@ -83,27 +107,44 @@ impl Machine {
             },
         );
         Machine::new(allowed.into_iter().map(|cpu| {
-            let place = Kind::ALL.map(|kind| hardware::instance(cpu, kind, Path::new(SYS)));
+            let place = Unit::ALL.map(|unit| unit.instance(cpu, Path::new(SYS)));
             (cpu, place)
         }))
     }
 
-    fn new(cpus: impl Iterator<Item = (usize, [Option<u32>; Kind::ALL.len()])>) -> Machine {
+    fn new(cpus: impl Iterator<Item = (usize, [Option<u32>; Unit::ALL.len()])>) -> Machine {
         let cpus = cpus
             .map(|(cpu, place)| {
-                // What the kernel does not tell is taken for one.
-                let place = Kind::ALL
-                    .into_iter()
-                    .zip(place.map(|instance| instance.unwrap_or(0)));
-                (cpu, place.collect())
+                let mut found = BTreeMap::new();
+                for (unit, instance) in Unit::ALL.into_iter().zip(place) {
+                    // Virtual machines often tell of no caches: the large one is then its package's, the others are a core's.
+                    let instead = match unit {
+                        Unit::Cache(3) => found.get(&Unit::Package).copied(),
+                        Unit::Cache(_) => place[CORE],
+                        _ => None,
+                    };
+                    // What the kernel does not tell otherwise is taken for one.
+                    let instance = instance.or(instead).unwrap_or(0);
+                    found.insert(unit, instance);
+                }
+                (cpu, found)
             })
             .collect();
         Machine { cpus }
     }
 
+    /// How many units of a kind there are.
+    pub fn count(&self, unit: Unit) -> usize {
+        let all: BTreeSet<u32> = self.cpus.iter().map(|(_, place)| place[&unit]).collect();
+        all.len()
+    }
+
     /// The processors for each of a host's ranks; `None` binds no rank.
     pub fn bind(&self, binding: Binding, ranks: usize) -> Option<Vec<Vec<usize>>> {
         let to = binding.to?;
+        if let (Some(over), 1..) = (binding.over, binding.per_unit) {
+            return self.bind_per_unit(binding, to, over, ranks);
+        }
         let parts = self.parts(to, binding.over);
         let each = binding.each.max(1);
         let places = parts.len() / each;
@@ -115,6 +156,37 @@ impl Machine {
             .map(|bundle| bundle.iter().flat_map(|part| part.cpus.clone()).collect())
             .collect();
         Some(bundles.into_iter().cycle().take(ranks).collect())
+    }
+
+    /// The same with `per_unit` ranks on the first unit of `over`, then on the second, and so on.
+    fn bind_per_unit(
+        &self,
+        binding: Binding,
+        to: Unit,
+        over: Unit,
+        ranks: usize,
+    ) -> Option<Vec<Vec<usize>>> {
+        let each = binding.each.max(1);
+        let parts = self.parts(to, None);
+        let mut bound = Vec::with_capacity(ranks);
+        for unit in self.parts(over, None) {
+            // What lies in the unit, or the larger part that the unit lies in.
+            let meets = |part: &&Part| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
+            let here: Vec<&Part> = parts.iter().filter(meets).collect();
+            let bundles: Vec<Vec<usize>> = here
+                .chunks_exact(each.min(here.len().max(1)))
+                .map(|bundle| bundle.iter().flat_map(|part| part.cpus.clone()).collect())
+                .collect();
+            let is_finer = to < over;
+            if bundles.is_empty()
+                || (is_finer && binding.per_unit > bundles.len() && !binding.overload)
+            {
+                return None;
+            }
+            bound.extend(bundles.into_iter().cycle().take(binding.per_unit));
+        }
+        (ranks <= bound.len() || binding.overload)
+            .then(|| bound.into_iter().cycle().take(ranks).collect())
     }
 
     /// The processors of cores that a rankfile names; `None` if the machine has not all of them.
@@ -141,9 +213,9 @@ impl Machine {
     fn parts(&self, unit: Unit, over: Option<Unit>) -> Vec<Part> {
         let mut parts: BTreeMap<u32, Part> = BTreeMap::new();
         for (cpu, place) in &self.cpus {
-            let part = parts.entry(place[&unit.kind()]).or_insert_with(|| Part {
-                package: place[&Kind::Package],
-                over: over.map_or(0, |over| place[&over.kind()]),
+            let part = parts.entry(place[&unit]).or_insert_with(|| Part {
+                package: place[&Unit::Package],
+                over: over.map_or(0, |over| place[&over]),
                 cpus: Vec::new(),
             });
             part.cpus.push(*cpu);
@@ -171,9 +243,9 @@ impl Machine {
     pub fn describe(&self, cpus: &[usize]) -> String {
         let mut packages: BTreeMap<u32, (Vec<u32>, Vec<usize>)> = BTreeMap::new();
         for (cpu, place) in self.cpus.iter().filter(|(cpu, _)| cpus.contains(cpu)) {
-            let (cores, threads) = packages.entry(place[&Kind::Package]).or_default();
+            let (cores, threads) = packages.entry(place[&Unit::Package]).or_default();
             // Cores are numbered within their package.
-            cores.push(place[&Kind::Core] & 0xffff);
+            cores.push(place[&Unit::Core] & 0xffff);
             threads.push(*cpu);
         }
         packages
@@ -202,9 +274,11 @@ mod tests {
         Machine::new((0..8).map(|cpu| {
             let (package, core) = (cpu as u32 % 4 / 2, cpu as u32 % 2);
             let place = [
-                Some(0),
                 Some(package),
                 Some(package),
+                None,
+                None,
+                None,
                 Some(package << 16 | core),
                 Some(cpu as u32),
             ];
@@ -217,7 +291,7 @@ mod tests {
             to: Some(to),
             over,
             each,
-            overload: false,
+            ..Binding::default()
         };
         machine().bind(binding, ranks)
     }
@@ -230,6 +304,55 @@ mod tests {
         assert_eq!(far, [[0, 4], [2, 6], [1, 5]]);
         let wide = bound(Unit::Core, None, 2, 2).unwrap();
         assert_eq!(wide, [[0, 4, 1, 5], [2, 6, 3, 7]]);
+    }
+
+    #[test]
+    fn ranks_are_put_on_each_unit_before_the_next() {
+        let on_each = |to, over, per_unit, ranks| {
+            let binding = Binding {
+                to: Some(to),
+                over: Some(over),
+                per_unit,
+                ..Binding::default()
+            };
+            machine().bind(binding, ranks)
+        };
+        // On each of two packages two ranks, which have the package, or a core each.
+        let package = on_each(Unit::Package, Unit::Package, 2, 4).unwrap();
+        assert_eq!(package[0], [0, 1, 4, 5]);
+        assert_eq!((&package[0], &package[2]), (&package[1], &package[3]));
+        assert_eq!(package[3], [2, 3, 6, 7]);
+        let core = on_each(Unit::Core, Unit::Package, 2, 3).unwrap();
+        assert_eq!(core, [[0, 4], [1, 5], [2, 6]]);
+        assert_eq!(on_each(Unit::Core, Unit::Package, 3, 6), None);
+        let numa = on_each(Unit::Numa, Unit::Core, 1, 4).unwrap();
+        assert_eq!(numa[1], [0, 1, 4, 5]);
+        assert_eq!(numa[2], [2, 3, 6, 7]);
+    }
+
+    #[test]
+    fn a_large_cache_is_no_memory_node() {
+        // Two memory nodes, each with two caches of level 3.
+        let machine = Machine::new((0..8u32).map(|cpu| {
+            let place = [
+                Some(0),
+                Some(cpu / 4),
+                Some(cpu / 2),
+                None,
+                None,
+                Some(cpu),
+                Some(cpu),
+            ];
+            (cpu as usize, place)
+        }));
+        let units = Unit::ALL.map(|unit| machine.count(unit));
+        assert_eq!(units, [1, 2, 4, 8, 8, 8, 8]);
+        let to = Unit::named("l3cache");
+        let binding = Binding {
+            to,
+            ..Binding::default()
+        };
+        assert_eq!(machine.bind(binding, 2).unwrap(), [[0, 1], [2, 3]]);
     }
 
     #[test]

@@ -39,13 +39,13 @@ pub fn run() -> i32 {
             Ok(()) => 0,
             Err(error) => {
                 descendants::end_all();
-                eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
+                printable::eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
                 1
             }
         }
     });
     done.unwrap_or_else(|error| {
-        eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
+        printable::eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
         1
     })
 }

@@ -3,6 +3,7 @@
 use super::sys::{Ended, signal_name};
 use crate::rank_snapshot::{RankSnapshot, Stage};
 use mpi_abi::abi::MPI_ERR_PROC_ABORTED;
+use printable::name;
 use std::fmt;
 
 /// The process that a message is about.
@@ -12,6 +13,7 @@ pub struct Who {
     pub size: usize,
     /// 0 is the job that was launched; others were spawned.
     pub job: usize,
+    /// 0 while its host has not said that it was started.
     pub pid: i32,
     pub program: String,
     pub host: String,
@@ -23,11 +25,12 @@ impl fmt::Display for Who {
         if self.job > 0 {
             write!(f, " of spawned job {}", self.job)?;
         }
-        write!(
-            f,
-            " (of {}; {}, pid {}) on {}",
-            self.size, self.program, self.pid, self.host
-        )
+        write!(f, " (of {}; {}, ", self.size, name(&self.program))?;
+        match self.pid {
+            0 => write!(f, "not started")?,
+            pid => write!(f, "pid {pid}")?,
+        }
+        write!(f, ") on {}", name(&self.host))
     }
 }
 
@@ -132,7 +135,7 @@ impl fmt::Display for Cause {
             Cause::Aborted {
                 code,
                 message: Some(message),
-            } => write!(f, "aborted the job with code {code}: {message}"),
+            } => write!(f, "aborted the job with code {code}: {}", name(message)),
             Cause::LeftOthersWaiting { waiting } => {
                 let (ranks, wait) = match waiting.len() {
                     1 => ("rank", "waits"),
@@ -142,7 +145,9 @@ impl fmt::Display for Cause {
                 write!(f, "ended, but {ranks} {waiting} {wait} for it in start-up")
             }
             Cause::Nonsense(reason) => write!(f, "was given up: {reason}"),
-            Cause::HostLost { host, why } => write!(f, "is lost with its host {host}: {why}"),
+            Cause::HostLost { host, why } => {
+                write!(f, "is lost with its host {}: {why}", name(host))
+            }
         }
     }
 }
@@ -213,6 +218,19 @@ mod tests {
             text,
             "rank 2 (of 4; ./prog, pid 4711) on vm was killed by signal 11 (SIGSEGV)"
         );
+    }
+
+    #[test]
+    fn a_rank_whose_host_was_not_reached_has_no_process() {
+        let who = Who {
+            rank: 1,
+            size: 2,
+            job: 0,
+            pid: 0,
+            program: "./prog".into(),
+            host: "far".into(),
+        };
+        assert_eq!(who.to_string(), "rank 1 (of 2; ./prog, not started) on far");
     }
 
     #[test]

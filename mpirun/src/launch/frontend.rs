@@ -44,7 +44,7 @@ fn nothing() -> io::Result<OwnedFd> {
 
 fn told(code: io::Result<i32>) -> i32 {
     code.unwrap_or_else(|error| {
-        eprintln!("mpirun: starting the launcher's second process failed: {error}");
+        printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
         1
     })
 }
@@ -109,7 +109,7 @@ fn guard(
             let code = match become_supervisor(waited) {
                 Ok(signals) => work(to_guard, signals, nofile),
                 Err(error) => {
-                    eprintln!("mpirun: {error}");
+                    printable::eprintln!("mpirun: {error}");
                     1
                 }
             };

@@ -208,7 +208,7 @@ impl Stream {
         sink.complaints.push(format!(
             "{} cannot be written to {} any more: {error}. From here on it goes to mpirun's own output.",
             self.name,
-            path.display()
+            printable::name(path)
         ));
         self.style.file = None;
         left.len()

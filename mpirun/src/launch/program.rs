@@ -5,6 +5,7 @@ use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::Seat;
 use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
+use printable::name;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub report_bindings: bool,
     /// Say the host of each rank before the job runs.
     pub display_map: bool,
+    /// Say the hosts and their slots before the job runs.
+    pub display_allocation: bool,
     /// Where the ranks' output goes and which ranks get the input.
     pub io: Io,
     /// The environment of every rank, without what the launcher adds.
@@ -151,6 +154,19 @@ pub struct Far {
 }
 
 impl Plan {
+    /// What `--display-allocation` shows: a line for each host.
+    pub fn allocation(&self) -> String {
+        let mut text = String::from("hosts of this job:");
+        for host in &self.hosts {
+            let plural = if host.slots == 1 { "" } else { "s" };
+            text += &format!("\n  {}: {} slot{plural}", name(&host.name), host.slots);
+            if !host.counted {
+                text += ", which is no limit";
+            }
+        }
+        text
+    }
+
     /// How many processes there is room for on all hosts.
     pub fn slots(&self) -> usize {
         self.hosts.iter().map(|host| host.slots).sum()
@@ -278,9 +294,11 @@ impl fmt::Display for ProgramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProgramError::NotFound { program, dir } => {
+                let (program, dir) = (name(program), name(dir));
                 write!(f, "there is no program {program} (seen from {dir})")
             }
             ProgramError::NotInPath { program, here } => {
+                let program = name(program);
                 write!(f, "there is no program {program} in PATH")?;
                 if *here {
                     write!(
@@ -294,16 +312,17 @@ impl fmt::Display for ProgramError {
                 program,
                 folder: true,
             } => {
-                write!(f, "{program} is a folder, not a program")
+                write!(f, "{} is a folder, not a program", name(program))
             }
             ProgramError::NotExecutable { program, .. } => {
                 write!(
                     f,
-                    "{program} is not an executable file (chmod +x makes it one)"
+                    "{} is not an executable file (chmod +x makes it one)",
+                    name(program)
                 )
             }
             ProgramError::NoSuchDirectory { dir } => {
-                write!(f, "there is no working directory {dir}")
+                write!(f, "there is no working directory {}", name(dir))
             }
         }
     }

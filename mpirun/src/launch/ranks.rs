@@ -104,7 +104,11 @@ impl fmt::Display for StartError {
                 crate::hosts::own_name()
             ),
             StartError::Output { path, error } => {
-                write!(f, "the ranks' output cannot be written to {path}: {error}")
+                write!(
+                    f,
+                    "the ranks' output cannot be written to {}: {error}",
+                    printable::name(path)
+                )
             }
             StartError::System { doing, error } => write!(f, "{doing} failed: {error}"),
         }

@@ -146,6 +146,10 @@ fn beyond_srun(plan: &Plan) -> Option<&'static str> {
             plan.binding.each > 1 || plan.binding.over.is_some(),
             "--map-by of this kind",
         ),
+        (
+            matches!(plan.binding.to, Some(Unit::Cache(_))),
+            "--bind-to a cache",
+        ),
     ]
     .into_iter()
     .find_map(|(asked, what)| asked.then_some(what))
@@ -191,7 +195,8 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         let unit = match unit {
             Unit::Thread => "threads",
             Unit::Core => "cores",
-            Unit::Numa => "ldoms",
+            // A cache has been refused.
+            Unit::Numa | Unit::Cache(_) => "ldoms",
             Unit::Package => "sockets",
         };
         line.push(format!("--cpu-bind={unit}").into());
@@ -278,7 +283,7 @@ pub fn become_command(mut command: Command, verbose: bool) -> io::Error {
             .map(|word| quoted(word.as_bytes()))
             .collect::<Vec<_>>()
             .join(&b' ');
-        eprintln!("mpirun: {}", String::from_utf8_lossy(&line));
+        printable::eprintln!("mpirun: {}", String::from_utf8_lossy(&line));
     }
     command.exec()
 }

@@ -81,7 +81,7 @@ pub fn run(plan: &Plan, wires: Wires) -> i32 {
         Ok(code) => code,
         Err(error) => {
             descendants::end_all();
-            eprintln!("mpirun: {error}");
+            printable::eprintln!("mpirun: {error}");
             error.code()
         }
     }

@@ -53,14 +53,14 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
     let launcher = beside(library).ok_or_else(|| {
         format!(
             "ranks on {} are started by Open MPI's own mpirun, which is not beside it",
-            library.display()
+            printable::name(library)
         )
     })?;
     if let Some(what) = beyond(plan) {
         return Err(format!(
             "ranks on {} are started by {}, which has no {what}",
-            library.display(),
-            launcher.display()
+            printable::name(library),
+            printable::name(&launcher)
         ));
     }
     let mut command = Command::new(launcher);
@@ -82,7 +82,7 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
                 .any(|(name, _)| *name == crate::cli::explain_variable()))
             && let crate::foreign::Served::StandIn(said) = &served
         {
-            eprintln!("mpirun: {said}");
+            printable::eprintln!("mpirun: {said}");
         }
         command.args(section(plan, app, &program, number == 0, &env));
     }

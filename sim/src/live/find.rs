@@ -34,7 +34,9 @@ impl Found {
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} ({})", self.pid, self.program)
+        // Another user may have chosen the name.
+        let program = printable::name(&self.program);
+        write!(f, "process {} ({program})", self.pid)
     }
 }
 

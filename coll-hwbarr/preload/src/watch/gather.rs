@@ -206,7 +206,7 @@ pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
         .write(path, call_name)
         .map_err(|error| not_written(path, &error))?;
     if trace.lost() > 0 {
-        eprintln!(
+        printable::eprintln!(
             "portcullis: the trace has the latest events; {} earlier ones were forgotten (PORTCULLIS_MCA_mpi_base_trace=N keeps N of each rank)",
             trace.lost()
         );

@@ -142,7 +142,7 @@ pub fn start(call: u16, began: u64) {
     let settings = match Settings::read() {
         Ok(None) => return,
         Ok(Some(settings)) => settings,
-        Err(sentence) => return eprintln!("portcullis: {sentence}; nothing is watched"),
+        Err(sentence) => return printable::eprintln!("portcullis: {sentence}; nothing is watched"),
     };
     match of_program()
         .map_err(str::to_owned)
@@ -156,7 +156,7 @@ pub fn start(call: u16, began: u64) {
             WATCH.store(Box::into_raw(Box::new(watch)), Release);
             coll_hwbarr_foreign::wire::hear(wire);
         }
-        Err(reason) => eprintln!("portcullis: the ranks cannot be watched: {reason}"),
+        Err(reason) => printable::eprintln!("portcullis: the ranks cannot be watched: {reason}"),
     }
 }
 
@@ -191,7 +191,7 @@ pub fn finish(call: u16) -> Ending {
             tape.take()
         });
         if let Err(reason) = gather::write(watch, played.unwrap_or_default(), path) {
-            eprintln!("portcullis: {reason}");
+            printable::eprintln!("portcullis: {reason}");
         }
     }
     watch.close();
@@ -256,7 +256,7 @@ impl Watch {
         done(code, "MPI_Comm_size")?;
         if parent != words.comm_null {
             if rank == 0 {
-                eprintln!("portcullis: ranks of a spawned job are not watched");
+                printable::eprintln!("portcullis: ranks of a spawned job are not watched");
             }
             return Ok(None);
         }

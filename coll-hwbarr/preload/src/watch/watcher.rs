@@ -8,7 +8,6 @@ use super::settings::Settings;
 use super::{call_name, now};
 use mpi_report::hang::{Report, Seen};
 use mpi_report::rank_snapshot::RankSnapshot;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -111,15 +110,14 @@ impl Job {
         let text = format!(
             "portcullis: nothing has moved for {patience} s{scope}\nportcullis: {report}\n"
         );
-        // No process reads it when standard error is closed.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        printable::to_stderr(&text);
         let Some(file) = &self.report else {
             return;
         };
         let text = format!("{:#}\n", serde_json::json!({ "jobs": [report.json()] }));
         if let Err(error) = std::fs::write(file, text) {
-            let name = file.display();
-            eprintln!("portcullis: the report cannot be written to {name}: {error}");
+            let name = printable::name(file);
+            printable::eprintln!("portcullis: the report cannot be written to {name}: {error}");
         }
     }
 

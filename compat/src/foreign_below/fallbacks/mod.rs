@@ -48,7 +48,6 @@ use persistent::{Given, persist};
 use requests::*;
 use sessions::*;
 use std::ffi::{c_char, c_int, c_void};
-use std::io::Write as _;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -87,8 +86,7 @@ unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
         .get(id)
         .is_some_and(|said| !said.swap(true, Ordering::Relaxed))
     {
-        // No process reads it when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "portcullis: {name}: {what}");
+        printable::eprintln!("portcullis: {name}: {what}");
     }
     if own::world::is_running::<F>() && !name.starts_with("MPI_T_") {
         // SAFETY: between init and finalize.

@@ -10,7 +10,6 @@
 use mpi_core::comm::Comm;
 use mpi_core::io::Tuning;
 use mpi_core::io::hints::{ACTING, HINTS};
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use strsim::normalized_damerau_levenshtein;
@@ -98,9 +97,7 @@ pub(super) fn tuning(members: &Comm) -> Result<Tuning, Failure> {
 fn tell(sentence: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if !told.contains(&sentence) {
-        // In one piece; no process reads it when standard error is closed.
-        let line = format!("{}: {sentence}\n", state::this_rank());
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        printable::eprintln!("{}: {sentence}", state::this_rank());
         told.push(sentence);
     }
 }

@@ -8,6 +8,7 @@
 use super::abi;
 use super::table::{Plugin, TableError};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use mpi_base::installation::PRELOAD;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -94,12 +95,13 @@ fn linker_text(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
 }
 
-/// The plugins among the files of a directory, in the order of their names.
+/// The plugins among the files of a directory, in the order of their names; the library that an installation has there for `LD_PRELOAD` is none.
 pub fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "so") {
+        let is_ours = path.file_name().is_some_and(|name| name == PRELOAD);
+        if path.extension().is_some_and(|e| e == "so") && !is_ours {
             files.push(path);
         }
     }

@@ -160,13 +160,13 @@ impl Seat {
     pub fn log(&self, level: c_int, line: &str) {
         if level < WARNING {
             // What goes as it should interests a user who asks for explanations.
-            if self.engine.explains() {
+            if self.engine.me() == 0 && self.engine.explains() {
                 let comm = self.name.to_string_lossy();
-                eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
+                printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
             }
             return;
         }
-        eprintln!(
+        printable::eprintln!(
             "[rank {} of {}] coll {}: warning: {line}",
             self.rank,
             self.name.to_string_lossy(),

@@ -100,11 +100,12 @@ impl Comm {
 
     /// Has these components serve from now on.
     fn adopt(&self, table: Box<dyn Collectives>) {
-        // The two that exist from the start are told of by the layer above, or by none.
-        let later = self.0.context.number() > 1;
-        if later && self.rank() == 0 && self.engine().explains() {
+        // The layer above explains the world. Rank 0 of the job speaks for all members: where each rank has private communicators,
+        // as copies of MPI_COMM_SELF, the others would repeat it.
+        let (_, serial) = Context::chosen(self.0.context.number());
+        if serial > 1 && self.engine().me() == 0 && self.engine().explains() {
             for line in table.explain(&self.label()) {
-                eprintln!("explain: {line}");
+                printable::eprintln!("explain: {line}");
             }
         }
         // A second agreement on one communicator cannot happen: its maker has one.

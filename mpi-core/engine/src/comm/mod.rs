@@ -233,7 +233,8 @@ impl Comm {
     pub fn label(&self) -> String {
         let name = self.name();
         if !name.is_empty() {
-            return name;
+            // The program has chosen it, and labels stand in sentences.
+            return printable::name(&name).to_string();
         }
         match self.is_inter() {
             true => {

@@ -12,7 +12,9 @@
 //!
 //! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The longest line that is ever accepted; Hydra's clients may send much longer ones than [`SEND_MAX`].
 pub const LINE_MAX: usize = 128 * 1024;
@@ -99,11 +101,8 @@ impl std::error::Error for WireError {}
 /// A line from the other side, as it may be shown to a person.
 pub fn shown(line: &[u8]) -> String {
     const SHOWN: usize = 200;
-    let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
+    let begin = OsStr::from_bytes(&line[..line.len().min(SHOWN)]);
+    let text = printable::name(begin).to_string();
     if line.len() > SHOWN {
         text + "..."
     } else {

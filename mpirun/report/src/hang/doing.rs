@@ -2,6 +2,7 @@
 
 use super::Seen;
 use crate::rank_snapshot::{AtWindow, Comm, Partner, Round, Stage, Waiting, WindowNeed};
+use printable::name;
 use std::fmt;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ impl Seen {
             };
         };
         if let Some(at) = &snapshot.in_file {
-            let (since, name) = (Seconds(at.since), &at.name);
+            let (since, name) = (Seconds(at.since), name(&at.name));
             return format!("is in {} of {name} since {since}, in {call}", at.call);
         }
         let mut text = match (&snapshot.waiting, snapshot.in_round()) {
@@ -144,7 +145,7 @@ impl fmt::Display for AtWindow {
         let AtWindow { rank, .. } = self;
         let window = match self.name.as_str() {
             "" => "a window without a name".to_owned(),
-            name => format!("window {name}"),
+            given => format!("window {}", name(given)),
         };
         match (self.need, self.holder) {
             (WindowNeed::Lock, Some(holder)) => write!(

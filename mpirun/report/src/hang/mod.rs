@@ -282,6 +282,12 @@ impl fmt::Display for Finding {
                     [_] => write!(f, ", and {} has left it", named(left))?,
                     _ => write!(f, ", and {} have left it", named(left))?,
                 }
+                if has_no_data(operation) {
+                    return write!(
+                        f,
+                        ": a rank may be stopped in it, by a debugger or by a signal, or be about to leave it"
+                    );
+                }
                 write!(f, ": the lengths that they give and expect may differ")?;
                 match is_comparable {
                     true => write!(f, ", which --mca coll_base_check true compares"),
@@ -338,6 +344,12 @@ impl fmt::Display for Finding {
             }
         }
     }
+}
+
+/// Whether an operation moves no data of the program, so that its members cannot disagree about their length.
+fn has_no_data(operation: &str) -> bool {
+    let name = operation.split(' ').next().unwrap_or_default();
+    matches!(name, "MPI_Barrier" | "MPI_Ibarrier")
 }
 
 /// Marks those that wait at a window for a rank that has made no call since: it has been outside MPI for as long as they wait.

@@ -1,7 +1,7 @@
 //! Claims about reports, from glimpses made by hand; that real jobs give such glimpses is shown by `tests/tests/hang.rs`.
 
 use super::*;
-use crate::rank_snapshot::{AtWindow, Comm, Gate, Partner, Round, Waiting, WindowNeed};
+use crate::rank_snapshot::{AtWindow, Comm, Gate, InFile, Partner, Round, Waiting, WindowNeed};
 use std::time::Duration;
 
 fn idle(rank: u32) -> Seen {
@@ -285,6 +285,53 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     ranks[0] = idle(0);
     let told = report(ranks);
     assert!(!told.contains("coll_base_check"), "{told}");
+}
+
+/// Members of a barrier give no lengths, so these cannot differ.
+#[test]
+fn of_a_barrier_that_does_not_end_no_lengths_are_told() {
+    let told = report((0..4).map(|rank| meets(rank, "MPI_Barrier", 1)).collect());
+    let sentence = ": a rank may be stopped in it";
+    assert!(told.contains(sentence), "{told}");
+    assert!(!told.contains("lengths"), "{told}");
+}
+
+/// Another user may have chosen the names of windows and files.
+#[test]
+fn names_in_a_report_are_shown() {
+    let window = |name: &str| AtWindow {
+        name: name.into(),
+        rank: 0,
+        job_rank: 0,
+        need: WindowNeed::Lock,
+        holder: None,
+        calls: None,
+        is_outside: false,
+    };
+    let at = window("w\x1b[2J\nmpirun: forged");
+    let mut file = idle(1);
+    if let Some(snapshot) = &mut file.snapshot {
+        snapshot.call = Some("MPI_File_write".into());
+        snapshot.in_file = Some(Box::new(InFile {
+            call: "pwrite".into(),
+            name: "f\x1b[2J\nmpirun: forged".into(),
+            since: Duration::from_secs(31),
+        }));
+    }
+    let told = report(vec![
+        calls(0, "MPI_Win_lock", Waiting::Window(Box::new(at))),
+        file,
+    ]);
+    for shown in [
+        "w\\u{1b}[2J\\nmpirun: forged",
+        "f\\u{1b}[2J\\nmpirun: forged",
+    ] {
+        assert!(told.contains(shown), "{told:?}");
+    }
+    assert!(
+        !told.contains('\x1b') && !told.contains("\nmpirun"),
+        "{told:?}"
+    );
 }
 
 fn locks(rank: u32, holder: u32, calls_then: u64) -> Seen {

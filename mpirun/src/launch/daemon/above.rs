@@ -71,7 +71,7 @@ impl Daemon {
     }
 
     pub(super) fn despair(&mut self, error: &FrameError) {
-        eprintln!(
+        printable::eprintln!(
             "mpirun on {}: the launcher above is not understood: {error}",
             crate::hosts::own_name()
         );
@@ -125,9 +125,10 @@ impl Daemon {
 
     pub(super) fn greet(&mut self, hello: Hello) {
         if hello.version != VERSION {
-            eprintln!(
+            printable::eprintln!(
                 "mpirun on {}: this is version {VERSION}, but the launcher is version {}",
-                hello.you.name, hello.version
+                hello.you.name,
+                hello.version
             );
             return self.lose_above(libc::SIGTERM);
         }

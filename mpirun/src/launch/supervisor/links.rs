@@ -84,11 +84,11 @@ impl Supervisor<'_> {
                         .far
                         .agent
                         .first()
-                        .map(|word| word.to_string_lossy());
+                        .map(|word| printable::name(word).to_string());
                     format!(
                         "{} did not reach it, or {} is not there",
                         agent.unwrap_or("ssh".into()),
-                        self.plan.far.mpirun.display()
+                        printable::name(&self.plan.far.mpirun)
                     )
                 }
             };

@@ -37,7 +37,7 @@ impl Outputs {
             true => &mut self.out,
             false => &mut self.err,
         };
-        sink.push(format!("mpirun: {text}\n").as_bytes());
+        sink.push(printable::text(&format!("mpirun: {text}\n")).as_bytes());
     }
 
     /// Writes what can be written now.

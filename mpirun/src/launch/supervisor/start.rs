@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
 use mpi_base::ranges;
 use mpi_core::rte::wire::Lines;
+use printable::name;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -325,9 +326,9 @@ impl Supervisor<'_> {
                     if !ranks.is_empty() && appnum == self.first_app_named(&app.program) {
                         text += &format!(
                             "\n  {}: {} ({}) of {} slots",
-                            host.name,
+                            name(&host.name),
                             ranges::write(&ranks),
-                            app.program.to_string_lossy(),
+                            name(&app.program),
                             host.slots
                         );
                     }

@@ -14,7 +14,6 @@ use crate::trace::clock::{Clock, Reading};
 use crate::trace::lane::{Lane, Trace};
 use mpi_base::node::{Event, Played};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -114,16 +113,18 @@ impl Supervisor<'_> {
     fn write_io_report(&mut self, file: &Path, lanes: &[Lane]) {
         let report = IoReport::of(lanes);
         let written = match file.as_os_str() == "-" {
-            true => std::io::stderr().write_all(report.table().as_bytes()),
+            true => {
+                printable::to_stderr(&report.table());
+                Ok(())
+            }
             false => report.write(file),
         };
         if let Err(error) = written {
-            let name = file.display();
+            let name = printable::name(file);
             self.lose_output(&format!(
                 "the report of files cannot be written to {name}: {error}, so it is printed instead"
             ));
-            // No process reads it when standard error is closed.
-            let _ = std::io::stderr().write_all(report.table().as_bytes());
+            printable::to_stderr(&report.table());
         }
     }
 
@@ -169,7 +170,7 @@ impl Supervisor<'_> {
         };
         trace.align();
         if let Err(error) = trace.write(file, node::call_name) {
-            let name = file.display();
+            let name = printable::name(file);
             return self.lose_output(&format!("the trace cannot be written to {name}: {error}"));
         }
         for (host, ranks) in missing {

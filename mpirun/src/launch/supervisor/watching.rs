@@ -91,7 +91,7 @@ impl Supervisor<'_> {
         if let Err(error) = std::fs::write(file, text) {
             self.lose_output(&format!(
                 "the report cannot be written to {}: {error}",
-                file.display()
+                printable::name(file)
             ));
         }
     }

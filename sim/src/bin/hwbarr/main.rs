@@ -17,7 +17,7 @@ mod watch;
 mod wave;
 
 use clap::{Parser, Subcommand};
-use std::io::{ErrorKind, Write as _, stdout};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// What a subcommand fails with: a sentence for the user.
@@ -73,21 +73,36 @@ struct Cli {
     command: Command,
 }
 
-/// Prints to standard output; a reader that has seen enough, as `head`, is no failure.
+/// Prints a text to standard output; a reader that has seen enough, as `head`, is no failure.
 fn say(text: &str) -> Result<(), Failure> {
-    match stdout().write_all(text.as_bytes()) {
+    match printable::to_stdout(text) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.execute() {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return answered(&error),
+    };
+    match command.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Where no process reads standard error the status alone tells.
-            let _ = writeln!(std::io::stderr(), "hwbarr: {failure}");
+            printable::eprintln!("hwbarr: {failure}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Help, the version, or what clap refuses.
+fn answered(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        printable::to_stderr(&text);
+        return ExitCode::from(2);
+    }
+    // A closed pipe is no error.
+    let _ = printable::to_stdout(&text);
+    ExitCode::SUCCESS
 }

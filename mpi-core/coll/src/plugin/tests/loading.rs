@@ -116,6 +116,15 @@ fn a_library_that_is_no_plugin_is_told_apart() {
 }
 
 #[test]
+fn the_library_to_preload_that_an_installation_has_beside_its_plugins_is_no_plugin_that_failed() {
+    let shelf = Shelf::new();
+    let file = shelf.path().join(mpi_base::installation::PRELOAD);
+    std::fs::write(file, "not even opened").expect("writing");
+    let catalogue = shelf.gather();
+    assert!(catalogue.rejected.is_empty(), "{:?}", catalogue.rejected);
+}
+
+#[test]
 fn a_directory_that_the_user_named_must_exist() {
     let mut params = Shelf::new().params();
     let nowhere = "/nonexistent/plugins";

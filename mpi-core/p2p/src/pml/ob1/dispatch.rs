@@ -130,6 +130,6 @@ impl Sink for Ob1 {
     }
 
     fn note(&self, what: &str) {
-        eprintln!("{what}");
+        printable::eprintln!("{what}");
     }
 }

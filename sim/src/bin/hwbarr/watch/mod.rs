@@ -54,7 +54,7 @@ impl Watch {
         let mut history = History::new(source.to_string(), first);
         if self.once {
             return match self.json {
-                true => say(&format!("{}\n", text::json(&history))),
+                true => say(&printable::json(&format!("{}\n", text::json(&history)))),
                 false => say(&text::picture(&history)),
             };
         }

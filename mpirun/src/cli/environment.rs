@@ -1,0 +1,76 @@
+//! `-x`, `--env` and `--genv`: variables for the ranks of one program, and for those of all.
+//!
+//! `-x` and `--env` are for the program of their part, as Open MPI and MPICH have them; `--genv` is for all programs, wherever it stands.
+//! A variable that all programs have with one value belongs to the job, so that spawned programs have it too.
+
+use super::CliError;
+use super::options::AppOptions;
+use crate::launch::program::set_env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+type Variable = (OsString, OsString);
+
+/// The variables that the options of one part set for the ranks of all programs.
+pub fn of_all_programs(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
+    pairs("--genv", &app.genv)
+}
+
+/// Those that they set for the ranks of the program of their part; of two settings of one name the later counts.
+pub fn own_variables(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
+    let mut own = Vec::new();
+    for export in &app.export {
+        match split_at_sign(export) {
+            // `-x NAME` alone says that the rank gets it, which it does anyway.
+            None if !export.is_empty() => {}
+            Some((name, value)) if !name.is_empty() => set_env(&mut own, name, value),
+            _ => {
+                return Err(CliError::Value {
+                    option: "-x",
+                    value: export.to_string_lossy().into_owned(),
+                    wanted: "NAME=VALUE, or the NAME of a variable that is set",
+                });
+            }
+        }
+    }
+    for (name, value) in pairs("--env", &app.env)? {
+        set_env(&mut own, name, value);
+    }
+    Ok(own)
+}
+
+fn pairs(option: &'static str, words: &[OsString]) -> Result<Vec<Variable>, CliError> {
+    let pair = |pair: &[OsString]| match pair[0].is_empty() || split_at_sign(&pair[0]).is_some() {
+        false => Ok((pair[0].clone(), pair[1].clone())),
+        true => Err(CliError::Value {
+            option,
+            value: pair[0].to_string_lossy().into_owned(),
+            wanted: "two words, the name of a variable and its value",
+        }),
+    };
+    words.chunks_exact(2).map(pair).collect()
+}
+
+/// Takes the variables that all programs have alike out of their environments.
+pub fn shared_by_all<'a>(envs: impl Iterator<Item = &'a mut Vec<Variable>>) -> Vec<Variable> {
+    let mut envs: Vec<_> = envs.collect();
+    let first = envs.first().map_or_else(Vec::new, |first| first.to_vec());
+    let shared: Vec<Variable> = first
+        .into_iter()
+        .filter(|variable| envs.iter().all(|env| env.contains(variable)))
+        .collect();
+    for env in &mut envs {
+        env.retain(|variable| !shared.contains(variable));
+    }
+    shared
+}
+
+/// `NAME=VALUE` as a name and a value.
+pub fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
+    let bytes = pair.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=')?;
+    Some((
+        OsStr::from_bytes(&bytes[..at]),
+        OsStr::from_bytes(&bytes[at + 1..]),
+    ))
+}

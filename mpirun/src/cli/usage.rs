@@ -1,0 +1,85 @@
+//! What clap refuses, as a sentence: the option as users write it, what was found, and what it takes.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::error::Error as _;
+
+/// The sentence for an error that clap has found.
+pub fn sentence(error: &clap::Error) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let number = |kind| match error.get(kind) {
+        Some(ContextValue::Number(number)) => *number,
+        _ => 0,
+    };
+    let usage = text(ContextKind::InvalidArg).unwrap_or_default();
+    let option = short(usage);
+    match (error.kind(), text(ContextKind::InvalidValue)) {
+        (ErrorKind::InvalidValue, None | Some("")) => {
+            format!("{option} needs a value: {usage}")
+        }
+        (ErrorKind::InvalidValue, Some(value)) => {
+            let words = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(words)) => alternatives(words),
+                _ => usage.to_owned(),
+            };
+            not_understood(&option, value, &words)
+        }
+        (ErrorKind::ValueValidation, Some(value)) => {
+            let wanted = error.source().map_or_else(String::new, ToString::to_string);
+            not_understood(&option, value, &wanted)
+        }
+        (ErrorKind::UnknownArgument, _) => {
+            format!("there is no option or argument {}", printable::name(usage))
+        }
+        (ErrorKind::WrongNumberOfValues, _) => format!(
+            "{option} needs {} values, and here it has {}: {usage}",
+            number(ContextKind::ExpectedNumValues),
+            number(ContextKind::ActualNumValues)
+        ),
+        (ErrorKind::ArgumentConflict, _) => match text(ContextKind::PriorArg) {
+            Some(other) if short(other) == option => {
+                format!("{option} is given twice; give it once")
+            }
+            Some(other) => format!(
+                "{option} and {} exclude each other; give one of them",
+                short(other)
+            ),
+            None => rendered(error),
+        },
+        _ => rendered(error),
+    }
+}
+
+/// What is said of a value wherever it is found out that its option does not take it.
+pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
+    let value = printable::name(value);
+    format!("{option} \"{value}\" is not understood; it takes {wanted}")
+}
+
+/// `-n` of clap's `--np <N>`: the form of an option that users type.
+fn short(usage: &str) -> String {
+    let option = usage.split([' ', '=', '[']).next().unwrap_or(usage);
+    match option {
+        "--np" => "-n".to_owned(),
+        "--x" => "-x".to_owned(),
+        "--ppn" => "-N".to_owned(),
+        option => option.to_owned(),
+    }
+}
+
+/// "ulfm, mpi or no".
+fn alternatives(words: &[String]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        words => words.concat(),
+    }
+}
+
+/// The first line of clap's own message.
+fn rendered(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}

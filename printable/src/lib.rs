@@ -1,0 +1,158 @@
+//! Text from outside on a terminal: control characters are shown, not sent.
+//!
+//! A terminal obeys the control characters that it receives: they retitle its window, hide lines and forge others.
+//! Arguments, host names, environment variables, file names, names of programs and of communicators may contain any of them,
+//! and another user may have chosen them.
+//!
+//! * [`name`] shows one piece of such text inside a sentence; a newline in it is shown as `\n`, so that it begins no new line.
+//! * [`text`] shows a whole sentence or table, whose newlines and tabs are its own.
+//! * [`eprintln!`] prints one sentence, which stays one line, [`to_stderr`] and [`to_stdout`] what has several lines.
+//!   They are the only way to the terminal for sentences of this project.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::{self, Write as _};
+
+/// One piece of text from outside, to be displayed inside a sentence.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(&'a OsStr);
+
+/// Shows a name, an argument, a path or a value that this program has not made itself.
+pub fn name<T: AsRef<OsStr> + ?Sized>(text: &T) -> Name<'_> {
+    Name(text.as_ref())
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.0.as_encoded_bytes(), |_| false, f)
+    }
+}
+
+/// Shows whole sentences: all control characters but newlines and tabs as escapes.
+pub fn text(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_special(c) && !is_layout(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    // Writing into a String cannot fail.
+    let _ = show(text.as_bytes(), is_layout, &mut out);
+    Cow::Owned(out)
+}
+
+/// The same for JSON, in its own escapes, so that it stays JSON.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| is_special(c) && !is_layout(c);
+    if !text.chars().any(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_escaped(c) {
+            // All of them have numbers below 0x10000.
+            true => out += &format!("\\u{:04x}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Prints sentences on standard error, in one piece, since other processes may print at the same moment.
+///
+/// A standard error that is closed is no reason to fail: no process reads it.
+pub fn to_stderr(sentences: &str) {
+    let _ = io::stderr().write_all(text(sentences).as_bytes());
+}
+
+/// Prints an answer on standard output; the caller decides what an error means: a closed pipe often is none.
+pub fn to_stdout(answer: &str) -> io::Result<()> {
+    io::stdout().write_all(text(answer).as_bytes())
+}
+
+/// As the standard library's `eprintln!`, but with control characters shown, newlines too, in one piece,
+/// and without a panic where standard error is closed.
+#[macro_export]
+macro_rules! eprintln {
+    ($($arg:tt)*) => {{
+        let sentence = ::std::format!($($arg)*);
+        $crate::to_stderr(&::std::format!("{}\n", $crate::name(&sentence)))
+    }};
+}
+
+/// What begins and ends the lines of our own tables.
+fn is_layout(c: char) -> bool {
+    matches!(c, '\n' | '\t')
+}
+
+/// Control characters, of which terminals obey also those above 0x7f,
+/// and characters that change the order in which those after them are displayed (Unicode, UAX #9).
+fn is_special(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn show(bytes: &[u8], keeps: impl Fn(char) -> bool, out: &mut impl fmt::Write) -> fmt::Result {
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match is_special(c) && !keeps(c) {
+                true => write!(out, "{}", c.escape_default())?,
+                false => out.write_char(c)?,
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(out, "\\x{byte:02x}")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    #[test]
+    fn control_characters_of_a_name_are_shown() {
+        for (given, shown) in [
+            ("plain name-1.txt", "plain name-1.txt"),
+            ("a\x1b]0;title\x07b", "a\\u{1b}]0;title\\u{7}b"),
+            ("a\nmpirun: forged", "a\\nmpirun: forged"),
+            ("a\r\tb\x7f", "a\\r\\tb\\u{7f}"),
+            // CSI as one character.
+            ("\u{9b}2J", "\\u{9b}2J"),
+            // Right-to-left override.
+            ("txt.\u{202e}exe", "txt.\\u{202e}exe"),
+            ("Grüße, 世界", "Grüße, 世界"),
+        ] {
+            assert_eq!(name(given).to_string(), shown);
+        }
+        let bytes = OsStr::from_bytes(b"caf\xe9\x9b1m");
+        assert_eq!(name(bytes).to_string(), "caf\\xe9\\x9b1m");
+    }
+
+    #[test]
+    fn lines_of_a_table_stay_lines() {
+        assert_eq!(text("a\tb\nc \x1b[1m\n"), "a\tb\nc \\u{1b}[1m\n");
+        assert!(matches!(text("a\tb\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_stays_json() {
+        assert_eq!(json("{\n\t\"a\u{9b}\": 1}"), "{\n\t\"a\\u009b\": 1}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_character_is_left(given: String, bytes: Vec<u8>) {
+            let shown = name(OsStr::from_bytes(&bytes)).to_string();
+            prop_assert!(!shown.chars().any(is_special));
+            prop_assert!(!name(&given).to_string().chars().any(is_special));
+            let shown = text(&given);
+            prop_assert!(!shown.chars().any(|c| is_special(c) && c != '\n' && c != '\t'));
+        }
+    }
+}
