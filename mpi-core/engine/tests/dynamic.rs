@@ -55,6 +55,18 @@ fn meet<T: Send>(
     })
 }
 
+/// The other side may still have to say goodbye.
+fn forgets_the_others(engine: &Engine) {
+    for _ in 0..10_000_000 {
+        if engine.universe().foreign() == 0 {
+            return;
+        }
+        engine.progress();
+        std::thread::yield_now();
+    }
+    panic!("{} are still known", engine.universe().foreign());
+}
+
 #[test]
 fn two_jobs_become_one_communicator_and_forget_each_other() {
     for (here, there) in [(1, 1), (2, 3), (4, 2)] {
@@ -73,7 +85,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
             drop((twin, merged));
             assert_eq!(engine.universe().foreign(), others);
             drop(inter);
-            assert_eq!(engine.universe().foreign(), 0);
+            forgets_the_others(engine);
         };
         meet(
             here,

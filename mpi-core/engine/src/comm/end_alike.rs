@@ -3,7 +3,7 @@
 //! A member that fails does not have the new communicator, so no member can hear of it there.
 //! Protocol, once a group has connected or failed to, where deaths are survived:
 //! 1. the members of each group agree on whether all that live have the communicator;
-//! 2. the roots tell each other what has come of that, over their bridge;
+//! 2. the roots tell each other what has come of that, over their bridge, if both jobs survive deaths;
 //! 3. each root tells its group, in another agreement.
 //!
 //! Promise: the members of a group fail alike.
@@ -31,7 +31,8 @@ impl Comm {
         let ours = self.agree(made.is_ok().into()).await?;
         let both = match &bridge {
             _ if self.rank() != root => true,
-            Some(Ok(bridge)) => tell(bridge, ours.flag == YES).await,
+            Some(Ok(bridge)) if is_alike(bridge) => tell(bridge, ours.flag == YES).await,
+            Some(Ok(_)) => ours.flag == YES,
             _ => false,
         };
         let Agreed { flag, error, .. } = self.agree(both.into()).await?;
@@ -51,6 +52,12 @@ impl Comm {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the other root's job survives deaths, too, so that it ends a connection in the same way.
+fn is_alike(bridge: &Comm) -> bool {
+    let other = bridge.peers().proc(0);
+    other.is_some_and(|proc| bridge.engine().other_survives_deaths(proc))
 }
 
 /// Tells the other root whether this group has the communicator; answers whether both have.

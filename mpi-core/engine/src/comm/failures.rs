@@ -23,6 +23,14 @@ impl Affected for Inner {
     fn is_revoked_by_peer(self: Rc<Self>) {
         Comm(self).revoke();
     }
+
+    fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId> {
+        let comm = Comm(self);
+        match comm.is_mixed() {
+            true => comm.all_procs(),
+            false => Vec::new(),
+        }
+    }
 }
 
 impl Comm {

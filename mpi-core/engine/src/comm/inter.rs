@@ -15,9 +15,10 @@
 //! So both groups come to the same result without another word.
 
 use super::create::is_part;
+use super::introduce::{self, Introduced};
 use super::leader_error::{self, LEADER_ERROR};
 use super::u64_buf::U64Buf;
-use super::{Comm, CommError, Context, Conversation, LeaderError, SplitKey, context_id, introduce};
+use super::{Comm, CommError, Context, Conversation, LeaderError, SplitKey, context_id};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
@@ -74,8 +75,13 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
     group.iter().map(|proc| engine.name_of(proc)).collect()
 }
 
-/// Both leaders' words, at every member of both groups: ours first.
-async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Side, Side), Error> {
+/// Both leaders' words, at every member of both groups: ours first. The processes they name are known at least as long as the third part lives.
+async fn swap(
+    local: &Comm,
+    leader: u32,
+    link: Link,
+    mine: &[u64],
+) -> Result<(Side, Side, Option<Introduced>), Error> {
     let here = local.hidden();
     // Ours and theirs: how many words, and whether a process of another job is among us.
     let lens = U64Buf::new(4);
@@ -118,10 +124,13 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
         let words = lens.get(2);
         return Err(CommError::Strange { words }.into());
     }
-    if mixed {
-        let across = link.as_ref().and_then(|link| link.as_ref().ok());
-        introduce::show_cards(local, leader, across).await?;
-    }
+    let introduced = match mixed {
+        true => {
+            let across = link.as_ref().and_then(|link| link.as_ref().ok());
+            Some(introduce::show_cards(local, leader, across).await?)
+        }
+        false => None,
+    };
     let (ours, theirs) = (lens.get(0) as usize, lens.get(2) as usize);
     let words = U64Buf::new(ours + theirs);
     if let Some(Ok((across, peer))) = &link {
@@ -136,7 +145,7 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
     let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
     let (ours, theirs) = all.split_at(ours);
     let side = |words| Side::from_words(local.engine(), words);
-    Ok((side(ours)?, side(theirs)?))
+    Ok((side(ours)?, side(theirs)?, introduced))
 }
 
 /// The `which`-th communicator of those that two leaders have set numbers aside for.
@@ -253,7 +262,7 @@ impl Comm {
                 (link.among(&Group::from_procs(both.collect())), peer)
             }));
         }
-        let (ours, theirs) = swap(self, leader, link, &mine).await?;
+        let (ours, theirs, _introduced) = swap(self, leader, link, &mine).await?;
         let remote = theirs.group(self.engine())?;
         let made = connect(self.engine(), (&ours, group), (&theirs, remote), 0).await?;
         // Every caller is a member of its own group, and no communicator is empty.
@@ -284,7 +293,7 @@ impl Comm {
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
         let (mine, link) = self.lead(self.hidden(), 1, names(self.engine(), group));
-        let (ours, theirs) = swap(local, 0, link, &mine).await?;
+        let (ours, theirs, _introduced) = swap(local, 0, link, &mine).await?;
         let remote = theirs.group(self.engine())?;
         let (this, that) = ("this side", "the other side");
         let sides = [
@@ -310,7 +319,7 @@ impl Comm {
             .await?;
         // No more colours can meet than there are members here.
         let (words, link) = self.lead(hidden, self.size(), said);
-        let (ours, theirs) = swap(local, 0, link, &words).await?;
+        let (ours, theirs, _introduced) = swap(local, 0, link, &words).await?;
         if color == NO_COLOR {
             return Ok(None);
         }
@@ -343,7 +352,7 @@ impl Comm {
         self.usable()?;
         let local = self.local("MPI_Intercomm_merge")?;
         let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
-        let (ours, theirs) = swap(local, 0, link, &mine).await?;
+        let (ours, theirs, _introduced) = swap(local, 0, link, &mine).await?;
         let order = |side: &Side| (side.words.first().copied(), side.number);
         let we_first = order(&ours) < order(&theirs);
         let (low, group) = match we_first {

@@ -7,6 +7,8 @@
 use super::u64_buf::U64Buf;
 use super::{Comm, CommError, Conversation};
 use crate::Error;
+use crate::btl::ProcId;
+use crate::engine::Engine;
 use mpi_transport::universe::{Card, Name};
 
 const WORD: usize = size_of::<u64>();
@@ -38,12 +40,35 @@ fn from_words(words: &mut &[u64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Processes that are known as long as this lives, until a communicator names them.
+pub(super) struct Introduced {
+    engine: Engine,
+    procs: Vec<ProcId>,
+}
+
+impl Introduced {
+    fn add(&mut self, name: u64, card: Card) -> Result<(), CommError> {
+        let universe = self.engine.universe();
+        let proc = universe.introduce(Name(name), card);
+        let proc = proc.ok_or(CommError::Unknown { name })?;
+        universe.hold([proc].into_iter());
+        self.procs.push(proc);
+        Ok(())
+    }
+}
+
+impl Drop for Introduced {
+    fn drop(&mut self) {
+        self.engine.part_from(&self.procs);
+    }
+}
+
 /// Both groups learn the names and cards of each other; `across` is the way between the leaders, at the leaders.
 pub(super) async fn show_cards(
     local: &Comm,
     leader: u32,
     across: Option<&(Conversation, u32)>,
-) -> Result<(), Error> {
+) -> Result<Introduced, Error> {
     let engine = local.engine();
     // One that cannot be reached shows an empty card, so that no process waits for it; it fails when it is spoken to.
     let reachable = engine.reach_other_jobs();
@@ -62,15 +87,19 @@ pub(super) async fn show_cards(
         }
     }
     let theirs = swap_words(local, leader, across, &mine).await?;
+    let mut introduced = Introduced {
+        engine: engine.clone(),
+        procs: Vec::new(),
+    };
     let mut rest = &theirs[..];
     while let Some((&name, after)) = rest.split_first() {
         rest = after;
         let card = from_words(&mut rest).and_then(|bytes| Card::decode(&bytes));
         let card = card.ok_or(CommError::Unknown { name })?;
-        let known = engine.universe().introduce(Name(name), card);
-        known.ok_or(CommError::Unknown { name })?;
+        introduced.add(name, card)?;
     }
-    reachable.map_err(Error::from)
+    reachable?;
+    Ok(introduced)
 }
 
 /// The other leader's words at every member of a group.

@@ -38,6 +38,13 @@ impl Engine {
         Ok(PortName::new(name, number, &universe.own_card()))
     }
 
+    /// No process will ever connect to a port of this process, so what waits there fails, and says why.
+    pub fn fail_port(&self, port: &PortName, why: String) {
+        if let Some(ports) = self.ports() {
+            ports.fail(port.number(), why);
+        }
+    }
+
     /// `MPI_Close_port`; false if this process has not opened it. Callers that have not been accepted are refused.
     pub fn close_port(&self, port: &PortName) -> bool {
         let mine = self.universe().name(self.me()) == Some(port.owner());

@@ -2,6 +2,11 @@
 //!
 //! All of it is active messages of [`Family::Ports`], answered in whatever call of MPI the process is.
 //! What a handler has to say waits in a box for its turn, since nothing is sent from inside a delivery.
+//!
+//! A caller is held ([`Universe::hold`](mpi_transport::universe::Universe::hold)) from its knock to its answer, and an addressee while something waits to be sent to it:
+//! both may be processes of which this one is just parting, since jobs may meet again at once.
+//! A connecting root whose addressee ends their connection in order, because it has parted from an earlier encounter or leaves MPI, knocks again;
+//! a knock that is known already changes nothing.
 
 use crate::comm::CommError;
 use crate::engine::{Engine, WeakEngine};
@@ -36,10 +41,14 @@ const MOST_CALLERS: usize = 4096;
 pub struct Ports {
     engine: WeakEngine,
     open: RefCell<HashMap<u64, VecDeque<Caller>>>,
+    /// Ports at which no caller will come any more, and why.
+    failed: RefCell<HashMap<u64, String>>,
     /// Callers that an accept has taken, by their process and call.
     taken: RefCell<HashMap<Caller, Taken>>,
     calls: RefCell<HashMap<u64, Call>>,
     outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
+    /// Processes that are held no more from the next turn on.
+    dropped: RefCell<Vec<ProcId>>,
 }
 
 /// A process and the number that it has drawn for its call.
@@ -110,9 +119,11 @@ impl Ports {
         Ports {
             engine,
             open: RefCell::default(),
+            failed: RefCell::default(),
             taken: RefCell::default(),
             calls: RefCell::default(),
             outbox: RefCell::default(),
+            dropped: RefCell::default(),
         }
     }
 
@@ -127,21 +138,50 @@ impl Ports {
         Ok(number)
     }
 
+    /// Closes a port at which no caller will come any more; an accept that waits there fails.
+    pub(super) fn fail(&self, number: u64, why: String) {
+        if self.close(number) {
+            self.failed.borrow_mut().insert(number, why);
+            self.news();
+        }
+    }
+
     pub(super) fn close(&self, number: u64) -> bool {
+        if self.failed.borrow_mut().remove(&number).is_some() {
+            return true;
+        }
         let closed = self.open.borrow_mut().remove(&number);
         let known = closed.is_some();
         for (proc, call) in closed.into_iter().flatten() {
             self.say(proc, REFUSE, [0, call]);
+            self.drop_hold(proc);
         }
         known
     }
 
-    /// Says something at the next turn.
-    fn say(&self, to: ProcId, am: Am, header: Header) {
-        self.outbox.borrow_mut().push_back((to, am, header));
+    fn hold(&self, proc: ProcId) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.universe().hold([proc].into_iter());
+        }
+    }
+
+    /// A process is held no more from the next turn on: inside a delivery no connection is ended.
+    fn drop_hold(&self, proc: ProcId) {
+        self.dropped.borrow_mut().push(proc);
+        self.ask_for_turn();
+    }
+
+    fn ask_for_turn(&self) {
         if let Some(engine) = self.engine.upgrade() {
             engine.pml().bml().handlers().ask_for_turns();
         }
+    }
+
+    /// Says something at the next turn; the addressee is held until then.
+    fn say(&self, to: ProcId, am: Am, header: Header) {
+        self.hold(to);
+        self.outbox.borrow_mut().push_back((to, am, header));
+        self.ask_for_turn();
     }
 
     /// Something has happened that a waiting call looks at.
@@ -162,20 +202,24 @@ impl Ports {
     ) -> Result<Caller, String> {
         loop {
             let next = poll_fn(|_| match self.open.borrow_mut().get_mut(&port) {
-                None => Poll::Ready(Err(
-                    "the port is not open: this process has not opened it, or has closed it".into(),
-                )),
-                Some(callers) => match (callers.pop_front(), broken()) {
-                    (_, Some(why)) => Poll::Ready(Err(why)),
-                    (Some(caller), None) => Poll::Ready(Ok(caller)),
-                    (None, None) => Poll::Pending,
+                None => {
+                    let failed = self.failed.borrow().get(&port).cloned();
+                    Poll::Ready(Err(failed.unwrap_or_else(|| {
+                        "the port is not open: this process has not opened it, or has closed it"
+                            .into()
+                    })))
+                }
+                Some(callers) => match broken() {
+                    Some(why) => Poll::Ready(Err(why)),
+                    None => callers
+                        .pop_front()
+                        .map_or(Poll::Pending, |caller| Poll::Ready(Ok(caller))),
                 },
             });
             let caller = next.await?;
             let (proc, call) = caller;
             self.taken.borrow_mut().insert(caller, Taken::Asked);
-            // It stays known while it is asked.
-            engine.universe().hold([proc].into_iter());
+            // Its knock holds it.
             self.say(proc, ACCEPT, [0, call]);
             let answer = poll_fn(|_| match self.taken.borrow().get(&caller) {
                 Some(Taken::Asked) => Poll::Pending,
@@ -244,16 +288,33 @@ impl Ports {
     }
 
     fn on_knock(&self, from: ProcId, [port, call]: Header) {
+        let caller = (from, call);
         let mut open = self.open.borrow_mut();
-        match open
-            .get_mut(&port)
-            .filter(|callers| callers.len() < MOST_CALLERS)
-        {
-            Some(callers) => callers.push_back((from, call)),
+        let callers = open.get_mut(&port);
+        match callers.filter(|callers| callers.len() < MOST_CALLERS) {
+            _ if self.taken.borrow().contains_key(&caller) => {}
+            Some(callers) if callers.contains(&caller) => {}
+            Some(callers) => {
+                callers.push_back(caller);
+                self.hold(from);
+            }
             None => {
                 drop(open);
                 self.say(from, REFUSE, [0, call]);
             }
+        }
+    }
+
+    /// Takes callers out of the queues.
+    fn dismiss(&self, is_dismissed: impl Fn(&Caller) -> bool) {
+        for callers in self.open.borrow_mut().values_mut() {
+            callers.retain(|caller| {
+                let is_dismissed = is_dismissed(caller);
+                if is_dismissed {
+                    self.drop_hold(caller.0);
+                }
+                !is_dismissed
+            });
         }
     }
 
@@ -281,25 +342,23 @@ impl Ports {
         }
     }
 
-    fn on_word(&self, caller: Caller, port: u64, word: Taken) {
+    fn on_word(&self, caller: Caller, word: Taken) {
         if let Some(taken) = self.taken.borrow_mut().get_mut(&caller) {
             *taken = word;
-        } else if word == Taken::Gone
-            && let Some(callers) = self.open.borrow_mut().get_mut(&port)
-        {
-            callers.retain(|waiting| *waiting != caller);
+        } else if word == Taken::Gone {
+            self.dismiss(|waiting| *waiting == caller);
         }
     }
 }
 
 impl Sink for Ports {
     fn deliver(&self, from: ProcId, am: Am, header: Header, _: &[u8]) {
-        let [port, call] = header;
+        let [_, call] = header;
         match am {
             KNOCK => self.on_knock(from, header),
             ACCEPT | REFUSE => self.on_answer(from, am, call),
-            CONFIRM => self.on_word((from, call), port, Taken::Confirmed),
-            WITHDRAW => self.on_word((from, call), port, Taken::Gone),
+            CONFIRM => self.on_word((from, call), Taken::Confirmed),
+            WITHDRAW => self.on_word((from, call), Taken::Gone),
             // Another version of this library would not have got past the first message of the connection.
             _ => {}
         }
@@ -318,10 +377,16 @@ impl Sink for Ports {
                 *taken = Taken::Gone;
             }
         }
-        for callers in self.open.borrow_mut().values_mut() {
-            callers.retain(|(proc, _)| *proc != peer);
-        }
+        self.dismiss(|(proc, _)| *proc == peer);
         self.news();
+    }
+
+    fn parted(&self, peer: ProcId) {
+        let waits = |call: &Call| call.to == peer && matches!(call.state, CallState::Waiting);
+        let calls = self.calls.borrow();
+        for (number, call) in calls.iter().filter(|(_, call)| waits(call)) {
+            self.say(peer, KNOCK, [call.port, *number]);
+        }
     }
 }
 
@@ -330,8 +395,11 @@ impl AmHandler for Ports {
         let Some(engine) = self.engine.upgrade() else {
             return false;
         };
-        let mut moved = false;
         let bml = engine.pml().bml();
+        let dropped = self.dropped.take();
+        let mut moved = !dropped.is_empty();
+        dropped.iter().for_each(|_| bml.handlers().end_turns());
+        engine.part_from(&dropped);
         loop {
             let next = self.outbox.borrow().front().copied();
             let Some((to, am, header)) = next else {
@@ -352,11 +420,12 @@ impl AmHandler for Ports {
             }
             self.outbox.borrow_mut().pop_front();
             bml.handlers().end_turns();
+            engine.part_from(&[to]);
             moved = true;
         }
     }
 
     fn pending(&self) -> bool {
-        !self.outbox.borrow().is_empty()
+        !self.outbox.borrow().is_empty() || !self.dropped.borrow().is_empty()
     }
 }

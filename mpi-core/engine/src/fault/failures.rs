@@ -10,7 +10,7 @@ use mpi_base::node::RetiredBlocks;
 use mpi_transport::btl::{Am, AmHandler, Family, Header, ProcId, Sink};
 use mpi_transport::universe::{Name, job_number};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
 /// Revocations of communicators that this process has not made yet are remembered, so many at most.
@@ -29,6 +29,9 @@ pub(crate) trait Affected {
 
     /// Another member has revoked it.
     fn is_revoked_by_peer(self: Rc<Self>);
+
+    /// All members of both sides, in the same order at all of them, if they are of several jobs; else none.
+    fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId>;
 }
 
 /// What a process knows of failures.
@@ -38,6 +41,8 @@ pub struct Faults {
     tolerant: bool,
     deaths: Rc<Deaths>,
     outbox: Rc<Outbox>,
+    /// The processes of whose deaths other jobs have been told.
+    pub(super) told_abroad: RefCell<HashSet<ProcId>>,
     /// The living communicators of this process, by number.
     comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
     /// Numbers of communicators that were revoked before this process made them.
@@ -57,6 +62,7 @@ impl Faults {
             agreements: Agreements::new(deaths.clone(), outbox.clone()),
             deaths,
             outbox,
+            told_abroad: RefCell::default(),
             comms: RefCell::default(),
             early: RefCell::default(),
             retired: Rc::default(),
@@ -131,22 +137,35 @@ impl Faults {
     }
 
     fn tell_communicators(&self, gone: ProcId) {
+        for comm in self.comms_of(gone) {
+            comm.loses_member();
+        }
+    }
+
+    /// The living communicators that a process is a member of.
+    pub(super) fn comms_of(&self, member: ProcId) -> Vec<Rc<dyn Affected>> {
         let comms = self.comms.borrow();
-        let all: Vec<Rc<dyn Affected>> = comms.values().filter_map(Weak::upgrade).collect();
+        let living = comms.values().filter_map(Weak::upgrade);
+        let mut all: Vec<Rc<dyn Affected>> = living.collect();
         drop(comms);
-        for comm in all {
-            if comm.has_member(gone) {
-                comm.loses_member();
-            }
+        all.retain(|comm| comm.has_member(member));
+        all
+    }
+
+    pub(super) fn engine(&self) -> Option<Engine> {
+        self.engine.upgrade()
+    }
+
+    /// Tells processes of a death.
+    pub(super) fn say_dead(&self, to: impl IntoIterator<Item = ProcId>, name: u64) {
+        for proc in to {
+            self.outbox.say(proc, DEATH, [name, 0], Vec::new());
         }
     }
 
     /// Tells some of the job's other processes of a death.
     fn pass_on(&self, engine: &Engine, dead: ProcId) {
-        let name = engine.name_of(dead);
-        for place in circulant(engine.me(), engine.size()) {
-            self.outbox.say(place, DEATH, [name, 0], Vec::new());
-        }
+        self.say_dead(circulant(engine.me(), engine.size()), engine.name_of(dead));
     }
 
     /// Tells some of the members of a communicator, of which this process is one, that it is revoked.
@@ -178,7 +197,7 @@ impl Faults {
 }
 
 /// The places that one tells in a circulant graph: those whose distance is a power of two, on both sides.
-fn circulant(me: u32, size: u32) -> Vec<u32> {
+pub(super) fn circulant(me: u32, size: u32) -> Vec<u32> {
     let distances = (0..32).map(|bit| 1_u64 << bit);
     let (me, size) = (u64::from(me), u64::from(size));
     let near = distances.take_while(|distance| *distance <= size / 2);
@@ -197,9 +216,10 @@ impl Sink for Faults {
             AGREE => self.agreements.on_message(from, header, payload),
             REVOKE => self.on_revoke(header[0]),
             DEATH => {
-                // Where deaths are not survived no peer's word makes another peer lost.
-                if let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant)
+                // Where deaths are not survived no peer's word makes a process of the own job lost.
+                if let Some(engine) = self.engine.upgrade()
                     && let Some(proc) = engine.universe().proc(Name(header[0]))
+                    && (self.tolerant || engine.universe().is_foreign(proc))
                     && proc != engine.me()
                 {
                     let teller = engine.label_of(from);
@@ -218,6 +238,10 @@ impl Sink for Faults {
         // That the connection to a process that has left ends is no death.
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
+        }
+        let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
+        if self.deaths.has_failed(peer) || self.engine.upgrade().is_some_and(is_foreign) {
+            self.tell_abroad(peer);
         }
     }
 }
@@ -243,6 +267,7 @@ impl Engine {
         let handlers = self.pml().bml().handlers();
         handlers.register(Family::Fault, faults);
         if tolerant {
+            self.announce_survival();
             // Every receive asks whether its peer is lost, and can be interrupted.
             self.pml().survive_losses();
         }
@@ -306,13 +331,13 @@ impl Engine {
     }
 
     /// A process cannot be reached any more, for whatever reason.
-    fn lose(&self, proc: ProcId, why: &str) {
+    pub(super) fn lose(&self, proc: ProcId, why: &str) {
         self.pml().lost(proc, why);
         self.pml().bml().handlers().lost(proc, why);
     }
 
     /// What sentences call a process.
-    fn label_of(&self, proc: ProcId) -> String {
+    pub(super) fn label_of(&self, proc: ProcId) -> String {
         match (self.universe().is_foreign(proc), self.universe().name(proc)) {
             (true, Some(name)) => format!("rank {} of another job", name.rank()),
             _ => format!("rank {proc} of the job"),

@@ -11,6 +11,7 @@
 //! * collective operations of every communicator that it is a member of fail, those under way and all later ones.
 //!
 //! Without it a death ends the job as ever; the functions are there all the same.
+//! Deaths in other jobs are heard of with and without it ([`abroad`]).
 //!
 //! What the program can do is in [`comm`](crate::comm); what is here knows a communicator only as something that failures affect:
 //! * [`Comm::revoke`](crate::comm::Comm::revoke): all operations of the communicator fail at all members; told by each member to some others in a circulant graph
@@ -18,6 +19,7 @@
 //! * [`Comm::agree`](crate::comm::Comm::agree): all living members agree on a number and on which members are dead, in messages ([`era`]) or in the memory of their node ([`node_agreement`]);
 //! * [`Comm::shrink`](crate::comm::Comm::shrink): the living members have a new communicator, on which they have agreed in the same way.
 
+mod abroad;
 mod agreement;
 mod comm_agreements;
 mod deaths;

@@ -204,6 +204,10 @@ impl<F: Sink> Sink for Dispatch<'_, F> {
         self.others.lost(peer, why);
     }
 
+    fn parted(&self, peer: ProcId) {
+        self.others.all().for_each(|handler| handler.parted(peer));
+    }
+
     fn again(&self, to: ProcId, am: Am, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {
         if is_first(am) {
             self.first.again(to, am, header, len, send);

@@ -143,6 +143,10 @@ impl Sink for Checking<'_> {
         }
     }
 
+    fn parted(&self, peer: ProcId) {
+        self.sink.parted(peer);
+    }
+
     fn note(&self, what: &str) {
         self.sink.note(what);
     }

@@ -213,6 +213,10 @@ impl Sink for Spoiling<'_> {
         self.sink.lost(peer, why);
     }
 
+    fn parted(&self, peer: ProcId) {
+        self.sink.parted(peer);
+    }
+
     fn note(&self, what: &str) {
         self.sink.note(what);
     }

@@ -190,6 +190,10 @@ pub trait Sink {
     /// A peer that this process had to do with cannot be reached any more; `why` is a sentence that names both.
     fn lost(&self, _peer: ProcId, _why: &str) {}
 
+    /// A process of another job that this process still has to do with has ended the connection to it in order;
+    /// what it was asked and has not answered may be asked again, over a new one.
+    fn parted(&self, _peer: ProcId) {}
+
     /// A message to `to` that overtakes others and stayed with its sender ([`Btl::relies_on_senders`]) may have been lost with a link.
     ///
     /// A sender that still has its `len` bytes calls `send` with them once; one that has not says nothing, and it counts as not wanted any more.
@@ -398,7 +402,8 @@ pub trait Btl {
     /// It may be used again afterwards.
     fn leave(&self) {}
 
-    /// This process has nothing more to do with a process of another job; what was taken for it still gets there.
+    /// This process has nothing more to do with a process of another job, until a communicator names it again;
+    /// what was taken for it still gets there, and what it sends is still delivered.
     fn part_from(&self, _peer: ProcId) {}
 
     /// Whether it may ask for messages that overtake others a second time ([`Sink::again`]),

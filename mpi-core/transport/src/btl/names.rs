@@ -15,6 +15,20 @@ pub trait Names: Send + Sync {
 
     /// This process's number for a caller of this name, which has proved that it knows the key; `None` turns it away.
     fn admit(&self, name: u64) -> Option<ProcId>;
+
+    /// Whether no communicator and no call names a process of another job any more, so that no connection to it is begun.
+    fn is_unused(&self, _proc: ProcId) -> bool {
+        false
+    }
+
+    /// A connection to a process has begun; the number stays that process's at least until [`Names::disconnected`].
+    fn connected(&self, _proc: ProcId) {}
+
+    /// A connection to a process has ended, or was never made; a process that nothing names any more is forgotten.
+    fn disconnected(&self, _proc: ProcId) {}
+
+    /// Forgets a process of another job that was admitted and came to nothing.
+    fn forget_if_idle(&self, _proc: ProcId) {}
 }
 
 /// In a job every process has the same numbers.

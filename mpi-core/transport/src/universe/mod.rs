@@ -5,8 +5,9 @@
 //! So what is told to others about a process is its [`Name`], job and rank, and where it can be reached is on its card.
 //!
 //! Promises:
-//! * a name has one number for as long as some communicator names it, and a number never means another process later;
-//! * a process is forgotten, and its connection closed, when the last communicator that names it has gone ([`Universe::release`]);
+//! * a name has one number for as long as a communicator or a call names it or a connection to it is open, and a number never means another process later;
+//! * when the last communicator that names a process has gone ([`Universe::release`]), this process ends its side of the connection.
+//!   The process is forgotten when the other side has ended, too: until then it may call again, and is known under the same number;
 //! * nothing that came from another process is believed before it is decoded: an unknown name is an answer, not a panic.
 
 use crate::btl::modex::Modex;
@@ -77,8 +78,27 @@ struct Known {
 struct Other {
     name: Name,
     card: Card,
-    /// How many communicators name it.
+    /// How many communicators and calls name it.
     users: u32,
+    /// How many connections to it are open, in whatever transport.
+    connections: u32,
+}
+
+impl Other {
+    fn is_idle(&self) -> bool {
+        self.users == 0 && self.connections == 0
+    }
+}
+
+impl Known {
+    /// Forgets a process that nothing names and to which there is no connection.
+    fn forget_if_idle(&mut self, proc: ProcId) {
+        if self.others.get(&proc).is_some_and(Other::is_idle)
+            && let Some(other) = self.others.remove(&proc)
+        {
+            self.by_name.remove(&other.name);
+        }
+    }
 }
 
 impl Universe {
@@ -148,8 +168,13 @@ impl Universe {
         let proc = self.size.checked_add(known.met)?;
         known.met = known.met.checked_add(1)?;
         known.by_name.insert(name, proc);
-        let users = 0;
-        known.others.insert(proc, Other { name, card, users });
+        let other = Other {
+            name,
+            card,
+            users: 0,
+            connections: 0,
+        };
+        known.others.insert(proc, other);
         Some(proc)
     }
 
@@ -161,7 +186,7 @@ impl Universe {
             .map(|other| other.card.clone())
     }
 
-    /// A communicator names these processes from now on.
+    /// A communicator or a call names these processes from now on.
     pub fn hold(&self, procs: impl Iterator<Item = ProcId>) {
         let mut known = self.known();
         for proc in procs {
@@ -171,7 +196,9 @@ impl Universe {
         }
     }
 
-    /// A communicator that named these processes has gone; answers which of them no other names any more. They are forgotten.
+    /// What named these processes has gone; answers which of them nothing else names any more.
+    ///
+    /// Those to which there is no connection are forgotten.
     pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {
         let mut known = self.known();
         let mut gone = Vec::new();
@@ -181,32 +208,32 @@ impl Universe {
             };
             other.users = other.users.saturating_sub(1);
             if other.users == 0 {
-                let name = other.name;
-                known.others.remove(&proc);
-                known.by_name.remove(&name);
+                known.forget_if_idle(proc);
                 gone.push(proc);
             }
         }
         gone
     }
 
-    /// Whether no communicator names a process of another job, or it is not known.
-    pub fn is_unused(&self, proc: ProcId) -> bool {
+    /// The other known processes of the job of one, which is not this process's.
+    pub fn fellows(&self, of: ProcId) -> Vec<ProcId> {
         let known = self.known();
-        known.others.get(&proc).is_none_or(|other| other.users == 0)
+        let Some(job) = known.others.get(&of).map(|other| other.name.job()) else {
+            return Vec::new();
+        };
+        let others = known.others.iter();
+        let fellows = others.filter(|(proc, other)| **proc != of && other.name.job() == job);
+        fellows.map(|(proc, _)| *proc).collect()
     }
 
-    /// A process of another job that no communicator names has gone; it is forgotten.
-    pub fn forget_unused(&self, proc: ProcId) {
-        let mut known = self.known();
-        if known
-            .others
-            .get(&proc)
-            .is_some_and(|other| other.users == 0)
-            && let Some(other) = known.others.remove(&proc)
-        {
-            known.by_name.remove(&other.name);
-        }
+    /// The numbers of the jobs of which a communicator or a call names a process, in their order; see [`job_number`].
+    pub fn connected_jobs(&self) -> Vec<u64> {
+        let known = self.known();
+        let used = known.others.values().filter(|other| other.users > 0);
+        let mut jobs: Vec<u64> = used.map(|other| other.name.job()).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs
     }
 
     /// How many processes of other jobs are known.
@@ -253,6 +280,30 @@ impl Names for Universe {
         let name = Name(name);
         let foreign = name.job() != self.job;
         foreign.then(|| self.introduce(name, Card::default()))?
+    }
+
+    fn is_unused(&self, proc: ProcId) -> bool {
+        let known = self.known();
+        let is_unused = || known.others.get(&proc).is_none_or(|other| other.users == 0);
+        self.is_foreign(proc) && is_unused()
+    }
+
+    fn connected(&self, proc: ProcId) {
+        if let Some(other) = self.known().others.get_mut(&proc) {
+            other.connections += 1;
+        }
+    }
+
+    fn disconnected(&self, proc: ProcId) {
+        let mut known = self.known();
+        if let Some(other) = known.others.get_mut(&proc) {
+            other.connections = other.connections.saturating_sub(1);
+        }
+        known.forget_if_idle(proc);
+    }
+
+    fn forget_if_idle(&self, proc: ProcId) {
+        self.known().forget_if_idle(proc);
     }
 }
 
@@ -305,12 +356,31 @@ mod tests {
             [caller, named].map(|proc| universe.is_unused(proc)),
             [true, false]
         );
-        universe.forget_unused(caller);
-        universe.forget_unused(named);
+        for proc in [caller, named] {
+            universe.connected(proc);
+            universe.disconnected(proc);
+        }
         assert_eq!(
             (universe.foreign(), universe.proc(Name::new(8, 0))),
             (1, None)
         );
+    }
+
+    #[test]
+    fn a_process_keeps_its_number_while_a_connection_to_it_is_open() {
+        let universe = universe();
+        let other = Name::new(8, 0);
+        let proc = universe.introduce(other, Card::default()).unwrap();
+        universe.hold([proc].into_iter());
+        universe.connected(proc);
+        assert_eq!(universe.release([proc].into_iter()), [proc]);
+        // It calls again before it has ended the first connection.
+        assert_eq!(universe.introduce(other, Card::default()), Some(proc));
+        universe.hold([proc].into_iter());
+        universe.disconnected(proc);
+        assert_eq!(universe.proc(other), Some(proc));
+        assert_eq!(universe.release([proc].into_iter()), [proc]);
+        assert_eq!((universe.proc(other), universe.foreign()), (None, 0));
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! A [`Net`] is the transports of all processes of a little job, with one ordered pair to try; for a loop both ends are one.
 
 mod copies;
+mod encounters;
 mod lending;
 mod messages;
 mod net;
 mod threads;
 
 pub use copies::*;
+pub use encounters::*;
 pub use lending::*;
 pub use messages::*;
 pub use net::*;

@@ -73,6 +73,9 @@ impl Tcp {
     /// Begins to make a connection.
     #[cold]
     pub(super) fn call(&self, peer: &Peer) -> Result<(), SendError> {
+        if self.names.is_unused(peer.proc()) {
+            return Err(SendError::PeerGone);
+        }
         let begun =
             self.candidates(peer)
                 .and_then(|(key, candidates)| match self.lobby.try_borrow_mut() {
@@ -81,10 +84,20 @@ impl Tcp {
                 });
         match begun {
             Ok(()) => {
-                peer.fate.set(Fate::Calling);
+                self.turn(peer, Fate::Calling);
                 Ok(())
             }
             Err(_) => Err(SendError::PeerGone),
+        }
+    }
+
+    /// What becomes of a peer; its connection is counted as long as there is one.
+    pub(super) fn turn(&self, peer: &Peer, fate: Fate) {
+        let before = peer.fate.replace(fate);
+        match (before.is_linked(), fate.is_linked()) {
+            (false, true) => self.names.connected(peer.proc()),
+            (true, false) => self.names.disconnected(peer.proc()),
+            _ => {}
         }
     }
 
@@ -100,14 +113,14 @@ impl Tcp {
             .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
         // A connection that cannot be prepared is closed; the other end sees that and this one will call again.
         if ready.is_err() {
-            peer.fate.set(Fate::Fresh);
-            return;
+            return self.turn(peer, Fate::Fresh);
         }
         *peer.socket.borrow_mut() = Some(met);
         peer.megabits.set(self.speed(peer));
         *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
-        peer.fate.set(Fate::Up);
+        self.turn(peer, Fate::Up);
         peer.was_up.set(true);
+        peer.is_second.set(self.is_still_read(peer.proc()));
         self.up.borrow_mut().push(peer.proc());
         self.flush(peer);
     }
@@ -128,7 +141,8 @@ impl Tcp {
         let mut news = Vec::new();
         let settled = |proc| match self.peer(proc).map(|peer| peer.fate.get()) {
             Some(Fate::Fresh | Fate::Calling) => Settled::No,
-            _ => Settled::Yes,
+            Some(Fate::Up) => Settled::Connected,
+            Some(Fate::Lost) | None => Settled::Never,
         };
         self.lobby
             .borrow_mut()
@@ -147,7 +161,12 @@ impl Tcp {
 
     #[cold]
     pub(super) fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
-        peer.fate.set(Fate::Lost);
+        let is_unused = self.names.is_unused(peer.proc());
+        self.turn(peer, Fate::Lost);
+        // What nothing names any more is no loss.
+        if is_unused {
+            return;
+        }
         let ends = self.names.ends(self.me, peer.proc());
         sink.lost(
             peer.proc(),

@@ -9,14 +9,15 @@
 //! Up to [`DIRECT`] connections are read without asking whether something is there, which is faster while a thread waits for it;
 //! the poller is asked now and then, for connections that are begun or are many.
 //!
-//! **Ending.** A process that leaves says goodbye behind its last frame.
+//! **Ending.** A process that leaves, or that has nothing more to do with a peer, says goodbye behind its last frame, and reads on until the other end has said it, too.
+//! A goodbye belongs to one connection: two processes may meet again over a new one while the old one still ends ([`parting`]).
 //! A stream that ends otherwise is a lost peer, of which the sink is told in one sentence that names both ends and what the system said.
 //!
 //! Where a parameter asks for several links, this component opens as many transports, each with a port and connections of its own;
 //! they begin with different networks. Using them together is the BML's business.
 //!
 //! Which part may touch what: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
-//! What [`Tcp`] does with them is in rooms: [`connect`], [`poll`] and [`shutdown`].
+//! What [`Tcp`] does with them is in [`connect`], [`poll`], [`parting`] and [`shutdown`].
 
 mod address;
 mod address_record;
@@ -26,6 +27,7 @@ mod hello;
 mod incoming;
 mod outgoing;
 mod params;
+mod parting;
 mod peer;
 mod poll;
 mod rendezvous_points;
@@ -60,11 +62,13 @@ use std::time::Duration;
 /// So many connections are read without asking the poller first; a read in vain costs about as much as a question.
 const DIRECT: usize = 4;
 /// An entry of so many bytes fits, beside that of `sm`, the name of a port of 255 characters, which programs and other libraries have room for.
-const IN_PORT_NAME: usize = 120;
+const IN_PORT_NAME: usize = 112;
 /// The poller is asked once in so many looks while nothing is known to wait there.
 const ASK: u32 = 64;
 /// Events taken from the poller at once.
 const EVENTS: usize = 64;
+/// What the poller reports for connections that this process has parted from.
+const PARTING: u64 = rendezvous_points::TOKEN - 1;
 /// How long a process that leaves waits for its last frames to be taken, and then for its peers' goodbyes.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
@@ -132,8 +136,10 @@ struct Tcp {
     up: RefCell<Vec<ProcId>>,
     /// Whose connection has ended and is to be closed.
     ended: RefCell<Vec<ProcId>>,
-    /// The peers that are parted from and have not been told goodbye.
+    /// The peers to part from that are not connected yet, or that were named while the sink ran.
     leaving: RefCell<Vec<ProcId>>,
+    /// Connections that this process has parted from and that have not ended.
+    parting: RefCell<Vec<parting::Parting>>,
     /// Looks since the poller was last asked.
     looks: Cell<u32>,
     /// How many peers' sockets had no room when they were last asked.
@@ -216,6 +222,7 @@ impl Tcp {
             up: RefCell::default(),
             ended: RefCell::default(),
             leaving: RefCell::default(),
+            parting: RefCell::default(),
             looks: Cell::new(0),
             stuck: Cell::new(0),
             starving: Cell::new(false),
@@ -251,6 +258,7 @@ impl Tcp {
             Fate::Fresh => self.call(peer)?,
             Fate::Lost => return Err(SendError::PeerGone),
         }
+        peer.has_spoken.set(true);
         // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
         let Ok(mut outgoing) = peer.outgoing.try_borrow_mut() else {
             return Err(SendError::WouldBlock);
@@ -292,6 +300,9 @@ impl Btl for Tcp {
     fn reach(&self, peer: ProcId) -> Reach {
         if peer == self.me {
             return Reach::No("it is this process itself".into());
+        }
+        if self.names.is_unused(peer) {
+            return Reach::No("no communicator connects it with this process any more".into());
         }
         // One of another job that has called has a connection, and perhaps its card is not known yet.
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
@@ -382,23 +393,24 @@ impl Btl for Tcp {
     }
 
     fn settle(&self) {
-        self.wait_while(|peer| {
-            matches!(peer.fate.get(), Fate::Up | Fate::Calling)
-                && peer.outgoing.borrow().is_on_its_way()
-        });
+        self.wait_while(|| self.is_sending());
     }
 
     /// After the goodbye the peers' goodbyes are waited for: a socket that is closed with something unread in it
     /// takes back what the other end has not read yet (RFC 1122, 4.2.2.13).
     fn leave(&self) {
         self.send_goodbye();
-        self.wait_while(|peer| peer.fate.get() == Fate::Up);
+        self.wait_while(|| !self.parting.borrow().is_empty());
         self.up.take();
         self.ended.take();
         self.leaving.take();
         self.stuck.set(0);
+        for parting in self.parting.take() {
+            self.names.disconnected(parting.proc());
+        }
         for peer in self.peers.iter() {
             peer.stuck.set(false);
+            self.turn(peer, Fate::Fresh);
             peer.reset();
         }
         self.lobby.borrow_mut().close();

@@ -22,8 +22,10 @@ pub(super) struct Peer {
     pub incoming: RefCell<Option<Incoming>>,
     /// The poller reports when the socket is writable.
     pub stuck: Cell<bool>,
-    /// We have said goodbye, and forget it when it has said so too.
-    pub is_leaving: Cell<bool>,
+    /// An older connection to it has not ended, of which everything is delivered first.
+    pub is_second: Cell<bool>,
+    /// Something was sent, or is to be, on the connection of now.
+    pub has_spoken: Cell<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,13 @@ pub(super) enum Fate {
     Calling,
     Up,
     Lost,
+}
+
+impl Fate {
+    /// Whether there is a connection, or one is being made.
+    pub fn is_linked(self) -> bool {
+        matches!(self, Fate::Calling | Fate::Up)
+    }
 }
 
 impl Place for Peer {
@@ -46,7 +55,8 @@ impl Place for Peer {
             outgoing: RefCell::default(),
             incoming: RefCell::default(),
             stuck: Cell::new(false),
-            is_leaving: Cell::new(false),
+            is_second: Cell::new(false),
+            has_spoken: Cell::new(false),
         }
     }
 
@@ -62,7 +72,6 @@ impl Place for Peer {
         self.card.take();
         self.megabits.set(0);
         self.stuck.set(false);
-        self.is_leaving.set(false);
     }
 }
 
@@ -70,6 +79,8 @@ impl Peer {
     /// Forgets the connection; the next message makes a new one.
     pub fn reset(&self) {
         self.fate.set(Fate::Fresh);
+        self.is_second.set(false);
+        self.has_spoken.set(false);
         self.outgoing.take();
         self.incoming.take();
         self.socket.take();

@@ -3,7 +3,7 @@
 use super::incoming::{End, Turn};
 use super::peer::{Fate, Peer};
 use super::rendezvous_points::{self, Met};
-use super::{ASK, DIRECT, EVENTS, Tcp};
+use super::{ASK, DIRECT, EVENTS, PARTING, Tcp};
 use crate::btl::peers::Place;
 use crate::btl::{ProcId, Sink};
 use rustix::event::{Timespec, epoll};
@@ -54,9 +54,13 @@ impl Tcp {
             return 0;
         };
         let mut delivered = 0;
-        let mut guests = false;
+        let (mut guests, mut parting) = (false, false);
         for event in events {
             let token = { event.data }.u64();
+            if token == PARTING {
+                parting = true;
+                continue;
+            }
             let Some(peer) = u32::try_from(token)
                 .ok()
                 .and_then(|proc| self.peers.known(proc))
@@ -71,6 +75,9 @@ impl Tcp {
             if flags.intersects(!epoll::EventFlags::OUT) {
                 delivered += self.receive(peer, sink);
             }
+        }
+        if parting {
+            delivered += self.progress_parting(sink);
         }
         if guests || self.lobby.borrow().is_waiting() {
             self.progress_connections(sink);
@@ -112,6 +119,13 @@ impl Tcp {
     /// Reads from one peer.
     #[inline]
     fn receive(&self, peer: &Peer, sink: &dyn Sink) -> usize {
+        if peer.is_second.get() {
+            let waits = self.is_still_read(peer.proc());
+            peer.is_second.set(waits);
+            if waits {
+                return 0;
+            }
+        }
         let met = peer.socket.borrow();
         let (Some(met), Ok(mut incoming)) = (&*met, peer.incoming.try_borrow_mut()) else {
             return 0;
@@ -135,7 +149,7 @@ impl Tcp {
         let _ = epoll::delete(&self.epoll, &met.socket);
         self.ended.borrow_mut().push(peer.proc());
         let why = match end {
-            End::Goodbye => return,
+            End::Goodbye => return sink.parted(peer.proc()),
             End::Closed => {
                 "the other end was closed without a goodbye: its process has died, or has given the connection up".into()
             }
@@ -147,20 +161,22 @@ impl Tcp {
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }
 
-    /// Closes what has ended; a peer that said goodbye may be met again.
+    /// Closes what has ended; a peer that said goodbye has this process's goodbye in return, and may be met again.
     #[cold]
     pub(super) fn bury(&self) {
         for proc in self.ended.take() {
-            if let Some(peer) = self.peers.known(proc) {
-                if peer.is_leaving.get() {
-                    self.peers.forget(proc);
-                    continue;
+            let Some(peer) = self.peers.known(proc) else {
+                continue;
+            };
+            match peer.fate.get() {
+                Fate::Up => self.set_aside(peer),
+                fate => {
+                    peer.reset();
+                    peer.fate.set(fate);
                 }
-                let lost = peer.fate.get() == Fate::Lost;
-                peer.reset();
-                if lost {
-                    peer.fate.set(Fate::Lost);
-                }
+            }
+            if self.names.is_unused(proc) {
+                self.peers.forget(proc);
             }
         }
     }

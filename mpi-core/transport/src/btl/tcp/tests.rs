@@ -2,7 +2,9 @@
 
 use super::address::Candidate;
 use super::*;
-use crate::btl::suite::{Expect, Keep, Net, Nothing, cramped, endpoint, mixed, send_numbered};
+use crate::btl::suite::{
+    self, Expect, Keep, Net, Nothing, courses, cramped, endpoint, mixed, send_numbered,
+};
 use crate::rte::SharedBoard;
 use proptest::prelude::*;
 use std::io::{Read, Write};
@@ -219,6 +221,19 @@ proptest! {
             prop_assert_eq!(all_that_is_said(stranger, &all[1]), b"");
         }
         talk(&all[0], &all[1]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_encounter_has_its_own_messages_and_its_own_end(course in courses()) {
+        let params = cramped(&[]);
+        let open = |universe: &Arc<Universe>| -> Box<dyn Btl> {
+            super::open_to_other_jobs(&params, universe).unwrap()
+        };
+        suite::every_encounter_has_its_own_messages_and_its_own_end(open, course);
     }
 }
 

@@ -6,6 +6,7 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, Sizes};
 use mpi_base::param::Params;
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::super::Sm;
@@ -28,6 +29,10 @@ pub(super) struct Link {
     /// The other process in `sm`.
     pub to: Endpoint,
     socket: OwnedFd,
+    /// This process has said goodbye, and writes no more.
+    has_said: Cell<bool>,
+    /// The other process has said goodbye, and writes no more.
+    has_heard: Cell<bool>,
 }
 
 impl Link {
@@ -42,37 +47,56 @@ impl Link {
         let sm = end(memory.as_fd(), MAKER, vec![me, peer], params)?;
         let socket = meeting::call(entry, name, memory.as_fd())
             .map_err(|error| format!("its socket on this node is not reached: {error}"))?;
-        Ok(Link {
-            sm,
-            to: Endpoint(GUEST),
-            socket,
-        })
+        Ok(Link::new(sm, GUEST, socket))
     }
 
     /// Takes the memory that a caller has brought.
     pub fn take(me: ProcId, peer: ProcId, caller: Caller, params: &Params) -> Result<Link, String> {
-        Ok(Link {
-            sm: end(caller.memory.as_fd(), GUEST, vec![peer, me], params)?,
-            to: Endpoint(MAKER),
-            socket: caller.socket,
-        })
+        let sm = end(caller.memory.as_fd(), GUEST, vec![peer, me], params)?;
+        Ok(Link::new(sm, MAKER, caller.socket))
+    }
+
+    fn new(sm: Sm, other: u32, socket: OwnedFd) -> Link {
+        Link {
+            sm,
+            to: Endpoint(other),
+            socket,
+            has_said: Cell::new(false),
+            has_heard: Cell::new(false),
+        }
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether the other process has ended, and how.
+    /// What the other process has ended, if it has.
     pub fn end(&self) -> Option<End> {
-        meeting::end(self.socket())
+        let end = meeting::end(self.socket());
+        if end == Some(End::Goodbye) {
+            self.has_heard.set(true);
+        }
+        end
     }
 
-    /// Nothing more is meant for the other process.
+    /// Whether the other process has said that it writes no more.
+    pub fn has_heard(&self) -> bool {
+        self.has_heard.get()
+    }
+
+    /// Whether this process has said that it writes no more.
+    pub fn has_said(&self) -> bool {
+        self.has_said.get()
+    }
+
+    /// Says, once, that this process writes no more.
     pub fn say_goodbye(&self) {
-        meeting::say_goodbye(self.socket());
+        if !self.has_said.replace(true) {
+            meeting::say_goodbye(self.socket());
+        }
     }
 
-    /// Delivers all that the other process, which writes no more, has left.
+    /// Delivers all that the other process has written so far.
     pub fn drain(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         loop {

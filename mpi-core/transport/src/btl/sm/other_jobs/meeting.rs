@@ -3,19 +3,19 @@
 //! ```text
 //! card, key "sm":   machine u64 | name u64 | secret u64
 //! caller -> socket: secret u64 | caller's name u64, and the memory's descriptor
-//! either -> other:  GOODBYE, when it parts in order
+//! either -> other:  GOODBYE, when it writes no more into this memory
 //! ```
 //!
 //! The caller does not wait: what it says fits the socket's buffer, and by the time it is read there may be messages in the memory.
-//! The socket stays open as long as both use the memory. If it ends without a goodbye, the process at its other end has died.
+//! The socket stays open until both processes have said goodbye. If it ends without a goodbye, the process at its other end has died.
 //!
 //! Promises: only processes of the same user that know the secret are let in; a caller that says nothing costs its place for [`PATIENCE`] and no other process's time.
 
 use mpi_base::fdpass::{self, Key};
 use rustix::event::epoll;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
-    accept_with, bind, connect, listen, recv, send, shutdown, socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
+    bind, connect, listen, recv, send, socket_with,
 };
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -110,11 +110,13 @@ pub(super) struct Caller {
     pub socket: OwnedFd,
 }
 
-/// How the process at the other end of a socket has ended what it had to do with us.
+/// What the process at the other end of a socket has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
+    /// It writes no more into this memory, and still reads it.
     Goodbye,
-    Died,
+    /// It has closed its end: it has left MPI if it has said goodbye before, else it has died.
+    Closed,
 }
 
 /// Whether the other end has ended.
@@ -123,15 +125,14 @@ pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     match recv(socket, &mut byte, RecvFlags::DONTWAIT) {
         Ok((_, 1)) if byte == [GOODBYE] => Some(End::Goodbye),
         Err(error) if error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR => None,
-        _ => Some(End::Died),
+        _ => Some(End::Closed),
     }
 }
 
-/// This process has nothing more to say.
+/// This process writes no more into the memory; it reads on until the other one has said so, too.
 pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = send(socket, &[GOODBYE], flags);
-    let _ = shutdown(socket, Shutdown::Write);
 }
 
 /// The socket at which this process is called.

@@ -1,14 +1,28 @@
 //! Shared memory with processes of other jobs on the same node.
 //!
-//! Two processes that did not start together have no memory in common, so the one that first has something to say makes memory of two,
-//! brings it to the other one's socket ([`meeting`]), and writes at once; the other one finds it when it looks at its sockets.
-//! Where both begin at the same time there are two such memories. Each process sends through that which it made, if there is one, so messages keep their order.
+//! Two processes that did not start together have no memory in common, so the one that first has something to send makes memory of two,
+//! brings it to the other one's socket ([`meeting`]), and writes at once; the other one finds it when it polls its sockets.
+//! Where both begin at the same time there are two such memories.
 //!
-//! A process looks at its memories every time, and at its sockets one time in [`ASK`] and before it sleeps.
+//! A process polls its memories every time, and its sockets one time in [`ASK`] and before it sleeps.
 //! While it sleeps, the bells in all these memories ring at its one socket ([`mpi_base::descriptor_doorbell`]).
 //!
-//! A process that parts from another says goodbye, goes on reading, and gives the memory up when the other one has said goodbye, too.
-//! A process that ends without a goodbye is lost, after everything that it had written has been delivered.
+//! # How two processes part and meet again
+//!
+//! A goodbye belongs to one memory and to one direction: its sender writes no more *there*. It says nothing of other memories of the same two processes.
+//! One process may therefore have parted, and have called again, while the slower one is still busy with the end of the first encounter:
+//! the call brings new memory, and the late goodbye goes to the old one.
+//!
+//! * A process sends through one memory, its outlet: one that it has made, or one that was brought, if it has said goodbye in none that is still open:
+//!   what it wrote there is read first.
+//! * When the last communicator that names the other process has gone, it says goodbye in its outlet alone.
+//!   Memory that was brought and never written by this process is left open: it may belong to the next encounter.
+//! * A goodbye that comes is answered by one, and the memory given up, unless the memory is this process's outlet and the other process is still named;
+//!   then this process writes on, and the other one reads on, until this process parts.
+//! * Memory is given up when both have said goodbye, so neither writes into memory that the other does not read.
+//! * The number of the other process is kept as long as any memory of the two is open ([`Universe`](crate::universe::Universe)),
+//!   so a call that comes before the slower side has parted has the number that the next communicator gives it.
+//! * A memory whose other end closes without a goodbye is a death, which is reported after everything that was written has been delivered.
 
 mod link;
 mod meeting;
@@ -109,20 +123,22 @@ impl OtherJobs {
 
     /// Sees to it that there is memory through which a process is sent to.
     fn link(&self, proc: ProcId) -> Result<(), String> {
+        if self.universe.is_unused(proc) {
+            return Err("no communicator connects it with this process any more".into());
+        }
         match self.peers.known(proc) {
             Some(peer) if peer.is_lost() => return Err("it has been lost".into()),
-            Some(peer) if peer.is_linked() => return Ok(()),
+            Some(peer) if peer.has_outlet() => return Ok(()),
             _ => {}
         }
         let entry = self.entry(proc)?;
         let name = Names::name(&*self.universe, self.me).ok_or("this process has no name")?;
         let link = Link::make((self.me, name), proc, entry, &self.params)?;
         meeting::watch(self.epoll.as_fd(), link.socket()).map_err(|error| error.to_string())?;
-        let peer = self
-            .peers
-            .meet(proc)
-            .ok_or("there are too many processes")?;
-        peer.set_made(link)
+        let peer = self.peers.meet(proc);
+        peer.ok_or("there are too many processes")?.set_made(link);
+        self.universe.connected(proc);
+        Ok(())
     }
 
     /// Lets in the processes that have called.
@@ -138,13 +154,16 @@ impl OtherJobs {
             if let Ok(link) = Link::take(self.me, proc, caller, &self.params)
                 && let Some(peer) = self.peers.meet(proc)
             {
+                self.universe.connected(proc);
                 delivered += peer.set_brought(link, sink);
+            } else {
+                self.universe.forget_if_idle(proc);
             }
         }
         delivered
     }
 
-    /// Looks at the sockets if something has come, lets callers in and ends what has ended.
+    /// Polls the sockets if something has come, lets callers in and ends what has ended.
     #[cold]
     fn look_at_sockets(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);
@@ -153,24 +172,32 @@ impl OtherJobs {
         }
         let mut delivered = 0;
         for peer in self.peers.iter() {
-            for end in peer.ends(sink) {
-                delivered += end.delivered;
-                if end.is_death && !peer.is_leaving() {
-                    let ends = Names::ends(&*self.universe, self.me, peer.proc());
-                    let why = format!(
-                        "the memory that {ends} share has lost its other end: its process has died, or has refused the memory"
-                    );
-                    peer.lose();
-                    sink.lost(peer.proc(), &why);
-                }
+            let proc = peer.proc();
+            let ended = peer.look(!self.universe.is_unused(proc), sink);
+            delivered += ended.delivered;
+            if ended.is_death && !self.universe.is_unused(proc) {
+                let ends = Names::ends(&*self.universe, self.me, proc);
+                let why = format!(
+                    "the memory that {ends} share has lost its other end: its process has died, or has refused the memory"
+                );
+                peer.lose();
+                sink.lost(proc, &why);
+            } else if ended.has_parted {
+                sink.parted(proc);
             }
-            if !peer.is_linked() && (peer.is_leaving() || self.universe.is_unused(peer.proc())) {
-                // A process that called and came to nothing is forgotten like one that has parted.
-                self.universe.forget_unused(peer.proc());
-                self.peers.forget(peer.proc());
-            }
+            self.give_up(proc, ended.closed);
         }
         delivered + self.admit(sink)
+    }
+
+    /// Memories that are shared with a process have been given up.
+    fn give_up(&self, proc: ProcId, count: usize) {
+        let linked = self.peers.known(proc).is_some_and(|peer| peer.links() > 0);
+        if !linked && self.universe.is_unused(proc) {
+            self.peers.forget(proc);
+        }
+        // The process may be forgotten by the last one, so it is asked before.
+        (0..count).for_each(|_| self.universe.disconnected(proc));
     }
 
     fn has_calls(&self) -> bool {
@@ -207,7 +234,7 @@ impl Btl for OtherJobs {
 
     fn follow(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
         let peer = self.peers.known(to.0)?;
-        peer.with_link(|link| link.sm.follow(link.to, bytes, packed))?
+        peer.with_outlet(|link| link.sm.follow(link.to, bytes, packed))?
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
@@ -224,7 +251,7 @@ impl Btl for OtherJobs {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let known = self.peers.known(to.0).filter(|peer| peer.is_linked());
+        let known = self.peers.known(to.0).filter(|peer| peer.has_outlet());
         let peer = match known {
             Some(peer) => peer,
             None => {
@@ -232,7 +259,7 @@ impl Btl for OtherJobs {
                 self.peers.known(to.0).ok_or(SendError::PeerGone)?
             }
         };
-        let sent = peer.with_link(|link| {
+        let sent = peer.with_outlet(|link| {
             let sent = link.sm.send(link.to, am, header, payload);
             // It has given the memory up: in order, or there will be a look at its socket that finds it lost.
             match sent {
@@ -294,18 +321,17 @@ impl Btl for OtherJobs {
 
     fn part_from(&self, peer: ProcId) {
         if let Some(known) = self.peers.known(peer) {
-            known.leave();
-            if !known.is_linked() {
-                self.peers.forget(peer);
-            }
+            self.give_up(peer, known.part());
         }
     }
 
     /// What was taken lies in memory that the peers have, so nothing is waited for.
     fn leave(&self) {
         for peer in self.peers.iter() {
-            peer.leave();
-            self.peers.forget(peer.proc());
+            let proc = peer.proc();
+            let count = peer.leave();
+            self.peers.forget(proc);
+            (0..count).for_each(|_| self.universe.disconnected(proc));
         }
         self.meeting.borrow_mut().close();
         self.away.set(true);

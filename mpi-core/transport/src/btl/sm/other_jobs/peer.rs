@@ -1,26 +1,37 @@
 //! A process of another job on this node, and the memories that it shares with this one.
+//!
+//! Each process sends through one memory, its *outlet*, which it keeps until it says goodbye there, so messages keep their order; it reads all of them.
 
 use super::link::Link;
 use super::meeting::End;
 use crate::btl::peers::Place;
 use crate::btl::{Btl, ProcId, Sink};
+use elsa::FrozenVec;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::{Cell, RefCell};
 
+/// Where a memory is kept; free places are used again.
+type Slot = RefCell<Option<Link>>;
+
 pub(super) struct Peer {
     proc: Cell<ProcId>,
-    /// The memory that this process made, and the one that the other process brought; usually there is one of them.
-    made: RefCell<Option<Link>>,
-    brought: RefCell<Option<Link>>,
-    /// Nothing more is meant for it, and it was told so.
-    leaving: Cell<bool>,
+    /// All memories of the two; usually there is one.
+    slots: FrozenVec<Box<Slot>>,
+    /// Which of them this process sends through.
+    outlet: Cell<Option<usize>>,
     lost: Cell<bool>,
 }
 
-/// What the end of a memory has brought.
+/// What a look at the sockets has brought.
+#[derive(Default)]
 pub(super) struct Ended {
     pub delivered: usize,
+    /// How many memories were given up.
+    pub closed: usize,
+    /// The other process has ended the memory through which this process sends, in order.
+    pub has_parted: bool,
+    /// A memory has ended without a goodbye.
     pub is_death: bool,
 }
 
@@ -28,17 +39,15 @@ impl Place for Peer {
     fn of(proc: ProcId) -> Peer {
         Peer {
             proc: Cell::new(proc),
-            made: RefCell::default(),
-            brought: RefCell::default(),
-            leaving: Cell::new(false),
+            slots: FrozenVec::new(),
+            outlet: Cell::new(None),
             lost: Cell::new(false),
         }
     }
 
     fn become_another(&self, proc: ProcId) {
-        self.made.take();
-        self.brought.take();
-        self.leaving.set(false);
+        self.outlet.set(None);
+        self.slots().for_each(|slot| drop(slot.take()));
         self.lost.set(false);
         self.proc.set(proc);
     }
@@ -49,40 +58,66 @@ impl Place for Peer {
 }
 
 impl Peer {
-    fn links(&self) -> [&RefCell<Option<Link>>; 2] {
-        [&self.made, &self.brought]
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        (0..self.slots.len()).filter_map(|at| self.slots.get(at))
     }
 
-    /// The error says why the memory is not needed.
-    pub fn set_made(&self, link: Link) -> Result<(), String> {
-        let mut made = self.made.try_borrow_mut();
-        let made = made.as_mut().map_err(|_| "its memory is in use")?;
-        **made = Some(link);
-        Ok(())
+    /// What `what` makes of each memory.
+    fn each<R>(&self, what: impl Fn(&Link) -> R) -> impl Iterator<Item = R> {
+        self.slots()
+            .filter_map(move |slot| slot.borrow().as_ref().map(&what))
     }
 
-    /// A process that brings memory has given up what it had brought before, of which the last messages are delivered now.
+    /// Keeps a memory; answers where.
+    fn keep(&self, link: Link) -> usize {
+        let is_free = |slot: &Slot| slot.try_borrow().is_ok_and(|slot| slot.is_none());
+        match self.slots().position(is_free) {
+            Some(at) => {
+                self.slots[at].replace(Some(link));
+                at
+            }
+            None => {
+                self.slots.push(Box::new(RefCell::new(Some(link))));
+                self.slots.len() - 1
+            }
+        }
+    }
+
+    /// This process has made memory, and sends through it from now on.
+    pub fn set_made(&self, link: Link) {
+        self.outlet.set(Some(self.keep(link)));
+    }
+
+    /// The process has brought memory. What it has written into others before is delivered first.
     pub fn set_brought(&self, link: Link, sink: &dyn Sink) -> usize {
-        let before = self.brought.replace(Some(link));
-        before.map_or(0, |before| before.drain(sink))
+        let delivered = self.each(|before| before.drain(sink)).sum();
+        self.keep(link);
+        delivered
+    }
+
+    /// Whether the process is sent to through some memory; from now on it is, if it has brought one
+    /// and will read nothing of this process elsewhere.
+    pub fn has_outlet(&self) -> bool {
+        if self.outlet.get().is_none() && !self.each(Link::has_said).any(|said| said) {
+            let is_there = |slot: &Slot| slot.borrow().is_some();
+            self.outlet.set(self.slots().position(is_there));
+        }
+        self.outlet.get().is_some()
     }
 
     /// Shows the memory through which the process is sent to.
-    pub fn with_link<R>(&self, what: impl FnOnce(&Link) -> R) -> Option<R> {
-        let (made, brought) = (self.made.borrow(), self.brought.borrow());
-        made.as_ref().or(brought.as_ref()).map(what)
+    pub fn with_outlet<R>(&self, what: impl FnOnce(&Link) -> R) -> Option<R> {
+        let slot = self.slots.get(self.outlet.get()?)?;
+        slot.borrow().as_ref().map(what)
     }
 
-    pub fn is_linked(&self) -> bool {
-        self.links().iter().any(|link| link.borrow().is_some())
+    /// How many memories the two have.
+    pub fn links(&self) -> usize {
+        self.each(|_| ()).count()
     }
 
     pub fn is_lost(&self) -> bool {
         self.lost.get()
-    }
-
-    pub fn is_leaving(&self) -> bool {
-        self.leaving.get()
     }
 
     /// Nothing is sent to it any more.
@@ -91,63 +126,68 @@ impl Peer {
     }
 
     pub fn progress(&self, sink: &dyn Sink) -> usize {
-        let look = |link: &RefCell<Option<Link>>| {
-            let link = link.borrow();
-            link.as_ref().map_or(0, |link| link.sm.progress(sink))
-        };
-        self.links().into_iter().map(look).sum()
+        self.each(|link| link.sm.progress(sink)).sum()
     }
 
     pub fn is_pending(&self) -> bool {
-        let pending = |link: &&RefCell<Option<Link>>| {
-            let link = link.borrow();
-            link.as_ref().is_some_and(|link| link.sm.pending())
-        };
-        self.links().iter().any(pending)
+        self.each(|link| link.sm.pending()).any(|pending| pending)
     }
 
     pub fn bells(&self, all: &mut Vec<Held<Inbox>>) {
-        for link in self.links() {
-            all.extend(link.borrow().as_ref().map(Link::inbox));
-        }
+        all.extend(self.each(Link::inbox));
     }
 
     pub fn cut(&self) {
-        for link in self.links() {
-            if let Some(link) = &*link.borrow() {
-                link.sm.cut(link.to);
-            }
-        }
+        self.each(|link| link.sm.cut(link.to)).for_each(drop);
     }
 
-    /// Tells the process that nothing more is meant for it.
-    pub fn leave(&self) {
-        if !self.leaving.replace(true) {
-            for link in self.links() {
-                if let Some(link) = &*link.borrow() {
+    /// Says that nothing more is meant for the process; answers how many memories were given up.
+    ///
+    /// Memory through which nothing was sent stays as it is: the process may have brought it for what comes next.
+    pub fn part(&self) -> usize {
+        let Some(slot) = self.outlet.take().and_then(|at| self.slots.get(at)) else {
+            return 0;
+        };
+        let is_over = slot.borrow().as_ref().is_some_and(|link| {
+            link.say_goodbye();
+            link.has_heard()
+        });
+        // While a sink runs it stays in use: the other process closes its end, and is found to have done so.
+        let taken = slot.try_borrow_mut().ok().filter(|_| is_over);
+        taken.is_some_and(|mut slot| slot.take().is_some()).into()
+    }
+
+    /// Says goodbye everywhere and gives all memories up, as a process does that leaves MPI; answers how many they were.
+    pub fn leave(&self) -> usize {
+        self.outlet.set(None);
+        let links = self.slots().filter_map(RefCell::take);
+        links.map(|link| link.say_goodbye()).count()
+    }
+
+    /// Takes notice of the memories whose other end has ended, when all that was in them has been delivered.
+    /// `is_used` is whether this process may still have something to say.
+    pub fn look(&self, is_used: bool, sink: &dyn Sink) -> Ended {
+        let mut ended = Ended::default();
+        for (at, slot) in self.slots().enumerate() {
+            let is_outlet = self.outlet.get() == Some(at);
+            let is_over = slot.borrow().as_ref().is_some_and(|link| {
+                let Some(end) = link.end() else { return false };
+                ended.delivered += link.drain(sink);
+                ended.has_parted |= is_outlet && is_used && link.has_heard();
+                ended.is_death |= end == End::Closed && !link.has_heard();
+                let stays = end == End::Goodbye && is_outlet && is_used;
+                if !stays {
                     link.say_goodbye();
                 }
+                !stays
+            });
+            if is_over {
+                if is_outlet {
+                    self.outlet.set(None);
+                }
+                ended.closed += usize::from(slot.take().is_some());
             }
         }
-    }
-
-    /// Gives up the memories whose other end has ended, when all that was in them has been delivered.
-    pub fn ends(&self, sink: &dyn Sink) -> Vec<Ended> {
-        let mut all = Vec::new();
-        for place in self.links() {
-            let ended = {
-                let link = place.borrow();
-                let end = link.as_ref().and_then(|link| Some((link, link.end()?)));
-                end.map(|(link, end)| Ended {
-                    delivered: link.drain(sink),
-                    is_death: end == End::Died,
-                })
-            };
-            if ended.is_some() {
-                place.take();
-            }
-            all.extend(ended);
-        }
-        all
+        ended
     }
 }

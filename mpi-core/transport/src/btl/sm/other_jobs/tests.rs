@@ -1,10 +1,11 @@
 //! Claims of memory between jobs alone: which callers are let in, how a peer parts, comes again and is lost.
 
 use super::*;
-use crate::btl::suite::{Keep, Net, Nothing, endpoint, send_numbered};
+use crate::btl::suite::{self, Keep, Net, Nothing, courses, endpoint, send_numbered};
 use crate::universe::{Name, job_number};
 use mpi_base::doorbell::NAP;
 use mpi_base::node::Node;
+use proptest::prelude::*;
 
 /// Each process is the only one of its job, and number 1 for the other.
 const OTHER: ProcId = 1;
@@ -112,6 +113,10 @@ fn what_a_process_has_written_is_delivered_before_it_is_lost() {
     assert_eq!(sent, Err(SendError::PeerGone));
 }
 
+fn links(of: &OtherJobs, proc: ProcId) -> usize {
+    of.peers.known(proc).map_or(0, Peer::links)
+}
+
 #[test]
 fn a_process_that_parts_is_not_lost_and_may_come_again() {
     let [(a, of_a), (b, of_b)] = pair();
@@ -119,18 +124,61 @@ fn a_process_that_parts_is_not_lost_and_may_come_again() {
     for _ in 0..50 {
         come(&a, &b, proc, 3);
         come(&b, &a, OTHER, 3);
-        // One side parts; the other one still has to do with it.
+        // One side parts; the other one still has to do with it, and may still send.
         assert_eq!(of_a.release([proc].into_iter()), [proc]);
         a.part_from(proc);
         let sink = Watch::default();
-        let apart = || {
-            b.progress(&sink);
-            b.peers.known(OTHER).is_some_and(|peer| !peer.is_linked())
-        };
-        until(&a, &Nothing, apart);
-        until(&a, &Nothing, || a.peers.known(proc).is_none());
+        until(&b, &sink, || links(&b, OTHER) == 1);
         assert_eq!((sink.keep.len(), sink.lost.borrow().len()), (0, 0));
+        come(&b, &a, OTHER, 3);
         proc = introduce(&of_a, &of_b);
+    }
+}
+
+#[test]
+fn a_goodbye_of_the_slower_side_does_not_end_what_the_faster_one_has_begun_anew() {
+    let [(a, of_a), (b, of_b)] = pair();
+    come(&a, &b, OTHER, 3);
+    come(&b, &a, OTHER, 3);
+    of_a.release([OTHER].into_iter());
+    a.part_from(OTHER);
+    let again = introduce(&of_a, &of_b);
+    // The call comes while the other process has to do with the first encounter, which ends only then.
+    come(&a, &b, again, 3);
+    of_b.release([OTHER].into_iter());
+    b.part_from(OTHER);
+    let slower = introduce(&of_b, &of_a);
+    for _ in 0..3 {
+        come(&b, &a, slower, 3);
+        come(&a, &b, again, 3);
+    }
+    until(&a, &Nothing, || links(&a, again) == 1);
+    until(&b, &Nothing, || links(&b, slower) == 1);
+}
+
+#[test]
+fn nothing_is_begun_with_a_process_that_no_communicator_names() {
+    let [(a, of_a), (b, of_b)] = pair();
+    come(&a, &b, OTHER, 1);
+    of_b.release([OTHER].into_iter());
+    b.part_from(OTHER);
+    assert_eq!(of_b.foreign(), 1, "its memory is still open");
+    assert!(matches!(b.reach(OTHER), Reach::No(why) if why.contains("no communicator")));
+    of_a.release([OTHER].into_iter());
+    a.part_from(OTHER);
+    until(&b, &Nothing, || of_b.foreign() == 0);
+    until(&a, &Nothing, || of_a.foreign() == 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_encounter_has_its_own_messages_and_its_own_end(course in courses()) {
+        let open = |universe: &Arc<Universe>| -> Box<dyn Btl> {
+            Box::new(OtherJobs::open(&Params::default(), universe).unwrap())
+        };
+        suite::every_encounter_has_its_own_messages_and_its_own_end(open, course);
     }
 }
 
@@ -200,6 +248,7 @@ fn a_process_of_another_node_is_not_reached() {
     bytes[0] ^= 1;
     card.put(KEY, &bytes);
     let far = of_a.introduce(Name::new(9, 0), card).unwrap();
+    of_a.hold([far].into_iter());
     assert_eq!(a.reach(far), Reach::No("it runs on another node".into()));
 }
 
@@ -210,7 +259,7 @@ fn a_process_that_has_left_is_not_reached_until_it_comes_back() {
     b.leave();
     let sink = Watch::default();
     until(&a, &sink, || {
-        a.peers.known(OTHER).is_some_and(|p| !p.is_linked())
+        a.peers.known(OTHER).is_some_and(|p| p.links() == 0)
     });
     assert!(sink.lost.borrow().is_empty());
     assert!(matches!(a.reach(OTHER), Reach::No(why) if why.contains("is not reached")));

@@ -21,7 +21,7 @@ pub(super) struct Accepted {
 pub(super) enum AcceptedStage {
     Silent,
     Challenged(Hello, Nonce),
-    /// Kept in reserve while a call of ours to the same peer is under way.
+    /// Kept in reserve while a call of ours to the same peer is under way, or a connection to it has not ended.
     Proven(Hello, Nonce),
 }
 
@@ -76,8 +76,9 @@ impl Connector {
                         continue;
                     };
                     let ours = self.calls.iter().position(|call| call.proc == from);
-                    if settled(from) == Settled::Yes {
-                        false
+                    let settled = settled(from);
+                    if settled != Settled::No {
+                        settled == Settled::Connected
                     } else if ours.is_some() && self.me < name {
                         true
                     } else {
@@ -85,7 +86,10 @@ impl Connector {
                             self.calls.remove(ours);
                         }
                         let guest = self.guests.remove(at);
-                        news.extend(guest.welcome(from, &self.key).map(News::Met));
+                        match guest.welcome(from, &self.key) {
+                            Some(met) => news.push(News::Met(met)),
+                            None => self.names.forget_if_idle(from),
+                        }
                         continue;
                     }
                 }
@@ -100,6 +104,10 @@ impl Connector {
 }
 
 impl Accepted {
+    pub(super) fn is_in_reserve(&self) -> bool {
+        matches!(self.stage, AcceptedStage::Proven(..))
+    }
+
     /// What the caller is called, or says that it is.
     pub(super) fn from(&self) -> u64 {
         match &self.stage {

@@ -12,6 +12,9 @@
 //! The other gives its own call up when the lower one's guest has proved itself;
 //! the lower one keeps a proven guest in reserve until its own call has ended, for it may be that only one direction works.
 //!
+//! **A peer that is connected and calls** has parted from the connection, of which this process has not read the goodbye yet;
+//! or its call is one that it is about to give up, as above. So its guest is kept in reserve, too, until that connection has ended.
+//!
 //! **Strangers** are dropped at the first byte that is wrong.
 //! Those that stay silent are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] are in the room: a flood turns out those that have said least and waited longest.
 //! A peer that is turned out that way sees its connection closed and calls again ([`RETRIES`]).
@@ -76,9 +79,12 @@ pub enum News {
 /// Where the lobby stands with a peer, as its owner knows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// There is a connection or there was one.
-    Yes,
+    /// There is a connection.
+    Connected,
+    /// There is none, and one may be made.
     No,
+    /// The peer is lost, or stands for no process.
+    Never,
 }
 
 /// What has become of a connection in here.
@@ -144,7 +150,7 @@ impl Connector {
 
     /// Whether it wants to be looked at even if no descriptor is ready.
     pub fn is_waiting(&self) -> bool {
-        !self.calls.is_empty()
+        !self.calls.is_empty() || self.guests.iter().any(Accepted::is_in_reserve)
     }
 
     /// Looks at everything once.

@@ -1,0 +1,202 @@
+//! Connections that this process has parted from: what was taken goes out, then a goodbye, and what the other end sends is delivered until its goodbye comes.
+//!
+//! A goodbye belongs to one connection and one direction. Two processes that part and meet again have a new connection for that,
+//! while the old one is still here until both have said goodbye on it, however late the slower of them does.
+//! What came on the old one is delivered before anything of the new one, so messages keep their order.
+
+use super::frame::{Frame, Kind};
+use super::incoming::{End, Incoming};
+use super::outgoing::Outgoing;
+use super::peer::{Fate, Peer};
+use super::rendezvous_points::Met;
+use super::{PARTING, Tcp};
+use crate::btl::peers::Place;
+use crate::btl::{Payload, ProcId, Sink};
+use rustix::event::epoll;
+use rustix::net::Shutdown;
+use std::os::fd::AsFd;
+
+pub(super) struct Parting {
+    proc: ProcId,
+    met: Met,
+    outgoing: Outgoing,
+    /// `None` when the other end's goodbye has come.
+    incoming: Option<Incoming>,
+    has_said: bool,
+}
+
+impl Parting {
+    pub(super) fn proc(&self) -> ProcId {
+        self.proc
+    }
+
+    /// Whether something that was taken has not gone out.
+    pub(super) fn is_on_its_way(&self) -> bool {
+        self.outgoing.is_on_its_way()
+    }
+
+    /// Delivers what has come; answers how many messages, and whether the connection is broken.
+    fn receive(&mut self, sink: &dyn Sink) -> (usize, bool) {
+        let Some(reader) = &mut self.incoming else {
+            return (0, false);
+        };
+        let turn = reader.progress(self.met.socket.as_fd(), self.proc, sink);
+        if turn.end.is_some() {
+            self.incoming = None;
+        }
+        let is_broken = turn.end.is_some_and(|end| end != End::Goodbye);
+        (turn.delivered, is_broken)
+    }
+
+    /// Writes what waits, and the goodbye behind it; answers whether the connection is broken.
+    fn send(&mut self) -> bool {
+        let socket = self.met.socket.as_fd();
+        if self.is_on_its_way() && self.outgoing.flush(socket).is_err() {
+            return true;
+        }
+        if !self.is_on_its_way() && !self.has_said {
+            self.has_said = true;
+            say_goodbye(&self.met, &mut self.outgoing);
+        }
+        false
+    }
+
+    /// Whether both ends have said goodbye.
+    fn is_over(&self) -> bool {
+        self.has_said && self.incoming.is_none()
+    }
+
+    /// Has the poller report what there still is to do.
+    fn watch(&self, epoll: &impl AsFd) {
+        let mut events = epoll::EventFlags::empty();
+        events.set(epoll::EventFlags::IN, self.incoming.is_some());
+        events.set(epoll::EventFlags::OUT, self.is_on_its_way());
+        let token = epoll::EventData::new_u64(PARTING);
+        let (epoll, socket) = (epoll.as_fd(), &self.met.socket);
+        if epoll::modify(epoll, socket, token, events).is_err() {
+            let _ = epoll::add(epoll, socket, token, events);
+        }
+    }
+}
+
+/// Behind everything else that was taken. Where a lent frame is left half there is no goodbye, so the other end learns that something is missing.
+fn say_goodbye(met: &Met, outgoing: &mut Outgoing) {
+    let goodbye = Frame {
+        kind: Kind::Goodbye,
+        am: 0,
+        header: [0; 2],
+        len: 0,
+    };
+    if outgoing.is_empty() {
+        let nothing = Payload::Bytes(&[]);
+        let _ = outgoing.send(Some(met.socket.as_fd()), &goodbye.encode(), nothing);
+    }
+    let _ = rustix::net::shutdown(&met.socket, Shutdown::Write);
+}
+
+impl Tcp {
+    /// Parts from the connection to a peer; the next message to it makes a new one.
+    #[cold]
+    pub(super) fn set_aside(&self, peer: &Peer) {
+        self.ask_for_room(peer, false);
+        self.up.borrow_mut().retain(|&proc| proc != peer.proc());
+        let (outgoing, incoming) = (peer.outgoing.take(), peer.incoming.take());
+        let met = peer.socket.take();
+        // The connection is counted on: it is the same one.
+        peer.fate.set(Fate::Fresh);
+        peer.has_spoken.set(false);
+        peer.is_second.set(false);
+        let Some(met) = met else {
+            return self.names.disconnected(peer.proc());
+        };
+        let mut parting = Parting {
+            proc: peer.proc(),
+            met,
+            outgoing,
+            incoming,
+            has_said: false,
+        };
+        let is_broken = parting.send();
+        if is_broken || parting.is_over() {
+            return self.names.disconnected(peer.proc());
+        }
+        parting.watch(&self.epoll);
+        self.parting.borrow_mut().push(parting);
+    }
+
+    /// Whether something may still come on a connection to a process that was parted from.
+    pub(super) fn is_still_read(&self, proc: ProcId) -> bool {
+        let parting = self.parting.borrow();
+        let of_proc = |one: &Parting| one.proc == proc && one.incoming.is_some();
+        parting.iter().any(of_proc)
+    }
+
+    /// Takes all such connections further.
+    #[cold]
+    pub(super) fn progress_parting(&self, sink: &dyn Sink) -> usize {
+        let mut delivered = 0;
+        // A sink may send, and so may part.
+        let mut all = self.parting.take();
+        let mut open: Vec<ProcId> = Vec::new();
+        all.retain_mut(|parting| {
+            // Of two connections to one process the older one is read to its end first.
+            let (came, broken) = match open.contains(&parting.proc) {
+                true => (0, false),
+                false => parting.receive(sink),
+            };
+            delivered += came;
+            if parting.incoming.is_some() {
+                open.push(parting.proc);
+            }
+            let is_over = broken || parting.send() || parting.is_over();
+            match is_over {
+                true => self.names.disconnected(parting.proc),
+                false => parting.watch(&self.epoll),
+            }
+            !is_over
+        });
+        let mut parting = self.parting.borrow_mut();
+        all.append(&mut parting);
+        *parting = all;
+        delivered
+    }
+
+    /// Has nothing more to do with one peer until it is named again. A connection on which this process has sent nothing is left open:
+    /// the peer may have made it for what comes next.
+    pub(super) fn part_from(&self, proc: ProcId) {
+        let Some(peer) = self.peers.known(proc) else {
+            return;
+        };
+        match peer.fate.get() {
+            Fate::Up | Fate::Calling => {
+                self.leaving.borrow_mut().push(proc);
+                if !self.busy.get() {
+                    self.part_from_all();
+                }
+            }
+            Fate::Fresh | Fate::Lost => self.peers.forget(proc),
+        }
+    }
+
+    /// Parts from the peers that are connected by now.
+    #[cold]
+    pub(super) fn part_from_all(&self) {
+        self.leaving.borrow_mut().retain(|&proc| {
+            let Some(peer) = self.peers.known(proc) else {
+                return false;
+            };
+            // It may have been named again meanwhile.
+            if !self.names.is_unused(proc) {
+                return false;
+            }
+            match peer.fate.get() {
+                Fate::Calling => return true,
+                Fate::Up if !peer.has_spoken.get() => return false,
+                Fate::Up => self.set_aside(peer),
+                Fate::Fresh | Fate::Lost => {}
+            }
+            self.peers.forget(proc);
+            false
+        });
+    }
+}
