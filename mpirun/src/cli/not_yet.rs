@@ -22,12 +22,6 @@ const TABLE: &[NotYet] = &[
         what: "choosing hosts by their architecture; --host and --hostfile name them",
     },
     NotYet {
-        name: "initial-errhandler",
-        values: 1,
-        harmless: &["mpi_errors_are_fatal"],
-        what: "the error handler that a program begins with",
-    },
-    NotYet {
         name: "memory-alloc-kinds",
         values: 1,
         harmless: &["mpi", "system", "mpi,system", "system,mpi"],
