@@ -72,7 +72,10 @@ pub fn extension_header(extensions: &Functions) -> String {
          #define MPIX_ERR_REVOKED 77\n\
          #define MPI_ERR_PROC_FAILED MPIX_ERR_PROC_FAILED\n\
          #define MPI_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING\n\
-         #define MPI_ERR_REVOKED MPIX_ERR_REVOKED\n",
+         #define MPI_ERR_REVOKED MPIX_ERR_REVOKED\n\n\
+         /* The attribute of communicators whose value says whether the job goes on when a rank dies */\n\
+         #define MPIX_FT 575\n\
+         #define MPI_FT MPIX_FT\n",
     );
     for prefix in ["MPIX_", "PMPIX_", "MPI_", "PMPI_"] {
         out.push('\n');

@@ -29,6 +29,10 @@ extern "C" {
 #define MPI_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING
 #define MPI_ERR_REVOKED MPIX_ERR_REVOKED
 
+/* The attribute of communicators whose value says whether the job goes on when a rank dies */
+#define MPIX_FT 575
+#define MPI_FT MPIX_FT
+
 int MPIX_Comm_revoke(MPI_Comm comm);
 int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);

@@ -42,6 +42,12 @@ pub fn call_making(
 #[cold]
 #[inline(never)]
 fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_int {
+    if failure.is_of_fault_tolerance()
+        && let Ok(engine) = state::engine()
+    {
+        // A program may repeat a call that fails at once until it hears of a revocation or of another death.
+        engine.poll_once();
+    }
     let code = raise::raise(id, target, failure);
     state::leave(id, inside);
     code

@@ -1,6 +1,7 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
 use crate::error::unseen::TELL_UNSEEN;
+use crate::initial_handler::INITIAL_HANDLER;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
@@ -108,6 +109,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             params: vec![
                 EXPLAIN.about(),
                 mpi_core::fault::ENABLE.about(),
+                INITIAL_HANDLER.about(),
                 STREAM_BUFFERING.about(),
                 PTRACER.about(),
                 TRACE.about(),

@@ -16,6 +16,7 @@ use crate::forked;
 use crate::frameworks;
 use crate::helper;
 use crate::info;
+use crate::initial_handler;
 use crate::memory_rights;
 use crate::object::comm::CommObject;
 use crate::params::TELL_MISSPELT;
@@ -94,6 +95,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     info::describe(engine.size(), name);
     phase::begin(provided);
     serve_threads(&engine, provided)?;
+    initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
     // Waiting for the parent may need all that has been set up by now.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
         match engine.is_fault_tolerant() {
@@ -214,6 +216,10 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
     };
     engine.start().map_err(at("the engine cannot start"))?;
     *state().engine.borrow_mut() = Some(engine.clone());
+    if engine.is_fault_tolerant() {
+        // A rank that has died before it began MPI has left no address: the launcher has told that before it let this rank pass the fence.
+        look_after_launcher();
+    }
     Ok((engine, explanation))
 }
 

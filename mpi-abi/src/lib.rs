@@ -29,6 +29,7 @@ mod helper;
 mod host;
 pub mod info;
 pub mod init;
+pub mod initial_handler;
 mod lock;
 pub mod memory_rights;
 pub mod object;

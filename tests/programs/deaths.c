@@ -168,11 +168,125 @@ static void memory(char **argv)
     CHECK(go, "%d", go);
     OK(MPI_Win_free(&win));
     OK(MPI_Win_free(&fenced));
-    error = MPI_File_close(&file);
-    CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "closing gives class %d", class_of(error));
+    OK(MPI_File_close(&file));
+    CHECK(file == MPI_FILE_NULL, "closing keeps the file, %d", victim);
+    CHECK(access(argv[3], F_OK), "%s was to be deleted", argv[3]);
 }
 
-/* Works on while processes die: revoke, shrink, again. */
+/* A rank dies that has not read what was sent to it, so that there is no room for more. */
+static void full(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    static char long_one[1 << 22];
+    int victim = size - 1, pid = getpid(), flag = 1, error = 0;
+    MPI_Request request, big;
+    if (rank == victim) {
+        OK(MPI_Send(&pid, 1, MPI_INT, 0, 1, world));
+        for (;;)
+            pause();
+    }
+    if (rank == 0) {
+        OK(MPI_Recv(&pid, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE));
+        do {
+            OK(MPI_Isend(&flag, 1, MPI_INT, victim, 2, world, &request));
+            OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+        } while (flag);
+        OK(MPI_Isend(long_one, sizeof long_one, MPI_CHAR, victim, 3, world, &big));
+        kill(pid, SIGKILL);
+        CHECK(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+        CHECK(class_of(MPI_Wait(&big, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+        while (!error)
+            error = MPI_Send(&flag, 1, MPI_INT, victim, 2, world);
+        CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "class %d", class_of(error));
+    }
+    flag = 1;
+    TRY(MPIX_Comm_agree(world, &flag));
+}
+
+/* Of a rank whose calls fail at once another one revokes the communicator. */
+static void heard(void)
+{
+    int victim = size - 1, error;
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    returning(comm);
+    OK(MPI_Barrier(comm));
+    if (rank == victim)
+        die();
+    do
+        error = MPI_Barrier(comm);
+    while (!error);
+    /* The others have met the death before it is revoked, and make no call that waits. */
+    for (int i = 1; i < victim; i++)
+        if (rank == i)
+            OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
+        else if (rank == 0)
+            OK(MPI_Recv(&i, 1, MPI_INT, i, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 0)
+        OK(MPIX_Comm_revoke(comm));
+    while (class_of(error) != MPIX_ERR_REVOKED)
+        error = MPI_Barrier(comm);
+    OK(MPI_Comm_free(&comm));
+}
+
+static void knows(int dead)
+{
+    int in, class = class_of(MPI_Recv(&in, 1, MPI_INT, dead, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(class == MPIX_ERR_PROC_FAILED, "a receive from rank %d, which is dead, gives class %d", dead, class);
+}
+
+/* Groups of which a member is dead, or whose way to each other is revoked, become no intercommunicator: all that live hear why, in both groups. */
+static void between(void)
+{
+    MPI_Comm world = MPI_COMM_WORLD, half, peer, broken, inter;
+    int flag = 1, side = rank % 2, last = size - 1, leader_there[] = {!side};
+    MPI_Group all, members, other, living;
+    CHECK(size == 5, "%d: ranks 0, 2 and 4 are one group, 1 and 3 the other", size);
+    OK(MPI_Comm_split(world, side, rank, &half));
+    returning(half);
+    OK(MPI_Comm_dup(world, &peer));
+    OK(MPI_Comm_dup(world, &broken));
+    returning(peer);
+    returning(broken);
+    OK(MPI_Comm_group(world, &all));
+    OK(MPI_Comm_group(half, &members));
+    OK(MPI_Group_incl(all, 1, leader_there, &other));
+    if (rank == 0)
+        OK(MPIX_Comm_revoke(broken));
+    int class = class_of(MPI_Intercomm_create(half, 0, broken, !side, 1, &inter));
+    CHECK(class == MPIX_ERR_REVOKED, "a revoked way gives class %d", class);
+    OK(MPI_Barrier(world));
+    if (rank == last)
+        die();
+    /* A group has lost a member that does not lead it, and the other one need not know that. */
+    if (side == 0)
+        knows(last);
+    class = class_of(MPI_Intercomm_create(half, 0, peer, !side, 2, &inter));
+    CHECK(class == MPIX_ERR_PROC_FAILED, "a dead member of %s group gives class %d", side ? "the other" : "this", class);
+    class = class_of(MPI_Intercomm_create_from_groups(members, 0, other, 0, "sides", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter));
+    CHECK(class == MPIX_ERR_PROC_FAILED, "from groups, a dead member of %s group gives class %d", side ? "the other" : "this", class);
+    TRY(MPIX_Comm_agree(world, &flag));
+    if (rank == 1)
+        die();
+    /* The leader of a group has died; those of the other group hear it from their own leader. */
+    knows(1);
+    OK(MPI_Group_excl(members, side == 0, &(int){2}, &living));
+    OK(MPI_Comm_free(&half));
+    if (side == 0)
+        OK(MPI_Comm_create_group(world, living, 3, &half));
+    class = side == 0 ? class_of(MPI_Intercomm_create(returning(half), 0, peer, 1, 4, &inter)) : class;
+    CHECK(class == MPIX_ERR_PROC_FAILED, "a dead leader of the other group gives class %d", class);
+    TRY(MPIX_Comm_agree(world, &flag));
+}
+
+/* What programs ask for: whether the job goes on without ranks that die. */
+static void asked(void)
+{
+    int *survives, found;
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, &survives, &found));
+    CHECK(found && *survives == 1, "%d", found);
+    CHECK(class_of(MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_FT, NULL)) == MPI_ERR_KEYVAL, "%d", found);
+}
 
 int main(int argc, char **argv)
 {
@@ -185,6 +299,14 @@ int main(int argc, char **argv)
         groups();
     else if (!strcmp(argv[1], "memory") && argc > 3)
         memory(argv);
+    else if (!strcmp(argv[1], "full"))
+        full();
+    else if (!strcmp(argv[1], "heard"))
+        heard();
+    else if (!strcmp(argv[1], "between"))
+        between();
+    else if (!strcmp(argv[1], "asked"))
+        asked();
     else
         CHECK(0, "%s is unknown", argv[1]);
     if (rank == 0)

@@ -164,6 +164,19 @@ fn an_error_that_nobody_handles_names_both_sides() {
 }
 
 #[test]
+fn programs_begin_with_the_error_handler_that_mpirun_is_told() {
+    for (handler, word) in [
+        ("mpi_errors_return", "return"),
+        ("MPI_ERRORS_ABORT", "abort"),
+        ("mpi_errors_are_fatal", "fatal"),
+    ] {
+        let job = Job::of("begun_with").arg(word).ranks(2);
+        job.with(["--initial-errhandler", handler]).holds();
+    }
+    Job::of("begun_with").arg("fatal").ranks(2).holds();
+}
+
+#[test]
 fn a_signal_to_mpirun_ends_the_job() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let job = leaves("wait").start();

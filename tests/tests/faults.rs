@@ -161,6 +161,89 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     }
 }
 
+/// What makes, uses or ends an object of all members; each call loses one member or two, so eight ranks last for a few of them.
+const CALLS: [&str; 8] = [
+    "win_create,file_open,dup",
+    "file_close,win_free,split",
+    "win_allocate,file_write,merge",
+    "intercomm,win_dynamic,create",
+    "win_shared,idup,create_group",
+    "win_fence,split_type,graph",
+    "free,disconnect,file_open",
+    "inter_dup,spawn,inter_split",
+];
+
+#[test]
+fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (seed, calls) in (1..).zip(CALLS) {
+        let file = folder.path().join(format!("file {seed}"));
+        let job = || surviving("moments", calls, 8, seed).arg(&file);
+        job().holds();
+        job().with(TCP).with(["--mca", "osc", "am"]).holds();
+    }
+}
+
+/// The same for an hour of chances.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn members_may_die_at_any_step_of_a_call_whenever_that_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for seed in 100..160 {
+        for calls in CALLS {
+            let file = folder.path().join("file");
+            let job = || surviving("moments", calls, 8, seed).arg(&file);
+            job().holds();
+            job().with(TCP).holds();
+        }
+    }
+}
+
+#[test]
+fn sends_to_a_rank_that_dies_while_there_is_no_room_for_them_end() {
+    deaths("full", 3, 1).holds();
+    deaths("full", 3, 1).with(TCP).holds();
+    let fragments = deaths("full", 3, 1).with(["--mca", "btl_sm_single_copy", "false"]);
+    fragments.holds();
+}
+
+#[test]
+fn a_rank_whose_calls_fail_at_once_hears_of_a_revocation() {
+    deaths("heard", 3, 1).holds();
+    deaths("heard", 3, 1).with(TCP).holds();
+}
+
+#[test]
+fn both_groups_hear_why_they_become_no_intercommunicator() {
+    deaths("between", 5, 1).holds();
+    deaths("between", 5, 1).with(TCP).holds();
+}
+
+#[test]
+fn a_program_can_ask_whether_deaths_are_survived() {
+    deaths("asked", 1, 1).holds();
+    let outcome = Job::of("deaths").arg("asked").arg("1").run();
+    assert!(
+        outcome.stderr.contains("found && *survives == 1"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// Its transports have no address, and the launcher has told of its death.
+#[test]
+fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
+    for victim in ["0", "2"] {
+        for delay in ["0", "100000"] {
+            for transports in ["sm,self", "tcp,self"] {
+                let job = Job::of("unborn").with(["--with-ft", "ulfm"]).ranks(3);
+                let job = job.with(["--mca", "btl", transports]);
+                job.arg(victim).arg(delay).holds();
+            }
+        }
+    }
+}
+
 /// Also in MPI_Init, in a spawn, and in the recovery from another death.
 #[test]
 fn any_process_may_die_at_any_moment() {

@@ -1,6 +1,7 @@
 //! Windows of real jobs by every way to memory: directly, by copies of the system, by messages in shared memory and over sockets.
 
-use tests::Job;
+use std::path::Path;
+use tests::{Job, compile, installation};
 
 /// A job of which neighbours too reach each other by messages only, with these transports.
 fn by_messages(job: Job, transports: &str) -> Job {
@@ -70,6 +71,24 @@ fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
         let accesses = Job::of("accesses").arg("10").arg("5").ranks(4);
         accesses.with(with()).holds();
     }
+}
+
+/// The system does not let some neighbours copy each other's memory, so what is not shared goes in messages, though it lies on one node.
+#[test]
+fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory() {
+    let contained = env!("CARGO_BIN_EXE_contained");
+    let program = compile("unready");
+    let all = Job::command(Path::new(contained)).under(&installation().join("bin/mpirun"));
+    let all = all.arg("no-ptrace").arg(&program).arg("200");
+    let outcome = all.ranks(4).succeeds();
+    let line = "all claims of unready hold on 4 ranks";
+    assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
+    // Some may copy, and others not.
+    let some = Job::of("unready").arg("200").ranks(2);
+    let others = [":", "-n", "2", contained, "no-ptrace"];
+    let some = others.iter().fold(some, |job, word| job.arg(word));
+    let outcome = some.arg(&program).arg("200").succeeds();
+    assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
 }
 
 #[test]

@@ -29,11 +29,12 @@ pub fn is_of_standard_abi_only(name: &str) -> bool {
 }
 
 /// Constants of this library beyond the standard (`mpi-ext.h`).
-const EXTENSIONS: [(&str, i64); 4] = [
+const EXTENSIONS: [(&str, i64); 5] = [
     ("MPIX_C_FLOAT16", 0x24a),
     ("MPIX_ERR_PROC_FAILED", 75),
     ("MPIX_ERR_PROC_FAILED_PENDING", 76),
     ("MPIX_ERR_REVOKED", 77),
+    ("MPIX_FT", 575),
 ];
 
 /// Extensions that no other library has: those of the hardware barrier.

@@ -217,9 +217,11 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static ANY_IO: c_int = MPI_ANY_SOURCE;
     // The clocks of different machines are not synchronized.
     static NOT_GLOBAL: c_int = 0;
+    // Whether the job goes on when a rank dies.
+    static SURVIVES: [c_int; 2] = [0, 1];
     static JOB: OnceLock<(Option<c_int>, Option<c_int>)> = OnceLock::new();
     static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
-    state::engine()?;
+    let engine = state::engine()?;
     let (appnum, universe) = JOB.get_or_init(|| {
         let identity = phase::launcher().map(|l| l.identity());
         let number = |n: Option<u32>| n.and_then(|n| c_int::try_from(n).ok());
@@ -233,6 +235,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
         MPI_HOST => Some(&NO_HOST),
         MPI_IO => Some(&ANY_IO),
         MPI_WTIME_IS_GLOBAL => Some(&NOT_GLOBAL),
+        MPIX_FT => Some(&SURVIVES[usize::from(engine.is_fault_tolerant())]),
         MPI_APPNUM => appnum.as_ref(),
         MPI_UNIVERSE_SIZE => universe.as_ref(),
         MPI_LASTUSEDCODE => {
@@ -245,9 +248,12 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     })
 }
 
-/// Whether a keyval is one of the standard's, which programs can only read.
+/// Open MPI's attribute of fault tolerance (`mpi-ext.h`); between the standard's of communicators and those of windows.
+const MPIX_FT: c_int = 575;
+
+/// Whether a keyval is one that every communicator has, which programs can only read.
 fn is_predefined(keyval: c_int) -> bool {
-    (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval)
+    (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) || keyval == MPIX_FT
 }
 
 fn read_only(keyval: c_int) -> Failure {

@@ -3,7 +3,7 @@
 use super::args::{name, out, read, write_string};
 use super::groups;
 use crate::abi::*;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, Target};
 use crate::info::{self, Hints};
 use crate::object::Attached;
 use crate::object::attribute::Owner;
@@ -309,15 +309,21 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     // SAFETY: an argument of the caller that is read.
     let handle = unsafe { read(comm, "comm")? };
     let object = freeable(handle)?;
-    object.owner().delete_all()?;
+    object.owner().delete_all().map_err(heard_by(handle))?;
     if object.buffer.is_attached() {
-        object.buffer.flush(&state::engine()?)?;
+        let flushed = object.buffer.flush(&state::engine()?);
+        flushed.map_err(|error| heard_by(handle)(error.into()))?;
     }
     // What is under way keeps the object to its end.
     remove(handle)?;
     reap_orphans();
     // SAFETY: an argument of the caller that is written.
     unsafe { out(comm, MPI_COMM_NULL, "comm") }
+}
+
+/// Has the handler of a communicator hear of a failure where the argument is no handle but a pointer to one.
+fn heard_by(comm: MPI_Comm) -> impl Fn(Failure) -> Failure {
+    move |failure| failure.on(Target::Comm(comm))
 }
 
 /// A communicator that the program may free.
@@ -334,11 +340,13 @@ fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
 
 pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     // SAFETY: an argument of the caller that is read.
-    let object = freeable(unsafe { read(comm, "comm")? })?;
+    let handle = unsafe { read(comm, "comm")? };
+    let object = freeable(handle)?;
     // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
-    wait_for_orphans(&object)?;
+    wait_for_orphans(&object).map_err(heard_by(handle))?;
     // And no member leaves before all members have come, so that no message is still on its way.
-    state::engine()?.block_on(object.comm.farewell())?;
+    let left = state::engine()?.block_on(object.comm.farewell());
+    left.map_err(|error| heard_by(handle)(error.into()))?;
     // SAFETY: passed on.
     unsafe { MPI_Comm_free(comm) }
 }

@@ -65,7 +65,9 @@ pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
     let handle = unsafe { read(session, "session")? };
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
-        object.buffer.flush(&state::engine()?)?;
+        // The argument is no handle but a pointer to one, so the handler is named here.
+        let flushed = object.buffer.flush(&state::engine()?);
+        flushed.map_err(|error| Failure::from(error).on(Target::Session(handle)))?;
     }
     session::remove(handle)?;
     init::end_session()?;

@@ -224,9 +224,13 @@ fn comm_class(e: &CommError) -> Option<c_int> {
     match e {
         CommError::Rank { .. } => Some(MPI_ERR_RANK),
         CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
-        // The class that this crate has told the leader's group.
-        CommError::LeaderError { astray, .. } if astray.code == LeaderError::LOST => None,
-        CommError::LeaderError { astray, .. } => Some(astray.code),
+        CommError::LeaderError { astray, .. } => match astray.code {
+            LeaderError::LOST => None,
+            LeaderError::FAILED => Some(gone_class()),
+            LeaderError::REVOKED => Some(MPIX_ERR_REVOKED),
+            // The class that this crate has told the leader's group.
+            class => Some(class),
+        },
         CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {
             Some(MPI_ERR_COMM)
         }

@@ -91,6 +91,13 @@ impl Failure {
         self.0.code
     }
 
+    /// Whether it says that a process has failed or a communicator is revoked.
+    pub fn is_of_fault_tolerance(&self) -> bool {
+        FAULT_CLASSES
+            .iter()
+            .any(|(class, ..)| *class == self.0.code)
+    }
+
     pub fn message(&self) -> &str {
         &self.0.message
     }

@@ -2,10 +2,11 @@
 //!
 //! Protocol of collective calls: each member does its part, then all share a word that says how that went ([`File::agree`]);
 //! the call ends with the class of the first member that failed. Where one member has to be first (it creates the file, or changes
-//! its size), that is rank 0, and the others go on when they have its word.
+//! its size), that is rank 0, and the others go on when they have its word. How it is closed is in [`ending`](super::ending).
 
-use super::amode::{self, Amode, delete};
+use super::amode::{self, Amode};
 use super::disk::{self, Disk};
+use super::ending;
 use super::error::{IoClass, IoError, class_number};
 use super::hints::Tuning;
 use super::seating::Seating;
@@ -90,6 +91,24 @@ impl File {
     /// `MPI_File_open`; every member calls.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.dup())?;
+        let _part = comm.while_making(&own);
+        let mut pointer = None;
+        let made = File::open_on(&own, path, amode, tuning, &mut pointer);
+        let made = made.and_then(|file| file.begin_where_amode_says());
+        if made.is_err() {
+            ending::leave_to_others(&own, amode, pointer)?;
+        }
+        made
+    }
+
+    /// Opens it on a communicator of its own; once the members have the shared pointer it is in `pointer`.
+    fn open_on(
+        own: &Comm,
+        path: &str,
+        amode: Amode,
+        tuning: Tuning,
+        pointer: &mut Option<SharedPointer>,
+    ) -> Result<File, Error> {
         let engine = own.engine();
         let check = amode.check();
         let seat = Seating::words(engine.node_id(), is_direct_allowed(engine.params()));
@@ -99,7 +118,7 @@ impl File {
         let all = engine.block_on(own.share(&words))?;
         let each = || all.chunks_exact(words.len());
         let classes: Vec<u64> = each().map(|words| words[0]).collect();
-        agreed(&own, path, check, &classes)?;
+        agreed(own, path, check, &classes)?;
         let seats = each().map(|words| std::array::from_fn(|which| words[2 + which]));
         let seating = Seating::of(&seats.collect::<Vec<_>>());
         // Hints may differ, and then rank 0's are used.
@@ -110,26 +129,20 @@ impl File {
         }
         // One creates the file; the others find it.
         let first = match own.rank() {
-            0 => opens(&own, path, amode.flags(true), tuning.permissions).map(Some),
+            0 => opens(own, path, amode.flags(true), tuning.permissions).map(Some),
             _ => Ok(None),
         };
-        let first = agree(&own, path, first)?;
-        let shared = SharedPointer::new(&own)?;
+        let first = agree(own, path, first)?;
+        let shared = pointer.insert(SharedPointer::new(own)?).clone();
         let opened = match first {
             Some(fd) => Ok(fd),
-            None => opens(&own, path, amode.flags(false), tuning.permissions),
+            None => opens(own, path, amode.flags(false), tuning.permissions),
         };
         // After this all members know that the pointer is at zero.
-        let fd = match agree(&own, path, opened) {
-            Ok(fd) => fd,
-            Err(error) => {
-                shared.free()?;
-                return Err(error);
-            }
-        };
+        let fd = agree(own, path, opened)?;
         let disk = Rc::new(Disk::new(fd, own.engine(), path, tuning));
-        let file = File {
-            comm: own,
+        Ok(File {
+            comm: own.clone(),
             path: path.to_owned(),
             amode,
             disk,
@@ -140,46 +153,20 @@ impl File {
             split: RefCell::default(),
             seating,
             stages: RefCell::default(),
-        };
-        if amode.append {
-            let end = file.agree(file.size())?;
-            file.position.set(end);
-            if file.comm.rank() == 0 {
-                file.shared.set(end)?;
-            }
-            file.meet()?;
-        }
-        Ok(file)
+        })
     }
 
-    /// `MPI_File_close`; every member calls.
-    pub fn close(&self) -> Result<(), Error> {
-        let open = match &*self.split.borrow() {
-            None => Ok(()),
-            Some(split) => Err(IoError::new(
-                IoClass::FileInUse,
-                format!("{} has begun and has not ended", split.call),
-            )),
-        };
-        self.agree(open)?;
-        self.shared.free()?;
-        if let Staging::Ready(stages) = self.stages.take() {
-            stages.free()?;
+    /// Sets both pointers to the end of the file, if accesses append to it.
+    fn begin_where_amode_says(self) -> Result<File, Error> {
+        if self.amode.append {
+            let end = self.agree(self.size())?;
+            self.position.set(end);
+            if self.comm.rank() == 0 {
+                self.shared.set(end)?;
+            }
+            self.meet()?;
         }
-        self.disk.write_record();
-        if self.amode.delete_on_close {
-            // All have done what they wanted to do with it.
-            let deleted = match self.comm.rank() {
-                // A name that another process has removed meanwhile is what is wanted.
-                0 => match delete(&self.path) {
-                    Err(error) if error.class == IoClass::NoSuchFile => Ok(()),
-                    done => done,
-                },
-                _ => Ok(()),
-            };
-            self.agree(deleted)?;
-        }
-        Ok(())
+        Ok(self)
     }
 
     pub(super) fn agree<T>(&self, outcome: Result<T, IoError>) -> Result<T, Error> {

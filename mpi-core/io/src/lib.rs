@@ -7,6 +7,7 @@
 //! | [`disk`] | the system calls, each of which the state page and the report hear of |
 //! | [`access`] | moving data between memory and the runs of a view |
 //! | [`file`] | an open file: what all members agree on |
+//! | `ending` | how it is closed, whichever members have died |
 //! | [`size`] | its size |
 //! | [`position`] | its view and pointers |
 //! | [`transfer`] | reading and writing; `split` is what a file keeps between calls |
@@ -39,6 +40,7 @@ mod background;
 mod bits;
 pub mod conversion;
 pub mod disk;
+mod ending;
 pub mod error;
 pub mod file;
 pub mod hints;

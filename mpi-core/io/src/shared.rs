@@ -12,6 +12,7 @@ use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::op::{Op, Predefined};
 use crate::osc::{Assert, Flavor, Hints, Spec, There, Win};
 
+#[derive(Clone)]
 pub struct SharedPointer(Win);
 
 impl SharedPointer {
@@ -30,10 +31,14 @@ impl SharedPointer {
             // SAFETY: the window's memory is eight bytes long and aligned, and no member has access to it yet.
             unsafe { win.base().cast::<i64>().write(0) };
         }
-        win.lock_all(Assert {
+        let nocheck = Assert {
             nocheck: true,
             ..Assert::default()
-        })?;
+        };
+        if let Err(error) = win.lock_all(nocheck) {
+            win.abandon();
+            return Err(error);
+        }
         Ok(SharedPointer(win))
     }
 
@@ -75,6 +80,13 @@ impl SharedPointer {
     /// Ends it; every member calls.
     pub fn free(&self) -> Result<(), Error> {
         let ended = self.0.unlock_all();
+        // What was under way to the dead is lost.
+        let ended = if self.0.is_broken() { Ok(()) } else { ended };
         self.0.free().and(ended)
+    }
+
+    /// Leaves its end to the members that have it.
+    pub fn abandon(self) {
+        self.0.abandon();
     }
 }

@@ -83,8 +83,15 @@ impl Stages {
         };
         let base = |rank| win.shared_segment(rank).map(|segment| segment.base);
         let bases = (0..plan.aggregators() as i32).map(base);
+        let bases = match bases.collect::<Result<_, _>>() {
+            Ok(bases) => bases,
+            Err(error) => {
+                win.abandon();
+                return Err(error);
+            }
+        };
         let stages = Stages {
-            bases: bases.collect::<Result<_, _>>()?,
+            bases,
             win,
             part,
             across: None,
@@ -92,8 +99,19 @@ impl Stages {
         if aggregates {
             stages.clear(comm.rank() as usize);
         }
-        comm.engine().block_on(comm.fence())?;
-        Ok(Some(stages))
+        let met = comm.engine().block_on(comm.fence());
+        stages.unless_failed(met).map(Some)
+    }
+
+    /// These, or the error of a step behind them, when other members may have them all the same.
+    fn unless_failed(self, outcome: Result<(), Error>) -> Result<Stages, Error> {
+        match outcome {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                self.win.abandon();
+                Err(error)
+            }
+        }
     }
 
     /// Of several nodes: each leader has those of all aggregators.
@@ -121,17 +139,23 @@ impl Stages {
             })
         });
         // One node's memory may be used up, and then messages serve all.
-        let all = engine.block_on(comm.share(&[made.is_some().into()]))?;
-        let Some(stages) = made else { return Ok(None) };
-        if all.contains(&0) {
+        let all = engine.block_on(comm.share(&[made.is_some().into()]));
+        let Some(stages) = made else {
+            return all.map(|_| None);
+        };
+        let have = match all {
+            Ok(all) => !all.contains(&0),
+            Err(error) => return stages.unless_failed(Err(error)).map(Some),
+        };
+        if !have {
             stages.free()?;
             return Ok(None);
         }
         if stages.meets(comm).rank() == 0 {
             (0..aggregators).for_each(|aggregator| stages.clear(aggregator));
         }
-        engine.block_on(stages.meets(comm).fence())?;
-        Ok(Some(stages))
+        let met = engine.block_on(stages.meets(comm).fence());
+        stages.unless_failed(met).map(Some)
     }
 
     fn clear(&self, aggregator: usize) {
@@ -141,6 +165,17 @@ impl Stages {
     /// Whether they suit a plan.
     pub fn suit(&self, plan: &Plan) -> bool {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
+    }
+
+    /// Ends them in the middle of an access, to which a member may not come any more at which an earlier step has failed because of a death.
+    pub fn give_back(&self) -> Result<(), Error> {
+        match self.win.engine().is_fault_tolerant() {
+            true => {
+                self.win.clone().abandon();
+                Ok(())
+            }
+            false => self.free(),
+        }
     }
 
     /// Ends them; every member calls.

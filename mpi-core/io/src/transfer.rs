@@ -295,7 +295,7 @@ impl File {
             _ => {}
         }
         if let Staging::Ready(old) = self.stages.replace(Staging::Untried) {
-            old.free()?;
+            old.give_back()?;
         }
         let made = Stages::new(&self.comm, &self.seating, plan)?.map(Rc::new);
         *self.stages.borrow_mut() = match &made {

@@ -15,7 +15,7 @@ use super::mapped::{self, Mapped, Offer};
 use super::neighbours::{self, Neighbours};
 use super::target::{Held, Route, Target};
 use super::traced::trace_of;
-use super::win::{Inner, Own, Win};
+use super::win::{Given, Inner, Own, Win};
 use super::{Flavor, OscClass, OscError, Spec, is_direct_allowed};
 use crate::Error;
 use crate::comm::Comm;
@@ -25,7 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Words that members tell each other.
-const EACH: usize = 8;
+const EACH: usize = 9;
 const KIND: usize = 0;
 const PLACE: usize = 1;
 const ADDRESS: usize = 2;
@@ -36,6 +36,8 @@ const CONTROL: usize = 5;
 const WATCHED: usize = 6;
 /// What [`super::mapped`] offers.
 const NAME: usize = 7;
+/// 1 if the system does not let this member copy the memory of each other member on this node.
+const CANNOT_COPY: usize = 8;
 
 /// What a member says of its memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,14 +68,37 @@ impl Win {
     }
 
     async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
-        let engine = comm.engine().clone();
         let own = comm.dup().await?;
+        let _part = comm.while_making(&own);
+        let mut given = Given::default();
+        let made = Win::make_on(own.clone(), &comm.label(), spec, &mut given).await;
+        if made.is_err() {
+            Service::of(own.engine()).has_gone(own.context().number());
+            leave_end_to_others(own, given);
+        }
+        let (win, by_message) = made?;
+        if by_message && let Err(error) = win.0.comm.fence().await {
+            win.abandon();
+            return Err(error);
+        }
+        Ok(win)
+    }
+
+    /// The window on a communicator of its own, and whether messages for it may come, so that its members must meet before they use it.
+    /// What this process gives to the window is in `given` until the window has it.
+    async fn make_on(
+        own: Comm,
+        called: &str,
+        spec: &Spec,
+        given: &mut Given,
+    ) -> Result<(Win, bool), Error> {
+        let engine = own.engine().clone();
         Service::of(&engine);
         let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
         if spec.flavor == Flavor::Shared && members.len() < own.size() as usize {
             let sentence = format!(
                 "MPI_Win_allocate_shared needs all members of {} on one node, but only {} of {} share the memory of rank {}; MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes such communicators",
-                comm.label(),
+                called,
                 members.len(),
                 own.size(),
                 own.rank()
@@ -87,8 +112,9 @@ impl Win {
             }
             _ => take(&engine, spec),
         };
-        let control = control::take(engine.node(), members.len(), own.size() as usize);
-        let kind = match &control {
+        given.memory = Some(memory);
+        given.control = control::take(engine.node(), members.len(), own.size() as usize);
+        let kind = match &given.control {
             Some(_) => part.kind,
             None => Memory::Lacking,
         };
@@ -106,25 +132,28 @@ impl Win {
             _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
             _ => 0,
         };
+        words[CANNOT_COPY] = match spec.flavor {
+            // All of its memory lies in arenas.
+            Flavor::Shared => 0,
+            _ => (!can_copy(&engine, &members)).into(),
+        };
         words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
         words[KIND] = kind as u64;
         words[PLACE] = part.place;
         words[ADDRESS] = part.address;
         words[SIZE] = spec.size;
         words[UNIT] = spec.unit;
-        words[CONTROL] = control.as_ref().map_or(0, |block| block.place().0);
+        words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
         let all = own.share(&words).await?;
         let said = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
         let poor = (0..own.size()).find(|r| said(*r as usize, KIND) == Memory::Lacking as u64);
-        let (Some(block), None) = (control, poor) else {
-            let rank = poor.unwrap_or(own.rank());
+        if let Some(rank) = poor {
             let sentence = format!(
-                "rank {rank} of {} has no shared memory for {} bytes of a window",
-                comm.label(),
+                "rank {rank} of {called} has no shared memory for {} bytes of a window",
                 said(rank as usize, SIZE)
             );
             return Err(OscError::new(OscClass::NoMemory, sentence).into());
-        };
+        }
         let offers = |rank: u32| {
             let said = |which| said(rank as usize, which);
             Offer {
@@ -163,7 +192,14 @@ impl Win {
                 &mapped,
             )?);
         }
-        let any_far = targets.iter().any(|target| target.here.is_none());
+        // All members read the same words, so all come to the same here.
+        let is_copied = |rank: u32| {
+            let is_arena = said(rank as usize, KIND) == Memory::Arena as u64;
+            !is_arena && !mapped.is_direct(said(rank as usize, NAME))
+        };
+        let any_cannot_copy = (0..own.size()).any(|rank| said(rank as usize, CANNOT_COPY) != 0);
+        let by_message = targets.iter().any(|target| target.here.is_none())
+            || any_cannot_copy && (0..own.size()).any(is_copied);
         let win = Win(Rc::new(Inner {
             epochs: Epochs::default(),
             remote: Remote::new(own.size()),
@@ -179,16 +215,17 @@ impl Win {
             targets: targets.into(),
             control,
             name: RefCell::default(),
-            _memory: memory,
-            _control: block,
+            _given: std::mem::take(given),
             comm: own,
         }));
         win.register();
-        if any_far {
-            // Messages for the window may come from now on.
-            win.0.comm.fence().await?;
-        }
-        Ok(win)
+        Ok((win, by_message))
+    }
+
+    /// Leaves the end of the window to the members that have it, since an object of which it is a part could not be made here.
+    pub fn abandon(self) {
+        self.unregister();
+        leave_end_to_others(self.0.comm.clone(), self);
     }
 
     /// Frees it; every member calls it. All operations of all members are complete when it returns.
@@ -216,6 +253,19 @@ impl Win {
     }
 }
 
+/// Takes part in the end of a window that this process does not have, or does not use, and keeps what it has given to it until then:
+/// where deaths are survived, other members may have made the window and use it, and wait for each living member when they free it.
+fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
+    let engine = comm.engine().clone();
+    if engine.is_fault_tolerant() {
+        engine.run_in_background(Box::pin(async move {
+            let met = comm.agree(0).await;
+            drop(given);
+            met.map(drop)
+        }));
+    }
+}
+
 /// The members on this node that are reached through its memory: rank and place of each.
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
@@ -224,6 +274,13 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let mut here: Vec<_> = all.filter(|(_, place)| direct || *place == me).collect();
     here.sort_unstable();
     here
+}
+
+/// Whether the system lets this process copy the memory of all these members, where that memory is not shared.
+fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
+    let node = engine.node();
+    let mut others = members.iter().filter(|(_, place)| *place != node.rank());
+    others.all(|(_, place)| node.readable_pid(*place).is_some())
 }
 
 /// Memory of our own, or what the program gives.

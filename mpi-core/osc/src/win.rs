@@ -43,11 +43,17 @@ pub(super) struct Inner {
     pub word: Cell<Option<Word>>,
     pub name: RefCell<String>,
     /// Kept until the window goes.
-    pub _memory: Own,
-    pub _control: ShmBlock,
+    pub _given: Given,
 }
 
-/// What this process gives to a window.
+/// What this process gives to a window, as far as it has it.
+#[derive(Default)]
+pub(super) struct Given {
+    pub memory: Option<Own>,
+    pub control: Option<ShmBlock>,
+}
+
+/// The memory that this process gives to a window.
 pub(super) enum Own {
     /// The program's memory, or none.
     Given,
@@ -73,7 +79,7 @@ impl Win {
     }
 
     /// Whether a member has died, who may hold what others wait for, or the window is revoked.
-    pub(super) fn is_broken(&self) -> bool {
+    pub fn is_broken(&self) -> bool {
         self.0.comm.usable().is_err()
     }
 

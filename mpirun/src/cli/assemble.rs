@@ -13,8 +13,9 @@ use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, StdinTo, clean_env, set_env};
 use crate::params::GRACE;
 use crate::pmi;
+use mpi_abi::initial_handler::{INITIAL_HANDLER, InitialHandler};
 use mpi_abi::stdio::STREAM_BUFFERING;
-use mpi_base::param::{MARKER, PREFIX, Params};
+use mpi_base::param::{MARKER, PREFIX, Params, Value};
 use mpi_core::fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -114,6 +115,16 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     if let Some(wanted) = survival(options) {
         let name = fault::ENABLE.about().full_name();
         set_env(&mut env, format!("{PREFIX}{name}"), wanted.to_string());
+        from_command_line.push(name);
+    }
+    if let Some(handler) = &options.initial_errhandler {
+        InitialHandler::parse(handler).map_err(|_| CliError::Value {
+            option: "--initial-errhandler",
+            value: handler.clone(),
+            wanted: "mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+        })?;
+        let name = INITIAL_HANDLER.about().full_name();
+        set_env(&mut env, format!("{PREFIX}{name}"), handler);
         from_command_line.push(name);
     }
     witness(options, &mut env, &mut from_command_line)?;

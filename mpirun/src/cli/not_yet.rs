@@ -56,13 +56,6 @@ const TABLE: &[NotYet] = &[
         instead: "--host and --hostfile name hosts",
     },
     NotYet {
-        name: "initial-errhandler",
-        values: 1,
-        harmless: &["mpi_errors_are_fatal"],
-        what: "the error handler that a program begins with",
-        instead: "the program sets it by MPI_Comm_set_errhandler",
-    },
-    NotYet {
         name: "memory-alloc-kinds",
         values: 1,
         harmless: &["mpi", "system", "mpi,system", "system,mpi"],

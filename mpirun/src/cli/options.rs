@@ -140,6 +140,10 @@ pub struct Options {
     #[arg(long, value_name = "HOW", help_heading = ENDING, hide_short_help = true, value_parser = ["ulfm", "mpi", "no"])]
     pub with_ft: Option<String>,
 
+    /// The error handler that programs begin with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return
+    #[arg(long, value_name = "NAME", help_heading = ENDING, hide_short_help = true)]
+    pub initial_errhandler: Option<String>,
+
     /// As --with-ft ulfm
     #[arg(long, alias = "disable-auto-cleanup", help_heading = ENDING, hide_short_help = true, conflicts_with = "with_ft")]
     pub enable_recovery: bool,

@@ -107,9 +107,25 @@ fn what_is_not_there_yet_is_refused_by_name() {
     let error = parsed("-arch pdp11 prog").unwrap_err().to_string();
     let part = "-arch (choosing hosts by their architecture) is not there yet in this version of mpirun; --host and --hostfile name hosts";
     assert!(error.contains(part), "{error}");
-    assert!(parsed("-initial-errhandler mpi_errors_are_fatal prog").is_ok());
     let here = std::env::consts::ARCH;
     assert!(parsed(&format!("-n 2 -arch {here} prog")).is_ok());
+}
+
+#[test]
+fn programs_begin_with_the_error_handler_that_the_option_names() {
+    let name = "PORTCULLIS_MCA_mpi_initial_errhandler";
+    for line in [
+        "--initial-errhandler mpi_errors_return prog",
+        "-initial-errhandler mpi_errors_return prog",
+        "--mca mpi_initial_errhandler mpi_errors_return prog",
+    ] {
+        let plan = parsed(line).unwrap();
+        assert_eq!(value(&plan, name).unwrap(), "mpi_errors_return", "{line}");
+    }
+    assert!(parsed("--initial-errhandler MPI_ERRORS_ABORT prog").is_ok());
+    let error = parsed("--initial-errhandler my_handler prog").unwrap_err();
+    let part = "mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
+    assert!(error.to_string().contains(part), "{error}");
 }
 
 #[test]

@@ -171,7 +171,7 @@ unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
         let found = flag.read() != 0 && !value.is_null();
         // Of predefined keys C has the address of the value, but of a window's base the base.
         let value = match key {
-            FIRST_KEY..=LAST_OF_COMMS | DISP_UNIT..=LAST_KEY if found => {
+            FIRST_KEY..=LAST_OF_COMMS | DISP_UNIT..=LAST_KEY | FT if found => {
                 value.cast::<c_int>().read() as isize
             }
             WIN_SIZE if found => value.cast::<isize>().read(),
@@ -187,6 +187,8 @@ const LAST_OF_COMMS: c_int = 6;
 const WIN_SIZE: c_int = 8;
 const DISP_UNIT: c_int = 9;
 const LAST_KEY: c_int = 11;
+/// `MPI_FT`, of communicators again.
+const FT: c_int = 12;
 
 /// The keys that Fortran has made for types and windows; the handle in a table does not say what it is of.
 static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());

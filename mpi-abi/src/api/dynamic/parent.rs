@@ -4,7 +4,7 @@
 
 use crate::abi::*;
 use crate::api::args::out;
-use crate::error::{Failure, Outcome, handler};
+use crate::error::{Failure, Outcome};
 use crate::object::Attached;
 use crate::registry::comm::register_with;
 use crate::{phase, state};
@@ -15,7 +15,7 @@ use mpi_core::dynamic::PortName;
 /// Under which the parent leaves the name of its port.
 pub(super) const PORT_KEY: &str = "PORTCULLIS_parent_port";
 /// Under which it leaves the initial error handler.
-pub(super) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
+pub(crate) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
 
 pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     state::engine()?;
@@ -26,27 +26,11 @@ pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     unsafe { out(parent, if alive { known } else { MPI_COMM_NULL }, "parent") }
 }
 
-/// The error handler that the parent wants this job to begin with (`mpi_initial_errhandler`, section 11.8.4).
-fn initial_handler(name: &str) -> Option<MPI_Errhandler> {
-    match name.to_ascii_lowercase().as_str() {
-        "mpi_errors_are_fatal" => Some(MPI_ERRORS_ARE_FATAL),
-        "mpi_errors_abort" => Some(MPI_ERRORS_ABORT),
-        "mpi_errors_return" => Some(MPI_ERRORS_RETURN),
-        _ => None,
-    }
-}
-
 /// Connects this job with the one that has spawned it, if one has; all processes of the job call it.
 pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
     let Some(launcher) = phase::launcher().filter(|launcher| launcher.identity().spawned) else {
         return Ok(());
     };
-    let chosen = launcher.left_by_parent(HANDLER_KEY);
-    if let Some(chosen) = chosen.as_deref().and_then(initial_handler) {
-        for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
-            state::comm(comm)?.attached.set_errhandler(chosen)?;
-        }
-    }
     // A parent that runs another MPI leaves no port.
     let Some(text) = launcher.left_by_parent(PORT_KEY) else {
         return Ok(());
@@ -64,9 +48,4 @@ pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
     let parent = register_with(new, attached, None)?;
     state::state().parent.set(parent.handle());
     Ok(())
-}
-
-/// Whether the name of an initial error handler is one.
-pub(super) fn is_initial_handler(name: &str) -> bool {
-    initial_handler(name).is_some_and(|known| handler::retain(known).is_ok())
 }

@@ -3,13 +3,15 @@
 //! All of a job starts or nothing. The root tells its group what became of each process before they wait for the new job,
 //! so that a failure reaches all members with the same sentence, and `array_of_errcodes` is right everywhere.
 
-use super::parent::{HANDLER_KEY, PORT_KEY, is_initial_handler};
+use super::parent::{HANDLER_KEY, PORT_KEY};
 use super::{register, root_of, told};
 use crate::abi::*;
 use crate::api::args::{out, slice, slice_mut, string};
 use crate::error::{Failure, Outcome};
+use crate::initial_handler::InitialHandler;
 use crate::object::comm::CommObject;
 use crate::{info, phase, state, text};
+use mpi_base::param::Value;
 use mpi_core::comm::ControlGroup;
 use mpi_core::dynamic::PortName;
 use mpi_core::rte::{SpawnRequest, SpawnedApp};
@@ -138,7 +140,7 @@ impl Request {
                         Failure::new(MPI_ERR_SPAWN, why)
                     })?;
                 }
-                "mpi_initial_errhandler" if is_initial_handler(value) => {
+                "mpi_initial_errhandler" if InitialHandler::parse(value).is_ok() => {
                     let left = &mut self.request.left;
                     left.retain(|(known, _)| known != HANDLER_KEY);
                     left.push((HANDLER_KEY.into(), value.into()));
@@ -228,18 +230,22 @@ unsafe fn spawn(
     };
     let ours = port.as_ref().and_then(|port| port.as_ref().ok().cloned());
     let comm = &object.comm;
-    let met = engine.block_on(async {
+    let (codes, met) = engine.block_on(async {
         let bytes = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
         let talk = comm.hidden();
         let group = ControlGroup::of(&talk, comm.group(), comm.rank());
-        let codes = group.tell(bytes, root).await?;
-        let met = comm.accept(root, port.map(told), MPI_ERR_SPAWN).await;
-        Ok::<_, Failure>((codes, met))
+        match group.tell(bytes, root).await {
+            Ok(codes) => {
+                let met = comm.accept(root, port.map(told), MPI_ERR_SPAWN).await;
+                (codes, met)
+            }
+            // Members that have heard the root accept, and end alike with those that have not.
+            Err(error) => (Vec::new(), comm.not_accepted(root, error).await),
+        }
     });
     if let Some(port) = ours {
         engine.close_port(&port);
     }
-    let (codes, met) = met?;
     let codes = codes
         .as_chunks()
         .0

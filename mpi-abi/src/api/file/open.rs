@@ -6,7 +6,7 @@ use crate::abi::*;
 use crate::api::args::{out, read, string};
 use crate::api::file::hint_file;
 use crate::api::groups;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, Target};
 use crate::info::{self, Hints};
 use crate::object::file::FileObject;
 use crate::registry::file::{register, remove};
@@ -111,7 +111,9 @@ pub unsafe fn MPI_File_close(fh: *mut MPI_File) -> Outcome {
     unsafe {
         let handle = read(fh, "fh")?;
         let object = state::file(handle)?;
-        object.file.close()?;
+        // The argument is no handle but a pointer to one, so the handler is named here.
+        let on = |error: mpi_core::Error| Failure::from(error).on(Target::File(handle));
+        object.file.close().map_err(on)?;
         remove(handle)?;
         out(fh, MPI_FILE_NULL, "fh")
     }

@@ -80,6 +80,12 @@ impl Comm {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
+    /// The highest of the numbers of all living members, at each of them, whichever members have died: the end of an object that they have together.
+    pub async fn highest_of_living(&self, number: u64) -> Result<u64, Error> {
+        let (agreed, _) = self.agree_on(0, number).await?;
+        Ok(agreed.number)
+    }
+
     /// The same, and the members of [`Comm::all_procs`] on whose deaths all agree.
     pub(super) async fn agree_on(
         &self,

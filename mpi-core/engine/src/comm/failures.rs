@@ -11,6 +11,19 @@ use std::rc::{Rc, Weak};
 /// So many failures are told of in a sentence.
 const SHOWN: usize = 4;
 
+/// As long as it lives, operations of a communicator fail when those of another one do; see [`Comm::while_making`].
+#[must_use = "the communicators are apart as soon as it is dropped"]
+pub struct Making {
+    whole: Comm,
+    part: Comm,
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.whole.lets_go(&self.part);
+    }
+}
+
 impl Affected for Inner {
     fn has_member(&self, proc: ProcId) -> bool {
         self.group.rank_of(proc).is_some() || self.peers.rank_of(proc).is_some()
@@ -187,6 +200,16 @@ impl Comm {
         let trouble = part.trouble();
         if trouble.set_outer(None).is_some() && part.failures().is_empty() {
             trouble.remove(Trouble::FAILED);
+        }
+    }
+
+    /// Has operations of `part`, a communicator of all members or some, fail when those of this one do, while an object is made of it:
+    /// members at which this one has failed meanwhile do not come to the later steps, for which the others would wait.
+    pub fn while_making(&self, part: &Comm) -> Making {
+        self.takes_part(part);
+        Making {
+            whole: self.clone(),
+            part: part.clone(),
         }
     }
 

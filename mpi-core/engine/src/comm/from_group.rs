@@ -42,12 +42,17 @@ impl Engine {
         other: Option<Result<ProcId, LeaderError>>,
         text: &str,
     ) -> Result<Option<Comm>, Error> {
-        let Some(local) = self.comm_from_group(group, text).await? else {
+        let meeting = self.meeting();
+        let tag = conversation("intercommunicator", text);
+        let made = self.comm_from_group(group, text).await;
+        if let (Err(error), Some(Ok(proc))) = (&made, &other) {
+            // The leader of the other group waits for this one.
+            meeting.refuse_inter(*proc, tag, error);
+        }
+        let Some(local) = made? else {
             return Ok(None);
         };
-        let meeting = self.meeting();
         let bridge = other.map(|other| other.map(|proc| (&meeting, proc)));
-        let tag = conversation("intercommunicator", text);
         local.inter(leader, bridge, tag).await.map(Some)
     }
 }

@@ -4,10 +4,11 @@
 //! Inside it also has a communicator of its own group alone, by which a group agrees with itself before and after its leader talks to the other leader.
 //!
 //! Protocol of every way to make one, in hidden conversations:
-//! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
+//! 1. the leaders swap what their groups have to say ([`exchange`]) and each tells its group both ([`swap`]);
 //! 2. each leader's words begin with its name and the first of some numbers for communicators that it has set aside,
 //!    or that it has none left ([`context_id`]), which ends the call at all members of both groups;
 //!    a leader that cannot reach the other one tells its own group why ([`leader_error`]), which ends the call there;
+//!    a leader whose own group has failed tells the other leader in place of its words;
 //! 3. the higher of both is the new communicator's, and the next of each leader's is that of its own group.
 //!
 //! Where processes of several jobs are among them, both groups show each other their cards first ([`introduce`]).
@@ -23,6 +24,8 @@ use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
 use crate::group::Group;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 
 /// What the leader of a group says on its behalf.
 struct Side {
@@ -75,75 +78,159 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
     group.iter().map(|proc| engine.name_of(proc)).collect()
 }
 
+/// What the other leader has said.
+struct Met {
+    words: U64Buf,
+    /// The number of its words, which may be more than any operation of this library sends; then there are none.
+    len: u64,
+    /// Whether a process of another job is in its group.
+    is_mixed: bool,
+}
+
+/// Swaps words with the other leader; neither waits for its own group in between, so a leader whose group fails meanwhile keeps the other one waiting in vain at no step.
+async fn exchange(
+    across: Conversation,
+    peer: u32,
+    mine: Vec<u64>,
+    is_mixed: bool,
+) -> Result<Met, LeaderError> {
+    let lost = LeaderError::lost;
+    let lens = U64Buf::of(&[mine.len() as u64, is_mixed.into(), 0, 0]);
+    let (send, recv) = (lens.send(0..2), lens.recv(2..4));
+    (across.sendrecv(send, peer, recv, peer).await).map_err(lost)?;
+    let (len, second) = (lens.get(2), lens.get(3));
+    if len == LEADER_ERROR {
+        return Err(LeaderError::of_other_leader(second));
+    }
+    let either_mixed = is_mixed || second != 0;
+    let theirs = match len <= most_words(across.engine(), either_mixed) {
+        true => len as usize,
+        false => 0,
+    };
+    let (ours, words) = (U64Buf::of(&mine), U64Buf::new(theirs));
+    let (send, recv) = (ours.send(0..mine.len()), words.recv(0..theirs));
+    if theirs > 0 {
+        (across.sendrecv(send, peer, recv, peer).await).map_err(lost)?;
+    }
+    Ok(Met {
+        words,
+        len,
+        is_mixed: second != 0,
+    })
+}
+
+/// What is said of a process is at most what a split says of it; more comes from a leader that does something else.
+fn most_words(engine: &Engine, mixed: bool) -> u64 {
+    let most = match mixed {
+        true => MOST_WORDS,
+        false => HEAD + EACH * engine.size() as usize,
+    };
+    most as u64
+}
+
+/// Tells the other leader, when it comes, that this leader's group has failed; this one does not wait for it.
+fn refuse(across: Conversation, peer: u32, error: &Error) {
+    let engine = across.engine().clone();
+    let code = LeaderError::code_of(error);
+    engine.run_in_background(Box::pin(async move {
+        let lens = U64Buf::of(&[LEADER_ERROR, code, 0, 0]);
+        let (send, recv) = (lens.send(0..2), lens.recv(2..4));
+        across.sendrecv(send, peer, recv, peer).await
+    }));
+}
+
+/// What this leader's exchange with the other one comes to. When the own group fails meanwhile, the rest of the exchange goes on in the background.
+async fn meet_other_leader(
+    local: &Comm,
+    (across, peer): (Conversation, u32),
+    mine: Vec<u64>,
+) -> Result<Result<Met, LeaderError>, Error> {
+    if let Err(error) = local.usable() {
+        refuse(across, peer, &error);
+        return Err(error);
+    }
+    let is_mixed = local.is_mixed() || across.comm().is_mixed();
+    let mut under_way = Box::pin(exchange(across.clone(), peer, mine, is_mixed));
+    let outcome = poll_fn(|cx| match under_way.as_mut().poll(cx) {
+        Poll::Ready(met) => Poll::Ready(Ok(met)),
+        Poll::Pending => match local.usable() {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        },
+    });
+    let outcome = outcome.await;
+    if let Err(error) = &outcome {
+        let code = LeaderError::code_of(error);
+        local.engine().run_in_background(Box::pin(async move {
+            match under_way.await {
+                Ok(met) if is_mixed || met.is_mixed => introduce::refuse(&across, peer, code).await,
+                _ => Ok(()),
+            }
+        }));
+    }
+    outcome
+}
+
 /// Both leaders' words, at every member of both groups: ours first. The processes they name are known at least as long as the third part lives.
 async fn swap(
     local: &Comm,
     leader: u32,
     link: Link,
-    mine: &[u64],
+    mine: Vec<u64>,
 ) -> Result<(Side, Side, Option<Introduced>), Error> {
-    let here = local.hidden();
+    let ours = mine.clone();
+    let (across, met) = match link {
+        None => (None, None),
+        Some(Err(mistake)) => (None, Some(Err(mistake))),
+        Some(Ok(link)) => (
+            Some(link.clone()),
+            Some(meet_other_leader(local, link, mine).await?),
+        ),
+    };
     // Ours and theirs: how many words, and whether a process of another job is among us.
     let lens = U64Buf::new(4);
-    match &link {
-        Some(Ok((across, peer))) => {
-            lens.set(0, mine.len() as u64);
-            let mixed = local.is_mixed() || across.comm().is_mixed();
-            lens.set(1, mixed.into());
-            let (send, recv) = (lens.send(0..2), lens.recv(2..4));
-            let met = across.sendrecv(send, *peer, recv, *peer).await;
-            if let Err(error) = met {
-                // The rest of the group waits for this leader's words.
-                let astray = LeaderError::lost(error);
-                lens.set(0, LEADER_ERROR);
-                local
-                    .engine()
-                    .coll()?
-                    .bcast(&here, &lens.recv(0..4), leader)
-                    .await?;
-                let told = leader_error::share(local, leader, Some(&astray)).await?;
-                return Err(told.into());
-            }
+    match &met {
+        Some(Ok(met)) => {
+            let across_jobs = |(across, _): &(Conversation, u32)| across.comm().is_mixed();
+            let is_mixed = local.is_mixed() || across.as_ref().is_some_and(across_jobs);
+            lens.set(0, ours.len() as u64);
+            lens.set(1, is_mixed.into());
+            lens.set(2, met.len);
+            lens.set(3, met.is_mixed.into());
         }
         Some(Err(_)) => lens.set(0, LEADER_ERROR),
         None => {}
     }
+    let here = local.hidden();
     let coll = local.engine().coll()?;
-    coll.bcast(&here, &lens.recv(0..4), leader).await?;
-    if lens.get(0) == LEADER_ERROR {
-        let why = link.as_ref().and_then(|link| link.as_ref().err());
+    let told = coll.bcast(&here, &lens.recv(0..4), leader).await;
+    if told.is_ok() && lens.get(0) == LEADER_ERROR {
+        let why = met.as_ref().and_then(|met| met.as_ref().err());
         return Err(leader_error::share(local, leader, why).await?.into());
     }
     let mixed = lens.get(1) | lens.get(3) != 0;
-    // What is said of a process is at most what a split says of it; more comes from a leader that does something else.
-    let most = match mixed {
-        true => MOST_WORDS,
-        false => HEAD + EACH * local.engine().size() as usize,
-    };
-    if lens.get(2) > most as u64 {
+    if lens.get(2) > most_words(local.engine(), mixed) {
         let words = lens.get(2);
         return Err(CommError::Strange { words }.into());
     }
-    let introduced = match mixed {
-        true => {
-            let across = link.as_ref().and_then(|link| link.as_ref().ok());
-            Some(introduce::show_cards(local, leader, across).await?)
-        }
-        false => None,
+    let introduced = if mixed {
+        Some(introduce::show_cards(local, leader, across.as_ref(), told).await?)
+    } else {
+        told?;
+        None
     };
-    let (ours, theirs) = (lens.get(0) as usize, lens.get(2) as usize);
-    let words = U64Buf::new(ours + theirs);
-    if let Some(Ok((across, peer))) = &link {
-        for (i, word) in mine.iter().enumerate() {
-            words.set(i, *word);
+    let (own, other) = (lens.get(0) as usize, lens.get(2) as usize);
+    let words = U64Buf::new(own + other);
+    if let Some(Ok(met)) = &met {
+        let said = ours.into_iter().chain((0..other).map(|i| met.words.get(i)));
+        for (i, word) in said.enumerate() {
+            words.set(i, word);
         }
-        let (send, recv) = (words.send(0..ours), words.recv(ours..ours + theirs));
-        across.sendrecv(send, *peer, recv, *peer).await?;
     }
-    let all = words.recv(0..ours + theirs);
+    let all = words.recv(0..own + other);
     coll.bcast(&here, &all, leader).await?;
-    let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
-    let (ours, theirs) = all.split_at(ours);
+    let all: Vec<u64> = (0..own + other).map(|i| words.get(i)).collect();
+    let (ours, theirs) = all.split_at(own);
     let side = |words| Side::from_words(local.engine(), words);
     Ok((side(ours)?, side(theirs)?, introduced))
 }
@@ -175,6 +262,19 @@ async fn connect(
 }
 
 impl Comm {
+    /// This process's group, which it would have led in [`Comm::inter`], has failed before that: tells the other leader, which waits on `self`.
+    pub(super) fn refuse_inter(&self, peer: u32, tag: i32, error: &Error) {
+        refuse(self.between_leaders(peer, tag), peer, error);
+    }
+
+    /// The conversation with the other leader, a rank of this communicator, in which no other member takes part.
+    fn between_leaders(&self, peer: u32, tag: i32) -> Conversation {
+        let both = self.peers().proc(peer).into_iter();
+        let both = both.chain([self.engine().me()]);
+        let link = self.group_conversation(tag);
+        link.among(&Group::from_procs(both.collect()))
+    }
+
     /// A communicator between this process and one other, of a number that both know and no other communicator has.
     pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
         let local = engine.myself().ok_or_else(|| CommError::Unreachable {
@@ -242,7 +342,6 @@ impl Comm {
         tag: i32,
     ) -> Result<Comm, Error> {
         self.only_intra("MPI_Intercomm_create")?;
-        self.usable()?;
         let group = self.group().clone();
         let mut mine = Vec::new();
         let mut link = None;
@@ -253,16 +352,10 @@ impl Comm {
                 // The numbers are random if any member may be of another job, which the other leader may know alone.
                 let mixed = self.is_mixed() || bridge.is_mixed();
                 mine = Side::told(self.engine(), 1, mixed, names(self.engine(), &group));
-                let both = bridge
-                    .peers()
-                    .proc(peer)
-                    .into_iter()
-                    .chain([self.engine().me()]);
-                let link = bridge.group_conversation(tag);
-                (link.among(&Group::from_procs(both.collect())), peer)
+                (bridge.between_leaders(peer, tag), peer)
             }));
         }
-        let (ours, theirs, _introduced) = swap(self, leader, link, &mine).await?;
+        let (ours, theirs, _introduced) = swap(self, leader, link, mine).await?;
         let remote = theirs.group(self.engine())?;
         let made = connect(self.engine(), (&ours, group), (&theirs, remote), 0).await?;
         // Every caller is a member of its own group, and no communicator is empty.
@@ -293,7 +386,7 @@ impl Comm {
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
         let (mine, link) = self.lead(self.hidden(), 1, names(self.engine(), group));
-        let (ours, theirs, _introduced) = swap(local, 0, link, &mine).await?;
+        let (ours, theirs, _introduced) = swap(local, 0, link, mine).await?;
         let remote = theirs.group(self.engine())?;
         let (this, that) = ("this side", "the other side");
         let sides = [
@@ -319,7 +412,7 @@ impl Comm {
             .await?;
         // No more colours can meet than there are members here.
         let (words, link) = self.lead(hidden, self.size(), said);
-        let (ours, theirs, _introduced) = swap(local, 0, link, &words).await?;
+        let (ours, theirs, _introduced) = swap(local, 0, link, words).await?;
         if color == NO_COLOR {
             return Ok(None);
         }
@@ -352,7 +445,7 @@ impl Comm {
         self.usable()?;
         let local = self.local("MPI_Intercomm_merge")?;
         let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
-        let (ours, theirs, _introduced) = swap(local, 0, link, &mine).await?;
+        let (ours, theirs, _introduced) = swap(local, 0, link, mine).await?;
         let order = |side: &Side| (side.words.first().copied(), side.number);
         let we_first = order(&ours) < order(&theirs);
         let (low, group) = match we_first {

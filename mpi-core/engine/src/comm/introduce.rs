@@ -4,8 +4,9 @@
 //! Then every process can name and reach every other. A process that hears of another one later than that one calls is let in,
 //! since the caller has proved that it has the card ([`Universe`](mpi_transport::universe::Universe)).
 
+use super::leader_error::{self, LEADER_ERROR};
 use super::u64_buf::U64Buf;
-use super::{Comm, CommError, Conversation};
+use super::{Comm, CommError, Conversation, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
@@ -64,29 +65,21 @@ impl Drop for Introduced {
 }
 
 /// Both groups learn the names and cards of each other; `across` is the way between the leaders, at the leaders.
+/// `ready` is the outcome of what the group has done before: a leader whose group has failed tells the other one, which waits for its cards.
 pub(super) async fn show_cards(
     local: &Comm,
     leader: u32,
     across: Option<&(Conversation, u32)>,
+    ready: Result<(), Error>,
 ) -> Result<Introduced, Error> {
     let engine = local.engine();
     // One that cannot be reached shows an empty card, so that no process waits for it; it fails when it is spoken to.
     let reachable = engine.reach_other_jobs();
-    let own = to_words(&engine.universe().own_card().encode());
-    let lens = local.share(&[own.len() as u64]).await?;
-    let longest = lens.iter().copied().max().unwrap_or(0) as usize;
-    let mut padded = own;
-    padded.resize(longest, 0);
-    let all = local.share(&padded).await?;
-    let mut mine = Vec::new();
-    if across.is_some() {
-        let cards = all.chunks_exact(longest.max(1));
-        for ((proc, card), len) in local.group().iter().zip(cards).zip(&lens) {
-            mine.push(engine.name_of(proc));
-            mine.extend(&card[..*len as usize]);
-        }
-    }
-    let theirs = swap_words(local, leader, across, &mine).await?;
+    let gathered = match ready {
+        Ok(()) => gather(local, across.is_some()).await,
+        Err(error) => Err(error),
+    };
+    let theirs = swap_words(local, leader, across, gathered).await?;
     let mut introduced = Introduced {
         engine: engine.clone(),
         procs: Vec::new(),
@@ -102,31 +95,98 @@ pub(super) async fn show_cards(
     Ok(introduced)
 }
 
+/// Names and cards of all members, at the leader.
+async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
+    let engine = local.engine();
+    let own = to_words(&engine.universe().own_card().encode());
+    let lens = local.share(&[own.len() as u64]).await?;
+    let longest = lens.iter().copied().max().unwrap_or(0) as usize;
+    let mut padded = own;
+    padded.resize(longest, 0);
+    let all = local.share(&padded).await?;
+    let mut mine = Vec::new();
+    if leads {
+        let cards = all.chunks_exact(longest.max(1));
+        for ((proc, card), len) in local.group().iter().zip(cards).zip(&lens) {
+            mine.push(engine.name_of(proc));
+            mine.extend(&card[..*len as usize]);
+        }
+    }
+    Ok(mine)
+}
+
+/// Tells the other leader, which waits for cards, that this leader's group has failed.
+pub(super) async fn refuse(across: &Conversation, peer: u32, code: u64) -> Result<(), Error> {
+    let lens = U64Buf::of(&[LEADER_ERROR, code, 0, 0]);
+    let (send, recv) = (lens.send(0..2), lens.recv(2..4));
+    across.sendrecv(send, peer, recv, peer).await
+}
+
+/// The other leader's words.
+async fn exchange(
+    (across, peer): &(Conversation, u32),
+    mine: &[u64],
+) -> Result<(u64, U64Buf), LeaderError> {
+    let (peer, lost) = (*peer, LeaderError::lost);
+    let lens = U64Buf::of(&[mine.len() as u64, 0, 0, 0]);
+    let (send, recv) = (lens.send(0..2), lens.recv(2..4));
+    (across.sendrecv(send, peer, recv, peer).await).map_err(lost)?;
+    let len = lens.get(2);
+    if len == LEADER_ERROR {
+        return Err(LeaderError::of_other_leader(lens.get(3)));
+    }
+    if len > MOST_WORDS {
+        return Ok((len, U64Buf::new(0)));
+    }
+    let (ours, theirs) = (U64Buf::of(mine), U64Buf::new(len as usize));
+    let (send, recv) = (ours.send(0..mine.len()), theirs.recv(0..len as usize));
+    (across.sendrecv(send, peer, recv, peer).await).map_err(lost)?;
+    Ok((len, theirs))
+}
+
 /// The other leader's words at every member of a group.
 async fn swap_words(
     local: &Comm,
     leader: u32,
     across: Option<&(Conversation, u32)>,
-    mine: &[u64],
+    gathered: Result<Vec<u64>, Error>,
 ) -> Result<Vec<u64>, Error> {
-    let here = local.hidden();
-    let lens = U64Buf::of(&[mine.len() as u64, 0]);
-    if let Some((across, peer)) = across {
-        let (send, recv) = (lens.send(0..1), lens.recv(1..2));
-        across.sendrecv(send, *peer, recv, *peer).await?;
+    let mine = match (gathered, across) {
+        (Ok(mine), _) => mine,
+        (Err(error), None) => return Err(error),
+        (Err(error), Some((across, peer))) => {
+            // The other leader may come late, and this one's group does not wait for it.
+            let (across, peer, code) = (across.clone(), *peer, LeaderError::code_of(&error));
+            let told = async move { refuse(&across, peer, code).await };
+            local.engine().run_in_background(Box::pin(told));
+            return Err(error);
+        }
+    };
+    let met = match across {
+        Some(across) => Some(exchange(across, &mine).await),
+        None => None,
+    };
+    let len = U64Buf::new(1);
+    match &met {
+        Some(Ok((words, _))) => len.set(0, *words),
+        Some(Err(_)) => len.set(0, LEADER_ERROR),
+        None => {}
     }
+    let here = local.hidden();
     let coll = local.engine().coll()?;
-    coll.bcast(&here, &lens.recv(0..2), leader).await?;
-    let words = lens.get(1);
+    coll.bcast(&here, &len.recv(0..1), leader).await?;
+    let words = len.get(0);
+    if words == LEADER_ERROR {
+        let why = met.as_ref().and_then(|met| met.as_ref().err());
+        return Err(leader_error::share(local, leader, why).await?.into());
+    }
     if words > MOST_WORDS {
         return Err(CommError::Strange { words }.into());
     }
-    let theirs = U64Buf::new(words as usize);
-    if let Some((across, peer)) = across {
-        let send = U64Buf::of(mine);
-        let (send, recv) = (send.send(0..mine.len()), theirs.recv(0..words as usize));
-        across.sendrecv(send, *peer, recv, *peer).await?;
-    }
+    let theirs = match met {
+        Some(Ok((_, theirs))) => theirs,
+        _ => U64Buf::new(words as usize),
+    };
     coll.bcast(&here, &theirs.recv(0..words as usize), leader)
         .await?;
     Ok((0..words as usize).map(|i| theirs.get(i)).collect())

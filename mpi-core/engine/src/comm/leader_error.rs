@@ -9,6 +9,7 @@ use super::error::{CommError, LeaderError};
 use super::u64_buf::U64Buf;
 use crate::Error;
 use crate::btl::ProcId;
+use crate::fault::{FaultError, FaultKind, is_about_deaths};
 
 /// What is told in place of the length of the leader's words; no words are so many.
 pub(super) const LEADER_ERROR: u64 = u64::MAX;
@@ -23,16 +24,47 @@ const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 
 impl LeaderError {
-    /// The other leader cannot be reached; the error is not the program's.
-    pub(super) fn lost(error: Error) -> LeaderError {
+    /// The codes of errors that are not the program's; all others are the caller's own.
+    ///
+    /// The other leader cannot be reached.
+    pub const LOST: i32 = -1;
+    /// A process has failed that the call needs.
+    pub const FAILED: i32 = -2;
+    /// A communicator that the call uses has been revoked.
+    pub const REVOKED: i32 = -3;
+
+    /// The other leader cannot be reached, or not by way of this communicator any more; the error is not the program's.
+    pub(crate) fn lost(error: Error) -> LeaderError {
         LeaderError {
-            code: LeaderError::LOST,
+            code: LeaderError::code_of(&error) as i32,
             why: error.to_string(),
         }
     }
 
-    /// The code of an error that is not the program's; all others are the caller's own.
-    pub const LOST: i32 = -1;
+    /// The code by which leaders tell each other an error.
+    pub(super) fn code_of(error: &Error) -> u64 {
+        let is_revoked = |error: &FaultError| error.kind() == FaultKind::Revoked;
+        let code = match error.find::<FaultError>() {
+            Some(error) if is_revoked(error) => LeaderError::REVOKED,
+            _ if is_about_deaths(error) => LeaderError::FAILED,
+            _ => LeaderError::LOST,
+        };
+        code as u64
+    }
+
+    /// The other leader has told that its group has failed.
+    pub(super) fn of_other_leader(code: u64) -> LeaderError {
+        let (code, why) = match code as i32 {
+            LeaderError::REVOKED => (LeaderError::REVOKED, "has a communicator that is revoked"),
+            LeaderError::FAILED => (LeaderError::FAILED, "has lost a process"),
+            // No other code is told.
+            _ => (LeaderError::LOST, "cannot go on"),
+        };
+        LeaderError {
+            code,
+            why: format!("the other leader reports that its group {why}"),
+        }
+    }
 
     fn told(&self, leader: ProcId) -> U64Buf {
         let longest = LONGEST.min(self.why.len());

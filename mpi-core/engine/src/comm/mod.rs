@@ -37,12 +37,14 @@ pub use conversation::{Conversation, Pending};
 pub use create::SplitKey;
 pub use error::{CommError, LeaderError};
 pub use eureka::{EurekaError, EurekaLine};
+pub use failures::Making;
 pub use p2p::Probed;
 pub use u64_buf::U64Buf;
 
 use crate::btl::ProcId;
 use crate::coll::{Call, CallId, CallSignature, FastCall};
 use crate::engine::Engine;
+use crate::fault::is_about_deaths;
 use crate::group::{Comparison, Group};
 use crate::pml::Matching;
 use crate::pml::{Context, Plane};
@@ -356,7 +358,20 @@ impl Comm {
     }
 
     /// What comes before a communicator is left for good: returns after every member, on both sides, has called it.
+    /// Where deaths are survived the living leave it among themselves.
     pub async fn farewell(&self) -> Result<(), Error> {
+        match (self.engine().is_fault_tolerant(), self.is_mixed()) {
+            (false, _) => self.farewell_of_all().await,
+            (true, false) => self.agree(0).await.map(drop),
+            // Another job may not survive deaths, so its members do not agree.
+            (true, true) => match self.farewell_of_all().await {
+                Err(error) if is_about_deaths(&error) => Ok(()),
+                left => left,
+            },
+        }
+    }
+
+    async fn farewell_of_all(&self) -> Result<(), Error> {
         let Some(local) = &self.0.local else {
             return self.fence().await;
         };

@@ -69,6 +69,14 @@ impl Comm {
         self.over_bridge(root, met).await
     }
 
+    /// What a member does that has failed before it could accept, when other members of its group may accept: the same end as theirs.
+    pub async fn not_accepted(&self, root: u32, error: Error) -> Result<Comm, Error> {
+        match self.engine().is_fault_tolerant() {
+            true => self.end_alike(root, None, Err(error)).await,
+            false => Err(error),
+        }
+    }
+
     /// The rest of accept and connect, once the roots have met.
     async fn over_bridge(
         &self,
@@ -105,7 +113,8 @@ impl Comm {
         let failed = |why: String| LeaderError { code, why };
         let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
         let broken = || self.usable().err().map(|error| error.to_string());
-        let (proc, call) = (ports.accept(engine, port.number(), broken).await).map_err(failed)?;
+        let accepted = ports.accept(engine, port.number(), broken).await;
+        let (proc, call) = accepted.map_err(|why| self.own_failure(failed(why)))?;
         let bridge = Comm::bridge(engine, proc, call);
         engine.part_from(&[proc]);
         bridge.map_err(|e| failed(e.to_string()))
@@ -132,6 +141,11 @@ impl Comm {
         let bridge = called
             .and_then(|call| Comm::bridge(engine, proc, call).map_err(|error| error.to_string()));
         engine.part_from(&[proc]);
-        bridge.map_err(failed)
+        bridge.map_err(|why| self.own_failure(failed(why)))
+    }
+
+    /// Why the root has not met the other one: that its own group has failed, if that is so.
+    fn own_failure(&self, otherwise: LeaderError) -> LeaderError {
+        self.usable().err().map_or(otherwise, LeaderError::lost)
     }
 }

@@ -7,6 +7,7 @@
 //! Below `MPI_THREAD_MULTIPLE` this is not checked; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
 //! of several threads that wait, one looks for all ([`Threads`]).
 
+mod background;
 mod balance;
 mod extensions;
 mod names;

@@ -7,9 +7,11 @@
 //!
 //! Nothing that arrives is followed: windows go by their communicator's number, answers by index and generation of what waits for them,
 //! memory by offsets that the target checks. What is wrong is answered with a sentence, which the origin reports at its next flush.
+//! A message for a window that the target has not made yet waits for it; one for a window that the target does not have any more is refused ([`early`]).
 //!
 //! Every member of this process's windows is a [`Far`](remote::Far), though few are ever spoken to; a [`Peer`] is a process to which messages go.
 
+mod early;
 mod origin;
 pub(super) mod remote;
 mod serve;
@@ -23,6 +25,7 @@ use crate::btl::{Am, AmHandler, Btl, Endpoint, Family, Header, Payload, ProcId, 
 use crate::datatype::RecvBuf;
 use crate::engine::{Engine, WeakEngine};
 use crate::request::{Body, Req, Status};
+use early::Early;
 use mpi_base::window::Ticket;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -112,6 +115,7 @@ impl Fetches {
 pub struct Service {
     engine: WeakEngine,
     windows: RefCell<HashMap<u64, Weak<Inner>>>,
+    early: Early,
     peers: RefCell<HashMap<ProcId, Rc<Peer>>>,
     fetches: RefCell<Fetches>,
     waiting: RefCell<Vec<Waiting>>,
@@ -130,6 +134,7 @@ impl Service {
         let service = engine.extension(|| Service {
             engine: engine.downgrade(),
             windows: RefCell::default(),
+            early: Early::default(),
             peers: RefCell::default(),
             fetches: RefCell::default(),
             waiting: RefCell::default(),
@@ -198,6 +203,10 @@ impl Service {
 
     /// Sends a message, now or as soon as there is room.
     fn send(&self, proc: ProcId, am: Am, header: Header, payload: Vec<u8>) -> Result<(), OscError> {
+        if self.is_lost(proc) {
+            // Accesses that wait for an answer have learnt it; what waits for room to a dead process would wait without end.
+            return Ok(());
+        }
         let peer = self.peer(proc)?;
         if peer.queue.borrow().is_empty() {
             match peer
@@ -367,15 +376,20 @@ impl Win {
         Service::of(&self.0.engine)
     }
 
-    /// Messages for this window are taken from now on.
+    /// Messages for this window are taken from now on, first those that have arrived before it was made.
     pub(super) fn register(&self) {
         let service = self.service();
-        let mut windows = service.windows.borrow_mut();
-        windows.insert(self.id(), Rc::downgrade(&self.0));
+        let window = Rc::downgrade(&self.0);
+        service.windows.borrow_mut().insert(self.id(), window);
+        for message in service.early.take(self.id()) {
+            service.serve(message.from, message.am, message.header, &message.payload);
+        }
     }
 
     /// No more are.
     pub(super) fn unregister(&self) {
-        self.service().windows.borrow_mut().remove(&self.id());
+        let service = self.service();
+        service.windows.borrow_mut().remove(&self.id());
+        service.has_gone(self.id());
     }
 }

@@ -260,8 +260,16 @@ impl Win {
         let exclusive = u64::from(mode == Mode::Exclusive);
         self.say(target, wire::LOCK, [self.id(), exclusive], Vec::new())?;
         self.wait_for(("MPI_Win_lock", WindowNeed::Lock), target, || {
-            has_reached(far.granted.get(), number)
-        })
+            has_reached(far.granted.get(), number) || far.lock_refused.borrow().is_some()
+        })?;
+        match far.lock_refused.take() {
+            None => Ok(()),
+            Some(refused) => {
+                // The next grant is the answer to the next question.
+                far.wanted.set(far.granted.get());
+                Err(refused.into())
+            }
+        }
     }
 
     pub(in super::super) fn unlock_remote(&self, target: &Target, _: Mode) -> Result<(), Error> {
@@ -274,6 +282,13 @@ impl Win {
 
     pub(in super::super) fn send_complete(&self, target: &Target) -> Result<(), Error> {
         self.say(target, wire::COMPLETE, [self.id(), 0], Vec::new())
+    }
+
+    /// An answer that says that a lock was refused.
+    pub(super) fn hear_lock_refused(&self, rank: u32, error: OscError) {
+        let far = self.0.remote.of(rank);
+        far.lock_refused.borrow_mut().get_or_insert(error);
+        self.0.engine.pml().requests().nudge();
     }
 
     /// An answer that says that an access was refused.

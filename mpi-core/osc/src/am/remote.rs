@@ -29,6 +29,8 @@ pub(in super::super) struct Far {
     pub(super) wanted: Cell<u32>,
     /// The lock of ours that it holds.
     pub(super) holds: Cell<Option<Mode>>,
+    /// Why it has refused its lock.
+    pub(super) lock_refused: RefCell<Option<OscError>>,
     /// The first access that it has refused since the last flush.
     pub(super) refused: RefCell<Option<OscError>>,
 }

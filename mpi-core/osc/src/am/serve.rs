@@ -13,6 +13,20 @@ use crate::datatype::{Datatype, Named};
 use mpi_base::window::Mode;
 use std::rc::Rc;
 
+/// The payload of [`wire::REFUSED`].
+pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
+    let mut payload = Vec::new();
+    put_word(&mut payload, token);
+    // A message has room for any sentence of ours, but none is worth more than this.
+    const LONGEST: usize = 1000;
+    let mut end = error.sentence.len().min(LONGEST);
+    while !error.sentence.is_char_boundary(end) {
+        end -= 1;
+    }
+    payload.extend_from_slice(&error.sentence.as_bytes()[..end]);
+    payload
+}
+
 impl Service {
     /// Carries out what a message asks for.
     pub(super) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
@@ -20,7 +34,7 @@ impl Service {
             return self.on_reply(from, header, payload);
         }
         let Some(win) = self.window(header[0]) else {
-            return self.protocol_error();
+            return self.serve_without_window(from, am, header, payload);
         };
         let Some(rank) = win.group().rank_of(from) else {
             return self.protocol_error();
@@ -59,12 +73,12 @@ impl Service {
         }
     }
 
-    fn protocol_error(&self) {
+    pub(super) fn protocol_error(&self) {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
     /// Sends an answer; a receiver that cannot be reached is noticed by the next call that needs it.
-    fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
+    pub(super) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
 
@@ -80,17 +94,8 @@ impl Service {
             Ok(None) => {}
             Ok(Some((position, old))) => self.reply(to, wire::REPLY, [token, position], old),
             Err(e) => {
-                let mut payload = Vec::new();
-                put_word(&mut payload, token);
-                // A message has room for any sentence of ours, but none is worth more than this.
-                const LONGEST: usize = 1000;
-                let mut end = e.sentence.len().min(LONGEST);
-                while !e.sentence.is_char_boundary(end) {
-                    end -= 1;
-                }
-                payload.extend_from_slice(&e.sentence.as_bytes()[..end]);
                 let header = [win.id(), e.class as u64];
-                self.reply(to, wire::REFUSED, header, payload);
+                self.reply(to, wire::REFUSED, header, refusal(token, &e));
             }
         }
     }
@@ -167,6 +172,9 @@ impl Service {
         };
         let class = OscClass::from_number(header[1]);
         let sentence = String::from_utf8_lossy(payload).into_owned();
+        if token == wire::LOCK_TOKEN {
+            return win.hear_lock_refused(rank, OscError::new(class, sentence));
+        }
         let ours = self
             .fetches
             .borrow_mut()

@@ -31,8 +31,11 @@ pub const UNLOCK: Am = Family::Osc.am(9);
 pub const POST: Am = Family::Osc.am(10);
 /// The sender has completed. Header: [window, 0].
 pub const COMPLETE: Am = Family::Osc.am(11);
-/// An access was refused. Header: [window, class]; payload: the token of what waits for an answer, or 0, then a sentence.
+/// An access was refused. Header: [window, class]; payload: the token of what waits for an answer, [`LOCK_TOKEN`] or 0, then a sentence.
 pub const REFUSED: Am = Family::Osc.am(12);
+
+/// The token of a lock that was refused; no fetch has it, since the indices of fetches are lower.
+pub const LOCK_TOKEN: u64 = u64::MAX;
 
 /// Bytes of a run on the wire, and of the number of rows in front of them.
 pub const RUN: usize = 16;

@@ -1,0 +1,71 @@
+//! The error handler that the world of a process begins with (MPI 5.0, sections 11.5 and 11.8.4).
+//!
+//! `mpirun --initial-errhandler` chooses it for the job that it starts, the info key `mpi_initial_errhandler` for a job that is spawned.
+
+use crate::abi::*;
+use crate::error::Failure;
+use crate::{phase, state};
+use mpi_base::param::{Kind, Level, Param, Params, Value};
+
+/// Set by `mpirun --initial-errhandler`.
+pub static INITIAL_HANDLER: Param<InitialHandler> = Param::new(
+    "mpi",
+    "initial",
+    "errhandler",
+    "mpi_errors_are_fatal",
+    Level::USER,
+    "The error handler with which MPI_COMM_WORLD and MPI_COMM_SELF begin: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return; what mpirun --initial-errhandler sets. Jobs that are spawned have an info key for it",
+);
+
+/// One of the predefined error handlers, by its name in lower or upper case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialHandler {
+    AreFatal,
+    Abort,
+    Return,
+}
+
+impl Value for InitialHandler {
+    const KIND: Kind = Kind::Text;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "mpi_errors_are_fatal" => Ok(InitialHandler::AreFatal),
+            "mpi_errors_abort" => Ok(InitialHandler::Abort),
+            "mpi_errors_return" => Ok(InitialHandler::Return),
+            _ => Err("mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return".into()),
+        }
+    }
+}
+
+impl InitialHandler {
+    fn handle(self) -> MPI_Errhandler {
+        match self {
+            InitialHandler::AreFatal => MPI_ERRORS_ARE_FATAL,
+            InitialHandler::Abort => MPI_ERRORS_ABORT,
+            InitialHandler::Return => MPI_ERRORS_RETURN,
+        }
+    }
+
+    /// The communicators of a process's start begin with it.
+    fn set(self) -> Result<(), Failure> {
+        for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
+            state::comm(comm)?.attached.set_errhandler(self.handle())?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the one that mpirun or the parent has chosen; a spawned job does not have that of the job that has spawned it.
+pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Failure> {
+    let launcher = phase::launcher();
+    let chosen = match launcher.filter(|launcher| launcher.identity().spawned) {
+        Some(launcher) => {
+            let name = launcher.left_by_parent(left_by_parent);
+            name.and_then(|name| InitialHandler::parse(&name).ok())
+        }
+        // A value that cannot be read has ended the start before.
+        None => params.get(&INITIAL_HANDLER).ok(),
+    };
+    chosen.map_or(Ok(()), InitialHandler::set)
+}

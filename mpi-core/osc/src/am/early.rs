@@ -1,0 +1,168 @@
+//! Messages for windows that this process does not have: not yet, or not any more.
+//!
+//! A member that has made a window may use it at once, while another member is still making it.
+//! Messages for a number that this process has not met wait until it has made that window, in the order in which they arrived.
+//! A window that this process has freed, or could not make, has gone: accesses to it are refused with a sentence, so that the origin does not wait without end.
+
+use super::super::{OscClass, OscError};
+use super::Service;
+use super::serve::refusal;
+use super::wire;
+use crate::btl::{Am, Header, ProcId};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+
+/// The bytes of messages that wait for windows at most.
+const MOST_BYTES: usize = 16 << 20;
+
+/// What a message costs in addition to its payload.
+const COST: usize = 64;
+
+/// The number of windows that have gone whose numbers are known.
+const MOST_GONE: usize = 1024;
+
+/// A message as it arrived.
+pub(super) struct Message {
+    pub from: ProcId,
+    pub am: Am,
+    pub header: Header,
+    pub payload: Vec<u8>,
+}
+
+impl Message {
+    fn cost(&self) -> usize {
+        COST + self.payload.len()
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Early {
+    waiting: RefCell<HashMap<u64, Vec<Message>>>,
+    bytes: Cell<usize>,
+    gone: RefCell<VecDeque<u64>>,
+}
+
+impl Early {
+    /// Keeps a message for a window that may be made later; false if that window has gone, or too much waits.
+    fn keep(&self, message: Message) -> bool {
+        let (window, bytes) = (message.header[0], self.bytes.get() + message.cost());
+        if bytes > MOST_BYTES || self.gone.borrow().contains(&window) {
+            return false;
+        }
+        self.bytes.set(bytes);
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.entry(window).or_default().push(message);
+        true
+    }
+
+    /// Takes the messages that wait for a window.
+    pub fn take(&self, window: u64) -> Vec<Message> {
+        let messages = self.waiting.borrow_mut().remove(&window);
+        let messages = messages.unwrap_or_default();
+        let bytes: usize = messages.iter().map(Message::cost).sum();
+        self.bytes.set(self.bytes.get() - bytes);
+        messages
+    }
+
+    fn add_gone(&self, window: u64) {
+        let mut gone = self.gone.borrow_mut();
+        gone.push_back(window);
+        if gone.len() > MOST_GONE {
+            gone.pop_front();
+        }
+    }
+}
+
+impl Service {
+    /// This process does not have a window any more, or could not make it: accesses to it are refused from now on.
+    pub(in super::super) fn has_gone(&self, window: u64) {
+        self.early.add_gone(window);
+        for message in self.early.take(window) {
+            self.refuse(&message);
+        }
+    }
+
+    /// A message for a window that this process does not have: it waits until the window is made, or is refused.
+    #[cold]
+    pub(super) fn serve_without_window(
+        &self,
+        from: ProcId,
+        am: Am,
+        header: Header,
+        payload: &[u8],
+    ) {
+        let message = || Message {
+            from,
+            am,
+            header,
+            payload: payload.to_vec(),
+        };
+        if !self.early.keep(message()) {
+            self.refuse(&message());
+        }
+    }
+
+    fn refuse(&self, message: &Message) {
+        let Message {
+            from,
+            am,
+            header: [window, second],
+            ..
+        } = *message;
+        let token = match am {
+            wire::PUT => 0,
+            wire::GET | wire::ACCUMULATE | wire::SWAP => second,
+            wire::LOCK => wire::LOCK_TOKEN,
+            // The refusals of the accesses before it are on their way in front of it.
+            wire::FLUSH => return self.reply(from, wire::FLUSHED, [window, second], Vec::new()),
+            // What no origin waits for.
+            _ => return self.protocol_error(),
+        };
+        let me = self.engine.upgrade().map_or(0, |engine| engine.me());
+        let sentence = format!(
+            "job rank {me} does not have the window that job rank {from} accesses: it has freed it, or could not make it"
+        );
+        let error = OscError::new(OscClass::Range, sentence);
+        let header = [window, error.class as u64];
+        self.reply(from, wire::REFUSED, header, refusal(token, &error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(window: u64, bytes: usize) -> Message {
+        Message {
+            from: 1,
+            am: wire::PUT,
+            header: [window, 0],
+            payload: vec![0; bytes],
+        }
+    }
+
+    #[test]
+    fn what_arrives_before_its_window_is_handed_over_in_order_once() {
+        let early = Early::default();
+        for bytes in [3, 1, 2] {
+            assert!(early.keep(put(7, bytes)));
+        }
+        assert!(early.keep(put(8, 1)));
+        let lens: Vec<usize> = early.take(7).iter().map(|m| m.payload.len()).collect();
+        assert_eq!(lens, [3, 1, 2]);
+        assert!(early.take(7).is_empty());
+        assert_eq!(early.bytes.get(), COST + 1);
+    }
+
+    #[test]
+    fn what_is_for_a_window_that_has_gone_is_not_kept_and_neither_is_more_than_a_limit() {
+        let early = Early::default();
+        early.add_gone(7);
+        assert!(!early.keep(put(7, 1)));
+        assert!(!early.keep(put(8, MOST_BYTES)));
+        assert!(early.keep(put(8, MOST_BYTES - COST)));
+        assert!(!early.keep(put(9, 0)));
+        early.take(8);
+        assert!(early.keep(put(9, 0)));
+    }
+}
