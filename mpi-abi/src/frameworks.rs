@@ -4,6 +4,7 @@ use crate::error::unseen::TELL_UNSEEN;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
+use crate::unreceived::TELL_UNRECEIVED;
 use crate::{components, helper};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
@@ -107,6 +108,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             what: "the library as a whole",
             params: vec![
                 EXPLAIN.about(),
+                TELL_UNRECEIVED.about(),
                 mpi_core::fault::ENABLE.about(),
                 STREAM_BUFFERING.about(),
                 PTRACER.about(),
