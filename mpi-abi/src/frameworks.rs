@@ -5,6 +5,7 @@ use crate::initial_handler::INITIAL_HANDLER;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
+use crate::unreceived::TELL_UNRECEIVED;
 use crate::{components, helper};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
@@ -108,6 +109,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             what: "the library as a whole",
             params: vec![
                 EXPLAIN.about(),
+                TELL_UNRECEIVED.about(),
                 mpi_core::fault::ENABLE.about(),
                 INITIAL_HANDLER.about(),
                 STREAM_BUFFERING.about(),

@@ -23,8 +23,8 @@ use crate::params::TELL_MISSPELT;
 use crate::phase::{self, launcher};
 use crate::state::{self, state};
 use crate::stdio;
-use crate::unfreed;
 use crate::unknown_params;
+use crate::{unfreed, unreceived};
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
@@ -385,7 +385,7 @@ pub fn finalize() -> Result<(), Failure> {
         return Err(state::not_running());
     }
     let engine = state::engine()?;
-    unseen::tell(engine.params().get(&unseen::TELL_UNSEEN).unwrap_or(true));
+    unseen::tell(engine.params().get(&unseen::TELL_UNSEEN).unwrap_or(false));
     // Attributes of MPI_COMM_SELF go first, the last set first, so that libraries can clean up while MPI still works
     // (section 11.2.4).
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
@@ -403,6 +403,7 @@ pub fn finalize() -> Result<(), Failure> {
     // Also of what was freed and went wrong, since no call has asked before; alone, the fence has not looked at what we sent ourselves.
     engine.poll_once();
     crate::object::request::reap_orphans();
+    unreceived::tell(&engine);
     mpi_core::io::report::finish(&engine);
     phase::end();
     state::set_world_place(None);

@@ -42,6 +42,7 @@ pub mod stdio;
 mod text;
 pub mod tool;
 mod unfreed;
+mod unreceived;
 pub mod unknown_params;
 
 pub use functions::{FunctionInfo, extensions, functions};

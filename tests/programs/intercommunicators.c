@@ -231,14 +231,27 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_group(half, &ours));
     OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    int code = MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "astray", MPI_INFO_NULL, MPI_ERRORS_RETURN, &none);
+    int code = MPI_Intercomm_create_from_groups(ours, 0, ours, size, "astray", MPI_INFO_NULL, MPI_ERRORS_RETURN, &none);
     OK(MPI_Error_class(code, &class));
-    CHECK(class == MPI_ERR_RANK && none == MPI_COMM_NULL, "nobody there: class %d", class);
+    CHECK(class == MPI_ERR_RANK && none == MPI_COMM_NULL, "a leader that is not there: class %d", class);
     code = MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_NULL, 0, "astray", MPI_INFO_NULL, MPI_ERRORS_RETURN, &none);
     OK(MPI_Error_class(code, &class));
     CHECK(class == MPI_ERR_GROUP && none == MPI_COMM_NULL, "no group: class %d", class);
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Errhandler_free(&before));
+
+    /* An empty group on either side: a local call that makes no communicator (section 7.6.2), also where one rank alone calls. */
+    MPI_Comm made = half;
+    OK(MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+    CHECK(made == MPI_COMM_NULL, "the remote group is empty");
+    if (rank == 0) {
+        made = half;
+        OK(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, ours, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+        CHECK(made == MPI_COMM_NULL, "the local group is empty");
+        made = half;
+        OK(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+        CHECK(made == MPI_COMM_NULL, "both groups are empty");
+    }
     OK(MPI_Group_free(&ours));
 }
 

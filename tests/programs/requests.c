@@ -151,9 +151,33 @@ static void cancelling(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* Only sends and receives are cancelled (sections 3.8.4 and 6.12); believing it of a barrier would be waiting for ever. */
+static void not_cancelled(void)
+{
+    int class, token = 0;
+    MPI_Comm comm;
+    MPI_Request request;
+    if (size < 2)
+        return;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    /* No other rank comes to the barrier before rank 0 has tried. */
+    if (rank != 0)
+        OK(MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    OK(MPI_Ibarrier(comm, &request));
+    if (rank == 0) {
+        OK(MPI_Error_class(MPI_Cancel(&request), &class));
+        CHECK(class == MPI_ERR_REQUEST && request != MPI_REQUEST_NULL, "a barrier is cancelled: class %d", class);
+        OK(MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    not_cancelled();
     left = (rank + size - 1) % size;
     right = (rank + 1) % size;
     persistent();

@@ -205,3 +205,39 @@ fn a_messaging_layer_that_is_not_there_ends_the_job_with_the_one_there_is() {
         assert_eq!(job.holds().stderr, "", "{served}");
     }
 }
+
+#[test]
+fn messages_that_were_never_received_are_told_once_at_the_end() {
+    let job = || Job::of("unreceived").ranks(3);
+    let said = job().holds().stderr;
+    let [line] = said.lines().collect::<Vec<_>>()[..] else {
+        panic!("{said}");
+    };
+    assert!(line.starts_with("rank 2 on "), "{line}");
+    let told = "MPI_Finalize is called, and 4 messages to this rank were never received: \
+                3 from rank 0 with tag 5 on MPI_COMM_WORLD; from rank 0 with tag 6 on halo";
+    assert!(line.ends_with(told), "{line}");
+    let over_tcp = job().with(["--mca", "btl", "self,tcp"]).holds().stderr;
+    assert!(
+        !over_tcp.contains("tag 4") && !over_tcp.contains("tag 9"),
+        "{over_tcp}"
+    );
+    let quiet = job().with(["--mca", "mpi_base_tell_unreceived", "false"]);
+    assert_eq!(quiet.holds().stderr, "");
+}
+
+/// Messages that are probed, matched, taken back, buffered or cut in partitions, and those of the library itself.
+#[test]
+fn a_program_that_receives_all_its_messages_ends_without_a_word() {
+    for program in [
+        "taken_back",
+        "probe",
+        "partitioned",
+        "intercommunicators",
+        "requests",
+        "neighbors",
+    ] {
+        let said = Job::of(program).ranks(3).holds().stderr;
+        assert!(!said.contains("never received"), "{program}: {said}");
+    }
+}

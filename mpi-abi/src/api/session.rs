@@ -194,8 +194,15 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
 ) -> Outcome {
     with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
         let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
-        let leader = groups::member(&members, local_leader, "local_leader")?;
         let engine = state::engine()?;
+        // An empty group on either side makes this a local call without a communicator (section 7.6.2).
+        // The remote group is significant at the local leader only, so elsewhere it may also be no group.
+        let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
+        if members.size() == 0 || is_alone {
+            // SAFETY: an output argument of the caller.
+            return unsafe { out(newintercomm, MPI_COMM_NULL, "newintercomm") };
+        }
+        let leader = groups::member(&members, local_leader, "local_leader")?;
         // What lies on the other side is significant at the local leader only.
         let leads = members.proc(leader) == Some(engine.me());
         let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));

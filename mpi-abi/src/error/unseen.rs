@@ -1,8 +1,8 @@
-//! Errors of files that were returned and never looked at.
+//! Errors of files whose class and text the program has not asked for.
 //!
 //! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes goes on as if nothing
-//! had happened. At `MPI_Finalize` such a rank says so in one line: the first error, and how many followed.
-//! An error counts as looked at when the program asks for its class or its text.
+//! had happened. Where [`TELL_UNSEEN`] asks for it, such a rank says so at `MPI_Finalize` in one line: the first error, and how many followed.
+//! It is off by default: a program that compares the code with `MPI_SUCCESS` has seen the error, and the library does not notice that.
 //! A missing name in `MPI_File_delete` is no error to tell of: programs delete what may not be there before they create it.
 //! Nor is a failure of another rank that ends a collective call here too: that rank tells of it.
 
@@ -18,7 +18,7 @@ pub static TELL_UNSEEN: Param<bool> = Param::new(
     "io",
     "base",
     "tell_unseen_errors",
-    "true",
+    "false",
     Level::USER,
     "Whether a rank says at MPI_Finalize that a call on a file returned an error whose class and text the program never asked for",
 );

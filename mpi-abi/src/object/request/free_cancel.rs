@@ -12,7 +12,7 @@ use crate::functions::id_of;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
 use mpi_core::Engine;
-use mpi_core::request::Req;
+use mpi_core::request::{Body, Req};
 use std::rc::Rc;
 
 /// Frees a handle; an operation under way goes on to its end.
@@ -120,22 +120,46 @@ pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met, and for sends that no receive has met.
+///
+/// Other operations cannot be cancelled, and a program that believed it would wait for ever.
 pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
     }
     let engine = state::engine()?;
     match object(handle)? {
-        RequestObject::Running { req, .. } => cancel_operation(&engine, &req),
+        RequestObject::Running { req, comm, .. } => {
+            cancel_operation(&engine, &req).map_err(|failure| match &comm {
+                Some(comm) => failure.of(comm),
+                None => failure,
+            })
+        }
         RequestObject::Persistent(p) => {
-            let req = p.operation.borrow().request().cloned();
-            req.map_or(Ok(()), |req| cancel_operation(&engine, &req))
+            let operation = p.operation.borrow();
+            let cancelled = match (operation.partitioned(), operation.request()) {
+                (Some(_), _) => Err(not_cancelled("a partitioned send or receive")),
+                (None, Some(req)) => cancel_operation(&engine, req),
+                (None, None) => Ok(()),
+            };
+            cancelled.map_err(|failure| failure.of(&p.comm))
         }
         RequestObject::General(g) => g.cancel(),
     }
 }
 
+fn not_cancelled(what: &str) -> Failure {
+    let why = format!(
+        "the request is of {what}, which cannot be cancelled; only nonblocking and persistent sends and receives can, so complete it by MPI_Wait"
+    );
+    Failure::new(MPI_ERR_REQUEST, why)
+}
+
 fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
+    if matches!(&*req.body.borrow(), Body::Coll(_)) {
+        return Err(not_cancelled(
+            "a nonblocking collective operation, or one on a window or a file",
+        ));
+    }
     if engine.pml().cancel_send(req) {
         return Ok(());
     }

@@ -106,6 +106,16 @@ impl Comm {
         self.recv(buf, source, tag)
     }
 
+    /// The sources and tags of the user's messages that have arrived and that no receive has taken, in the order of their arrival.
+    ///
+    /// None on a communicator that has lost a member or is revoked: what is left there is the failure's doing.
+    pub fn unreceived(&self) -> Vec<Key> {
+        match self.trouble().is_none() {
+            true => self.plane(Plane::User).unexpected_keys(),
+            false => Vec::new(),
+        }
+    }
+
     /// `MPI_Iprobe`.
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Status>, Error> {
         self.sound()?;

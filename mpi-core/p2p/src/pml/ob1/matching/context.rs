@@ -110,6 +110,11 @@ impl Matching {
         self.unexpected.borrow().is_empty()
     }
 
+    /// The keys of the messages that wait here, in the order of their arrival.
+    pub fn unexpected_keys(&self) -> Vec<Key> {
+        self.unexpected.borrow().keys()
+    }
+
     /// Keeps a message that no receive has asked for.
     pub(in crate::pml::ob1) fn keep(&self, key: Key, message: Arrived) {
         self.unexpected.borrow_mut().push(key, message);

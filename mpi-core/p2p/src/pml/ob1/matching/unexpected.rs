@@ -134,6 +134,14 @@ impl<M> Unexpected<M> {
         Some((slot.key, slot.message))
     }
 
+    /// The keys of the messages that wait, in the order of their arrival.
+    pub fn keys(&self) -> Vec<Key> {
+        let waiting = self.slots.iter().flatten();
+        let mut all: Vec<(u64, Key)> = waiting.map(|slot| (slot.order, slot.key)).collect();
+        all.sort_unstable_by_key(|(order, _)| *order);
+        all.into_iter().map(|(_, key)| key).collect()
+    }
+
     /// What is left, in no order.
     pub fn into_messages(self) -> impl Iterator<Item = M> {
         self.slots.into_iter().flatten().map(|slot| slot.message)

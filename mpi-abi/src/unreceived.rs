@@ -1,0 +1,133 @@
+//! Messages that no receive has taken when the program ends.
+//!
+//! `MPI_Finalize` asks for all communication to be complete (MPI 5.0, section 11.2.2), so a message that is left is a mistake of the
+//! program: a receive that was never posted, or one with another tag. The sender does not notice, since short sends end at once.
+//! Promise: a line names only messages that have arrived and that nothing has received. One that is still on its way is not named.
+
+use crate::state::{state, this_rank};
+use mpi_base::param::{Level, Param};
+use mpi_core::Engine;
+use mpi_core::pml::Key;
+use std::io::Write as _;
+
+/// Whether a rank names such messages.
+pub static TELL_UNRECEIVED: Param<bool> = Param::new(
+    "mpi",
+    "base",
+    "tell_unreceived",
+    "true",
+    Level::USER,
+    "Whether a rank says at MPI_Finalize how many messages to it were never received, and of some their source, tag and communicator",
+);
+
+/// How many sources and tags a line names.
+const NAMED: usize = 4;
+
+/// Messages of one source and tag on one communicator.
+struct Alike {
+    comm: String,
+    key: Key,
+    count: usize,
+}
+
+/// What is left on all communicators.
+#[derive(Default)]
+struct Left {
+    count: usize,
+    named: Vec<Alike>,
+}
+
+impl Left {
+    fn add(&mut self, comm: &str, key: Key) {
+        self.count += 1;
+        let mut named = self.named.iter_mut();
+        if let Some(alike) = named.find(|alike| alike.key == key && alike.comm == comm) {
+            alike.count += 1;
+        } else if self.named.len() < NAMED {
+            self.named.push(Alike {
+                comm: comm.to_owned(),
+                key,
+                count: 1,
+            });
+        }
+    }
+
+    /// The line without its subject; `None` if nothing is left.
+    fn sentence(&self) -> Option<String> {
+        let messages = match self.count {
+            0 => return None,
+            1 => "1 message to this rank was".to_owned(),
+            count => format!("{count} messages to this rank were"),
+        };
+        let mut named: Vec<String> = self.named.iter().map(Alike::words).collect();
+        let told: usize = self.named.iter().map(|alike| alike.count).sum();
+        if told < self.count {
+            named.push(format!("{} others", self.count - told));
+        }
+        Some(format!("{messages} never received: {}", named.join("; ")))
+    }
+}
+
+impl Alike {
+    fn words(&self) -> String {
+        let (source, tag) = (self.key.source(), self.key.tag());
+        let one = format!("from rank {source} with tag {tag} on {}", self.comm);
+        match self.count {
+            1 => one,
+            count => format!("{count} {one}"),
+        }
+    }
+}
+
+/// Says at `MPI_Finalize` which messages were never received; all sends of the job have begun.
+pub fn tell(engine: &Engine) {
+    if !engine.params().get(&TELL_UNRECEIVED).unwrap_or(true) {
+        return;
+    }
+    // What has been written to this process's memory is taken in; peers send nothing more, so it ends.
+    const POLLS: usize = 1000;
+    let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
+    let mut left = Left::default();
+    let predefined = [
+        state().world.borrow().clone(),
+        state().myself.borrow().clone(),
+    ];
+    let made = state().comms.borrow();
+    let made = made.iter().map(|(_, object)| object);
+    for object in predefined.iter().flatten().chain(made) {
+        // The communicators of a session end with the session, which may go on.
+        if object.session.is_none() {
+            let label = object.label();
+            for key in object.comm.unreceived() {
+                left.add(&label, key);
+            }
+        }
+    }
+    if let Some(sentence) = left.sentence() {
+        let line = format!("{}: MPI_Finalize is called, and {sentence}\n", this_rank());
+        // In one piece; no process reads it when standard error is closed.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_one_source_and_tag_are_counted_and_only_some_are_named() {
+        let mut left = Left::default();
+        assert_eq!(left.sentence(), None);
+        left.add("MPI_COMM_WORLD", Key::new(3, 7));
+        let one =
+            "1 message to this rank was never received: from rank 3 with tag 7 on MPI_COMM_WORLD";
+        assert_eq!(left.sentence().as_deref(), Some(one));
+        for tag in [7, 8, 9, 10, 11, 12] {
+            left.add("MPI_COMM_WORLD", Key::new(3, tag));
+        }
+        let all = "7 messages to this rank were never received: 2 from rank 3 with tag 7 on MPI_COMM_WORLD; \
+                   from rank 3 with tag 8 on MPI_COMM_WORLD; from rank 3 with tag 9 on MPI_COMM_WORLD; \
+                   from rank 3 with tag 10 on MPI_COMM_WORLD; 2 others";
+        assert_eq!(left.sentence().as_deref(), Some(all));
+    }
+}
