@@ -1,7 +1,7 @@
 // Version 2 on Lattice's iCE40HX-8K breakout board: as many nodes as the pins of ice40_top.pcf serve, which is six.
 //
-// Eight wires in from each node, with the pads' weak pull-ups, and its last status line out; the releases are repeated
-// by the fan-out buffers of ../WIRING.md. A port that is not plugged reads high: its select gets the receiver once,
+// Eight wires in from each node, and its last status line out; the releases are repeated by the fan-out buffers of
+// ../WIRING.md. A port that is not plugged reads high, by the pull-ups on the cable side of its receivers: its select gets the receiver once,
 // loses it when the lease is over and is not listened to again, and its arrival counts only where it is a member.
 // The lamps are the level of channel 0 and its opposite.
 `default_nettype none

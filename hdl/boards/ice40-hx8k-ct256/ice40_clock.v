@@ -1,4 +1,8 @@
 // A PLL makes 25.125 MHz of the breakout board's 12 MHz, 0.2 % below the oscillator of the prototype's board.
+//
+// LOCK is not used. Before the PLL has locked, its output is at most 1066 MHz / 2^5 = 33.3 MHz, the highest frequency of its
+// oscillator divided by DIVQ, at which every design here still works; and a barrier that was reset when a lock is lost in
+// the middle of a job would release its nodes.
 `default_nettype none
 
 module ice40_clock (

@@ -2,8 +2,8 @@
 // It is a top level of its own, since its ports are others and a top level has the pins of one .pcf; the pads and the
 // clock are those of ice40_top.v.
 //
-// Of each node two wires in, its arrival and "found", each with the pad's weak pull-up; a "found" that is not plugged
-// would be high for ever, so tie it low there. To all nodes the release and "found", to each whether it was first.
+// Of each node two wires in, its arrival and "found". A "found" that is not plugged reads high, by the pull-up on the
+// cable side of its receiver or by the pad's, and would be high for ever: tie it low there. To all nodes the release and "found", to each whether it was first.
 `default_nettype none
 
 module ice40_eureka_top #(

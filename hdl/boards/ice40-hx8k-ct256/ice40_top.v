@@ -1,6 +1,6 @@
 // The toggle barrier on an iCE40 HX8K in the CT256 package, as on Lattice's iCE40HX-8K breakout board.
 //
-// Sixty wires in, each with the pad's weak pull-up, so that a cable that is not plugged reads high;
+// Sixty wires in, one for each node;
 // one wire out, which the fan-out buffers of ../WIRING.md repeat sixty times; the level on one lamp and its opposite
 // on another.
 `default_nettype none

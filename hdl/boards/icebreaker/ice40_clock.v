@@ -2,6 +2,10 @@
 //
 // The module has the name and the ports of ../ice40-hx8k-ct256/ice40_clock.v. The clock's pin is the PLL's own pad here,
 // where only this kind of PLL may take it.
+//
+// LOCK is not used. Before the PLL has locked, its output is at most 1066 MHz / 2^5 = 33.3 MHz, the highest frequency of its
+// oscillator divided by DIVQ, at which every design here still works; and a barrier that was reset when a lock is lost in
+// the middle of a job would release its nodes.
 `default_nettype none
 
 module ice40_clock (

@@ -1,6 +1,6 @@
 // The toggle barrier on a Tang Nano 9K, a board with a Gowin GW1NR-9.
 //
-// Sixteen wires in, pulled up weakly by their pads (tang_nano_9k_top.cst), one wire out, which the fan-out buffers of
+// Sixteen wires in, one wire out, which the fan-out buffers of
 // ../WIRING.md repeat; the level on one lamp and its opposite on another, which are lit by a low level. The board's
 // oscillator of 27 MHz is the clock, 7 % above the one of the prototype's board.
 `default_nettype none

@@ -238,7 +238,7 @@ impl Suite {
     }
 
     /// Runs it below another program, if one is named, and prints what it said.
-    /// If it failed, the sentence that says so, and below it the failed tests with their messages.
+    /// If it failed, a sentence with the reason, and below it the failed tests with their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
         let (said, ended) = match self.tried(below, how) {

@@ -6,6 +6,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod environment;
+
 use barrier_driver::{
     CloseError, EnterError, OpenError, RingFence, SelfTest, SelfTestError, ToggleBarrier,
     WaitError, self_test_by,

@@ -8,7 +8,7 @@
 //! | GP25 | the lamp: the level of the barrier while all is well, fast blinking when the node has stopped |
 //!
 //! All levels are 3.3 V, as an FPGA's pins: two Picos and an iCE40 need nothing between them but series resistors.
-//! `NODE` and `NODES` are read from the environment when it is built, 0 and 2 if not given:
+//! `NODE` and `NODES` are read from the environment when it is built, 0 and 2 if not given; a number that is no node of the ring builds nothing:
 //! `NODE=1 NODES=2 cargo build --release -p rp2040 --target thumbv6m-none-eabi`.
 
 #![no_std]
@@ -17,7 +17,7 @@
 use core::time::Duration;
 use embedded_hal::delay::DelayNs as _;
 use embedded_hal::digital::{OutputPin as _, PinState, StatefulOutputPin as _};
-use node::{Chip, Job};
+use node::{Chip, Job, environment};
 use panic_halt as _;
 use rp2040_hal::clocks::{Clock as _, init_clocks_and_plls};
 use rp2040_hal::fugit::RateExtU32 as _;
@@ -34,6 +34,8 @@ pub static BOOT2: [u8; 256] = rp2040_boot2::BOOT_LOADER_W25Q080;
 
 /// The crystal of a Pico.
 const CRYSTAL_HZ: u32 = 12_000_000;
+/// This node, and how many there are.
+const PLACE: (u8, u8) = environment::place(option_env!("NODE"), option_env!("NODES"));
 /// The others have to be switched on within this time, and to come to each barrier.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -108,8 +110,8 @@ fn main() -> ! {
         .into_push_pull_output_in_state(PinState::from(level));
 
     let job = Job {
-        me: number(option_env!("NODE"), 0),
-        nodes: number(option_env!("NODES"), 2),
+        me: PLACE.0,
+        nodes: PLACE.1,
         barriers: None,
         limit: LIMIT,
     };
@@ -131,9 +133,4 @@ fn stop() -> ! {
     loop {
         cortex_m::asm::wfi();
     }
-}
-
-/// A number from the build's environment; what is none is the default, as if it were not there.
-fn number(text: Option<&str>, default: u8) -> u8 {
-    text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
