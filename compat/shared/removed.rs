@@ -4,6 +4,7 @@
 // SAFETY of every block: arguments are passed on to the function that took the removed one's place.
 
 use crate::entries::*;
+use crate::family::{is_lower_bound, is_upper_bound};
 use std::ffi::{c_int, c_void};
 
 /// Exports a function under its own name and under its profiling name.
@@ -64,6 +65,68 @@ removed! {
     MPI_Type_struct PMPI_Type_struct(
         count: c_int, lengths: *mut c_int, displacements: *mut isize, types: *mut Handle, made: *mut Handle
     ) {
-        PMPI_Type_create_struct(count, lengths, displacements, types, made)
+        structure(count, lengths, displacements, types, made)
+    }
+}
+
+/// A structure, in which an entry of the type `MPI_LB` or `MPI_UB` says where it begins or ends.
+///
+/// # Safety
+/// As for `MPI_Type_create_struct`.
+unsafe fn structure(
+    count: c_int,
+    lengths: *mut c_int,
+    displacements: *mut isize,
+    types: *mut Handle,
+    made: *mut Handle,
+) -> c_int {
+    let pass_on = || unsafe { PMPI_Type_create_struct(count, lengths, displacements, types, made) };
+    let entries = usize::try_from(count).unwrap_or(0);
+    if lengths.is_null() || displacements.is_null() || types.is_null() || made.is_null() {
+        return pass_on();
+    }
+    let entry = |at: usize| unsafe {
+        let kind = types.add(at).read();
+        (lengths.add(at).read(), displacements.add(at).read(), kind)
+    };
+    let (mut lower, mut upper) = (None, None);
+    let (mut kept_lengths, mut kept_displacements, mut kept_types) = (vec![], vec![], vec![]);
+    for (length, displacement, kind) in (0..entries).map(entry) {
+        if is_lower_bound(kind) {
+            lower = lower.into_iter().chain([displacement]).min();
+        } else if is_upper_bound(kind) {
+            upper = upper.into_iter().chain([displacement]).max();
+        } else {
+            kept_lengths.push(length);
+            kept_displacements.push(displacement);
+            kept_types.push(kind);
+        }
+    }
+    if lower.is_none() && upper.is_none() {
+        return pass_on();
+    }
+    let (mut bare, mut begin, mut extent) = (kept_types.first().copied().unwrap_or_default(), 0, 0);
+    unsafe {
+        let code = PMPI_Type_create_struct(
+            kept_types.len() as c_int,
+            kept_lengths.as_mut_ptr(),
+            kept_displacements.as_mut_ptr(),
+            kept_types.as_mut_ptr(),
+            &raw mut bare,
+        );
+        if code != 0 {
+            return code;
+        }
+        let code = PMPI_Type_get_extent(bare, &raw mut begin, &raw mut extent);
+        let code = match code {
+            0 => {
+                let end = upper.unwrap_or(begin + extent);
+                let begin = lower.unwrap_or(begin);
+                PMPI_Type_create_resized(bare, begin, end.wrapping_sub(begin), made)
+            }
+            code => code,
+        };
+        PMPI_Type_free(&raw mut bare);
+        code
     }
 }

@@ -50,7 +50,7 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
 /// `mpi-ext.h`: what is there beyond the standard, under the names that Open MPI's header of this name has.
 pub fn extension_header(extensions: &Functions) -> String {
     let mut out = String::from(
-        "/* mpi-ext.h: functions beyond MPI 5.0.\n\
+        "/* mpi-ext.h: functions and datatypes beyond MPI 5.0.\n\
          \x20*\n\
          \x20* Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on\n\
          \x20* when a rank dies if it is started by `mpirun --with-ft ulfm`.\n\
@@ -62,10 +62,17 @@ pub fn extension_header(extensions: &Functions) -> String {
          #if defined(__cplusplus)\nextern \"C\" {\n#endif\n\n\
          /* What programs ask for before they use it. */\n\
          #define OMPI_HAVE_MPI_EXT_FTMPI 1\n\
+         #define OMPI_HAVE_MPI_EXT_SHORTFLOAT 1\n\
          #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1\n\
          #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1\n\
          #define OMPI_HAVE_MPIX_COMM_ISHRINK 1\n\
          #define PORTCULLIS_HAVE_MPIX_EUREKA 1\n\n\
+         /* Datatypes of 16-bit floating-point numbers (C's _Float16), and of pairs of them as complex numbers.\n\
+         \x20* The numbers are this library's, which other libraries of the standard ABI may not know. */\n\
+         #define MPIX_C_FLOAT16 ((MPI_Datatype)0x0000024a)\n\
+         #define MPIX_SHORT_FLOAT MPIX_C_FLOAT16\n\
+         #define MPIX_C_SHORT_FLOAT_COMPLEX MPI_COMPLEX4\n\
+         #define MPIX_CXX_SHORT_FLOAT_COMPLEX MPI_COMPLEX4\n\n\
          /* Error classes */\n\
          #define MPIX_ERR_PROC_FAILED 75\n\
          #define MPIX_ERR_PROC_FAILED_PENDING 76\n\
@@ -166,10 +173,7 @@ fn write_section(out: &mut String, section: &Section) {
             let _ = writeln!(out, "}} {};", section.ctype);
         }
         Kind::Handle => {
-            let tag = match section.ctype.strip_prefix("MPI_T_") {
-                Some(_) => format!("{}_t", section.ctype),
-                None => section.ctype.replacen("MPI_", "MPI_ABI_", 1),
-            };
+            let tag = section.ctype.replacen("MPI_", "MPI_ABI_", 1);
             let _ = writeln!(out, "typedef struct {tag} *{};", section.ctype);
             write_defines(out, section, width);
         }

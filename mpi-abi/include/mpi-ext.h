@@ -1,4 +1,4 @@
-/* mpi-ext.h: functions beyond MPI 5.0.
+/* mpi-ext.h: functions and datatypes beyond MPI 5.0.
  *
  * Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on
  * when a rank dies if it is started by `mpirun --with-ft ulfm`.
@@ -16,10 +16,18 @@ extern "C" {
 
 /* What programs ask for before they use it. */
 #define OMPI_HAVE_MPI_EXT_FTMPI 1
+#define OMPI_HAVE_MPI_EXT_SHORTFLOAT 1
 #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1
 #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1
 #define OMPI_HAVE_MPIX_COMM_ISHRINK 1
 #define PORTCULLIS_HAVE_MPIX_EUREKA 1
+
+/* Datatypes of 16-bit floating-point numbers (C's _Float16), and of pairs of them as complex numbers.
+ * The numbers are this library's, which other libraries of the standard ABI may not know. */
+#define MPIX_C_FLOAT16 ((MPI_Datatype)0x0000024a)
+#define MPIX_SHORT_FLOAT MPIX_C_FLOAT16
+#define MPIX_C_SHORT_FLOAT_COMPLEX MPI_COMPLEX4
+#define MPIX_CXX_SHORT_FLOAT_COMPLEX MPI_COMPLEX4
 
 /* Error classes */
 #define MPIX_ERR_PROC_FAILED 75

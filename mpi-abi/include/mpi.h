@@ -520,27 +520,27 @@ typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 #define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c*)0x0)
 
 /* Enumerations of the tool interface */
-typedef struct MPI_T_enum_t *MPI_T_enum;
+typedef struct MPI_ABI_T_enum *MPI_T_enum;
 #define MPI_T_ENUM_NULL ((MPI_T_enum)0x0)
 
 /* Control variables */
-typedef struct MPI_T_cvar_handle_t *MPI_T_cvar_handle;
+typedef struct MPI_ABI_T_cvar_handle *MPI_T_cvar_handle;
 #define MPI_T_CVAR_HANDLE_NULL ((MPI_T_cvar_handle)0x0)
 
 /* Performance variables */
-typedef struct MPI_T_pvar_handle_t *MPI_T_pvar_handle;
+typedef struct MPI_ABI_T_pvar_handle *MPI_T_pvar_handle;
 #define MPI_T_PVAR_HANDLE_NULL ((MPI_T_pvar_handle)0x0)
 #define MPI_T_PVAR_ALL_HANDLES ((MPI_T_pvar_handle)0x1)
 
 /* Sessions of the tool interface */
-typedef struct MPI_T_pvar_session_t *MPI_T_pvar_session;
+typedef struct MPI_ABI_T_pvar_session *MPI_T_pvar_session;
 #define MPI_T_PVAR_SESSION_NULL ((MPI_T_pvar_session)0x0)
 
 /* Event registrations */
-typedef struct MPI_T_event_registration_t *MPI_T_event_registration;
+typedef struct MPI_ABI_T_event_registration *MPI_T_event_registration;
 
 /* Event instances */
-typedef struct MPI_T_event_instance_t *MPI_T_event_instance;
+typedef struct MPI_ABI_T_event_instance *MPI_T_event_instance;
 
 /* What an event callback may do */
 typedef enum MPI_T_cb_safety {

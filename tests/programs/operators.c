@@ -4,6 +4,11 @@
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
+#if defined(__has_include)
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+#endif
 
 enum { N = 5 };
 
@@ -184,6 +189,9 @@ int main(int argc, char **argv)
     ARITHMETIC(float, MPI_FLOAT);
     ARITHMETIC(double, MPI_DOUBLE);
     ARITHMETIC(long double, MPI_LONG_DOUBLE);
+#if defined(MPIX_C_FLOAT16) && defined(__FLT16_MANT_DIG__)
+    ARITHMETIC(_Float16, MPIX_C_FLOAT16);
+#endif
     ARITHMETIC(MPI_Aint, MPI_AINT);
     ARITHMETIC(MPI_Count, MPI_COUNT);
     LOGICAL(char, MPI_CHAR);

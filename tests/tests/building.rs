@@ -15,7 +15,6 @@ fn output(command: &mut Command) -> Outcome {
 fn runs(program: &Path) {
     Job::command(program)
         .under(&installation().join("bin/mpirun"))
-        .on_library_of(installation())
         .ranks(2)
         .holds();
 }
@@ -64,20 +63,59 @@ fn pkg_config_knows_the_flags() {
     if !needs(on_path("pkg-config"), "pkg-config") {
         return;
     }
+    for (name, compiler, source) in [
+        ("mpi", "gcc", "hello.c"),
+        ("mpi-c", "gcc", "hello.c"),
+        ("mpi-cxx", "g++", "objects.cc"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join(Path::new(source).file_stem().unwrap());
+        let mut asked = Command::new("pkg-config");
+        asked
+            .args(["--cflags", "--libs", name])
+            .env("PKG_CONFIG_PATH", installation().join("lib/pkgconfig"));
+        let flags = output(&mut asked).stdout;
+        let mut build = Command::new(compiler);
+        build
+            .arg("-o")
+            .arg(&program)
+            .arg(workspace::programs().join(source))
+            .args(flags.split_whitespace());
+        output(&mut build);
+        runs(&program);
+    }
+}
+
+/// As build systems do that know no `mpicc`, and cargo, which drops the run path that `mpicc` gives.
+#[test]
+fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("hello");
-    let mut asked = Command::new("pkg-config");
-    asked
-        .args(["--cflags", "--libs", "mpi"])
-        .env("PKG_CONFIG_PATH", installation().join("lib/pkgconfig"));
-    let flags = output(&mut asked).stdout;
-    let mut gcc = Command::new("gcc");
-    gcc.arg("-o")
-        .arg(&program)
-        .arg(workspace::programs().join("hello.c"))
-        .args(flags.split_whitespace());
-    output(&mut gcc);
-    runs(&program);
+    let (include, lib) = (installation().join("include"), installation().join("lib"));
+    for name in ["-lmpi_abi", "-lmpi"] {
+        for run_path in ["", "-Wl,-rpath,/nowhere"] {
+            let mut gcc = Command::new("gcc");
+            gcc.arg("-o").arg(&program);
+            gcc.arg(workspace::programs().join("hello.c"));
+            gcc.arg("-I").arg(&include).arg("-L").arg(&lib).arg(name);
+            gcc.args(Some(run_path).filter(|path| !path.is_empty()));
+            output(&mut gcc);
+            runs(&program);
+        }
+    }
+    // What a script starts finds it, too.
+    let script = format!("{}; exit $?", program.display());
+    let said = Job::command(Path::new("/bin/sh"))
+        .under(&installation().join("bin/mpirun"))
+        .ranks(2)
+        .arg("-c")
+        .arg(script)
+        .succeeds();
+    assert!(
+        said.stdout.contains("all claims of hello hold on 2 ranks"),
+        "{}",
+        said.stdout
+    );
 }
 
 #[test]

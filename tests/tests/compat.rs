@@ -3,6 +3,7 @@
 //! The programs are our own, so each claim is tried a second and a third time, with the constants, handles, statuses and
 //! functions of the other ABIs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -66,6 +67,7 @@ const BOTH: &[(&str, &str)] = &[
     ("window_reports", ""),
     ("files", ""),
     ("file_accesses", "20"),
+    ("removed_types", ""),
     ("revoking", ""),
 ];
 
@@ -118,6 +120,72 @@ fn explain_says_which_library_stands_in() {
     assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
     let quiet = job(&program).ranks(2).succeeds();
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
+}
+
+/// A program is loaded only if each name is there, also those that it never uses.
+#[test]
+fn the_stand_ins_have_what_the_headers_of_both_families_name() {
+    if let Some(mpich) = mpich() {
+        has_names_of(&mpich.path(), "libmpi.so.12", "mpich");
+    }
+    if let Some(open_mpi) = open_mpi() {
+        has_names_of(&open_mpi.path(), "libmpi.so.40", "openmpi");
+    }
+}
+
+/// What the headers of an installation name and its library has, the stand-in has.
+fn has_names_of(prefix: &Path, library: &str, family: &str) {
+    let theirs = exported(&prefix.join("lib").join(library));
+    let stand_in = installation().join("lib/portcullis/compat").join(family);
+    let ours = exported(&stand_in.join(library));
+    let mut named = BTreeSet::new();
+    names_in(&prefix.join("include"), &mut named);
+    let wanted: Vec<&String> = named.intersection(&theirs).collect();
+    assert!(
+        wanted.len() > 1000,
+        "only {} names in {}",
+        wanted.len(),
+        prefix.display()
+    );
+    let missing: Vec<&&String> = wanted
+        .iter()
+        .filter(|name| !ours.contains(**name))
+        .collect();
+    assert!(missing.is_empty(), "{family}: {missing:?}");
+}
+
+/// The names that a library has for programs.
+fn exported(library: &Path) -> BTreeSet<String> {
+    let mut nm = Command::new("nm");
+    nm.args(["--dynamic", "--defined-only", "--format=posix"])
+        .arg(library);
+    let said = process::output(&mut nm, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+    let names = said
+        .stdout
+        .lines()
+        .filter_map(|line| line.split([' ', '@']).next());
+    names.map(str::to_owned).collect()
+}
+
+/// What looks like a name of MPI in the headers of a folder and those below it.
+fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
+    let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            names_in(&path, named);
+        } else if path.extension().is_some_and(|extension| extension == "h") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let words = text.split(|c| !is_of_names(c));
+            let begins = ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "ompi_mpi_"];
+            // A constant may have the name of a function of Fortran.
+            let of_mpi = words.filter(|word| {
+                begins.iter().any(|begin| word.starts_with(begin))
+                    && word.chars().any(|c| c.is_ascii_lowercase())
+            });
+            named.extend(of_mpi.map(str::to_owned));
+        }
+    }
 }
 
 /// Debian's Open MPI has libraries for Fortran, which stand on its C library; on ours they stand on the stand-in.

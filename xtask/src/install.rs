@@ -1,6 +1,7 @@
 //! `cargo xtask install`: an installation that can be moved as a whole.
 //!
 //! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins,
+//! `lib/portcullis/abi/` a link to the library by which mpirun offers it to programs,
 //! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those of the standard over other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
 //! `share/` the manual page and the shells' completions, which `mpirun` makes from the definition of its options.
@@ -14,6 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cargo::{Artifacts, Build, BuildError, Linking, Profile};
+use crate::licences::{self, LicencesError};
 use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
@@ -94,6 +96,22 @@ const COMPAT: &[(&str, &str)] = &[
     ),
 ];
 
+/// What leads the loader's searches to those libraries: (its source, where it lies).
+const SEARCHER: (&str, &str) = (
+    "compat/search.rs",
+    "lib/portcullis/compat/libportcullis-search.so",
+);
+/// How it is compiled: without Rust's standard library and the C library, which its source explains.
+const SEARCHER_FLAGS: &[&str] = &[
+    "--edition=2024",
+    "--crate-type=cdylib",
+    "--crate-name=portcullis_search",
+    "-Copt-level=2",
+    "-Cpanic=abort",
+    "-Cstrip=debuginfo",
+    "-Clink-arg=-nostdlib",
+];
+
 /// The hardware barrier for programs on other MPI libraries under their own launchers.
 const FOREIGN_PACKAGES: &[&str] = &["coll-hwbarr-openmpi", "portcullis-preload"];
 /// The file cargo makes of each, and where it lies; the component alone in its folder, where Open MPI looks for all that is in it.
@@ -111,14 +129,23 @@ const FOREIGN: &[(&str, &str)] = &[
 /// Links in an installation: (link, what it leads to).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
+    // A folder for search paths, in which nothing else is found.
+    (
+        "lib/portcullis/abi/libmpi_abi.so.1",
+        "../../libmpi_abi.so.1",
+    ),
     ("bin/mpiexec", "mpirun"),
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
     ("share/man/man1/mpiexec.1", "mpirun.1"),
 ];
 
-/// A link beside the stand-ins: what Debian calls MPICH's library.
-const COMPAT_LINK: (&str, &str) = ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12");
+/// Links beside the stand-ins: what Debian calls MPICH's library, and the names without a version.
+const COMPAT_LINKS: &[(&str, &str)] = &[
+    ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12"),
+    ("lib/portcullis/compat/mpich/libmpi.so", "libmpi.so.12"),
+    ("lib/portcullis/compat/openmpi/libmpi.so", "libmpi.so.40"),
+];
 
 /// Headers: (in the repository, in the installation).
 const HEADERS: &[(&str, &str)] = &[
@@ -129,6 +156,21 @@ const HEADERS: &[(&str, &str)] = &[
         "include/portcullis/plugin.h",
     ),
 ];
+
+/// Descriptions for pkg-config, by the names that programs ask for: MPICH's, Debian's and those of CMake's FindMPI.
+const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc"];
+
+/// For build systems that link with `-lmpi`, a script for the linker: (its name, its text).
+///
+/// It is no link to the library. A program that opens `libmpi.so` when it runs expects another ABI, and passes over a file that is no library.
+const PLAIN_NAME: (&str, &str) = (
+    "lib/libmpi.so",
+    "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
+);
+
+/// The terms of this project, and where they lie in an installation.
+pub const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
+pub const DOCUMENTS: &str = "share/doc/portcullis";
 
 /// What `mpirun --generate` makes: (the name it is called by, its argument, the file).
 const GENERATED: &[(&str, &str, &str)] = &[
@@ -215,7 +257,9 @@ struct Made {
 pub enum InstallError {
     /// cargo made nothing that could be installed.
     Build(BuildError),
-    /// A program did not print its own manual page or completions, or not in time.
+    /// The terms of what is linked in could not be gathered.
+    Licences(LicencesError),
+    /// A program did not print its own manual page or completions, or the compiler did not make a library, or not in time.
     Generate(ProcessError),
     /// One file's copy, or its folder, failed; what was installed before is whole.
     File {
@@ -232,6 +276,7 @@ impl fmt::Display for InstallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Build(error) => error.fmt(f),
+            Self::Licences(error) => error.fmt(f),
             Self::Generate(error) => error.fmt(f),
             Self::File {
                 action,
@@ -344,6 +389,9 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
             false => remove(&prefix.join(to))?,
         }
     }
+    if contents.others {
+        make_searcher(&prefix.join(SEARCHER.1))?;
+    }
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
     make_folder_of(&plugin)?;
     match contents.plugins {
@@ -357,11 +405,17 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
             copy(&from, &prefix.join(to))?;
         }
     }
-    let compat_link = contents.others.then_some(&COMPAT_LINK);
-    if compat_link.is_none() {
-        remove(&prefix.join(COMPAT_LINK.0))?;
+    let compat_links: &[_] = if contents.others { COMPAT_LINKS } else { &[] };
+    if !contents.others {
+        for gone in COMPAT_LINKS
+            .iter()
+            .map(|(link, _)| link)
+            .chain([&SEARCHER.1])
+        {
+            remove(&prefix.join(gone))?;
+        }
     }
-    for (link, target) in LINKS.iter().chain(compat_link) {
+    for (link, target) in LINKS.iter().chain(compat_links) {
         let link = prefix.join(link);
         replace(&link, |fresh| symlink(target, fresh))?;
     }
@@ -371,9 +425,44 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
         let made = process::output(&mut command, GENERATION).map_err(InstallError::Generate)?;
         replace(&prefix.join(file), |fresh| fs::write(fresh, &made.stdout))?;
     }
-    let description = prefix.join("lib/pkgconfig/mpi.pc");
-    make_folder_of(&description)?;
-    replace(&description, |fresh| fs::write(fresh, pkg_config()))
+    for name in PKG_CONFIG {
+        let description = prefix.join("lib/pkgconfig").join(name);
+        replace(&description, |fresh| fs::write(fresh, pkg_config(name)))?;
+    }
+    let plain = prefix.join(PLAIN_NAME.0);
+    replace(&plain, |fresh| fs::write(fresh, PLAIN_NAME.1))?;
+    for name in LICENCES {
+        let text = workspace::root().join(name);
+        copy(&text, &prefix.join(DOCUMENTS).join(name))?;
+    }
+    let others = prefix.join(DOCUMENTS).join(licences::OF_OTHERS);
+    // The packages are those of the lock file.
+    if is_newer(&others, &workspace::root().join("Cargo.lock")) {
+        return Ok(());
+    }
+    let texts = licences::of_others().map_err(InstallError::Licences)?;
+    replace(&others, |fresh| fs::write(fresh, &texts))
+}
+
+fn is_newer(file: &Path, than: &Path) -> bool {
+    let time = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
+    matches!((time(file), time(than)), (Some(a), Some(b)) if a > b)
+}
+
+/// Compiles the library that leads searches, which takes a fraction of a second.
+fn make_searcher(to: &Path) -> Result<(), InstallError> {
+    make_folder_of(to)?;
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let scratch = tempfile::tempdir().map_err(failed("make a folder for", to))?;
+    let made = scratch.path().join("made.so");
+    let mut command = Command::new(compiler);
+    command
+        .args(SEARCHER_FLAGS)
+        .arg("-o")
+        .arg(&made)
+        .arg(workspace::root().join(SEARCHER.0));
+    process::output(&mut command, GENERATION).map_err(InstallError::Generate)?;
+    copy(&made, to)
 }
 
 /// Removes what an earlier installation of more parts has left.
@@ -387,14 +476,15 @@ fn remove(file: &Path) -> Result<(), InstallError> {
 }
 
 /// Relocatable: everything is said relative to where the file lies.
-fn pkg_config() -> String {
+fn pkg_config(file: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
+    let name = file.trim_end_matches(".pc");
     format!(
         "prefix=${{pcfiledir}}/../..\n\
          libdir=${{prefix}}/lib\n\
          includedir=${{prefix}}/include\n\
          \n\
-         Name: mpi\n\
+         Name: {name}\n\
          Description: Portcullis, an MPI library with the MPI 5.0 standard ABI\n\
          Version: {version}\n\
          Cflags: -I${{includedir}}\n\

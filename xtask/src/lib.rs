@@ -21,6 +21,7 @@ pub mod guests;
 pub mod hpcc;
 pub mod install;
 mod library;
+pub mod licences;
 pub mod mpi4py;
 pub mod mpich_tests;
 pub mod package;

@@ -202,6 +202,10 @@ fn ensure_all(
             command: format!("sudo apt-get install {}", packages.join(" ")),
         });
     }
+    ui::say(&format!(
+        "      installing as root, with apt-get: {}",
+        packages.join(" ")
+    ));
     let apt = || {
         let mut command = Command::new("apt-get");
         command

@@ -247,8 +247,7 @@ fn check(options: &Options, prefix: &Path, examples: &[PathBuf]) -> Result<(), R
             let outcome = Running::start(
                 Command::new(prefix.join("bin/mpirun"))
                     .args(["-n", &ranks.to_string()])
-                    .arg(program)
-                    .env("LD_LIBRARY_PATH", prefix.join("lib")),
+                    .arg(program),
             )
             .map_err(RsmpiError::Process)?
             .wait(Duration::from_secs(options.limit));

@@ -227,6 +227,17 @@ const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_unavailable", "MPI_DATATYPE_NULL", 0x200),
 ];
 
+/// Datatypes of Open MPI that the standard has no more, and the number in the object behind each, which no datatype has:
+/// pairs of complex numbers, and the marks of bounds in structures.
+const REMOVED_TYPES: [(&str, usize); 4] = [
+    ("ompi_mpi_2cplex", 0x3fc),
+    ("ompi_mpi_2dblcplex", 0x3fd),
+    ("ompi_mpi_lb", LOWER_BOUND),
+    ("ompi_mpi_ub", UPPER_BOUND),
+];
+const LOWER_BOUND: usize = 0x3fe;
+const UPPER_BOUND: usize = 0x3ff;
+
 /// The objects behind Open MPI's handles, and their addresses by the standard's handle.
 pub fn openmpi_handles(tables: &Tables) -> String {
     let mut out = String::new();
@@ -259,6 +270,17 @@ pub fn openmpi_handles(tables: &Tables) -> String {
             "#[unsafe(no_mangle)]\npub static {symbol}: Object<{size}> = Object::new({standard:#x});"
         );
     }
+    for (symbol, number) in REMOVED_TYPES {
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub static {symbol}: Object<0x200> = Object::new({number:#x});"
+        );
+    }
+    let _ = writeln!(
+        out,
+        "/// What is behind the marks of bounds that MPI-3 has removed.\n\
+         pub const LOWER_BOUND: usize = {LOWER_BOUND:#x};\npub const UPPER_BOUND: usize = {UPPER_BOUND:#x};"
+    );
     let _ = writeln!(
         out,
         "/// The address that programs know by the standard's handle.\npub static ADDRESSES: [Address; {STANDARD_HANDLES}] = ["

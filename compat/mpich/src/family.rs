@@ -235,3 +235,12 @@ impl Family for Mpich {
         status.error
     }
 }
+
+/// Whether a datatype is `MPI_LB` or `MPI_UB`, which marks a bound of a structure and which MPI-3 has removed.
+pub fn is_lower_bound(datatype: u32) -> bool {
+    datatype == 0x4c00_0010
+}
+
+pub fn is_upper_bound(datatype: u32) -> bool {
+    datatype == 0x4c00_0011
+}

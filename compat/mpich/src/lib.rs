@@ -2,16 +2,18 @@
 //!
 //! Debian calls the same library `libmpich.so.12`, which is a link to this one.
 //! What is exported comes from the tables (`entries`), from what the standard has removed (`removed`), and from what MPICH
-//! has beside the standard (`extras`, with the symbols that its Fortran library asks for).
+//! has beside the standard (`extras`, with the symbols that its Fortran library asks for, and `extensions`).
 #![deny(unsafe_code)]
 
 mod entries;
+mod extensions;
 mod extras;
 mod family;
 #[cfg(test)]
 mod mock;
 
 pub use entries::*;
+pub use extensions::*;
 pub use extras::*;
 pub use family::Mpich;
 pub use removed::*;

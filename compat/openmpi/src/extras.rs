@@ -140,6 +140,18 @@ devices! {
     MPIX_Query_rocm_support PMPIX_Query_rocm_support
 }
 
+/// A function of a draft that Open MPI 5.0 has: hints for a session that exists, of which none acts.
+macro_rules! session_hints {
+    ($($name:ident)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_session: Handle, _info: Handle) -> c_int {
+            0
+        }
+    )* };
+}
+
+session_hints! { MPI_Session_set_info PMPI_Session_set_info }
+
 /// Another name of a function of the standard, and of its profiling form.
 macro_rules! names {
     ($($name:ident $profiled:ident = $function:ident ($($argument:ident: $kind:ty),*);)*) => { $(

@@ -271,3 +271,12 @@ pub fn from_fortran(kind: Kind, number: c_int) -> usize {
     }
     handle_out(kind, standard)
 }
+
+/// Whether a datatype is `MPI_LB` or `MPI_UB`, which marks a bound of a structure and which MPI-3 has removed.
+pub fn is_lower_bound(datatype: usize) -> bool {
+    handle_in(datatype) == LOWER_BOUND
+}
+
+pub fn is_upper_bound(datatype: usize) -> bool {
+    handle_in(datatype) == UPPER_BOUND
+}

@@ -73,7 +73,7 @@ impl Disk {
 
     /// Tells the system how the file will be read.
     fn advise(&self) {
-        let advice = match self.tuning.get().style {
+        let advice = match self.tuning.get().styles.order() {
             Style::Unknown => return,
             Style::Sequential => rustix::fs::Advice::Sequential,
             Style::Random => rustix::fs::Advice::Random,

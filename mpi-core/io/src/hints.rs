@@ -58,13 +58,91 @@ impl fmt::Display for Switch {
     }
 }
 
-/// How a file is going to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// In which order a file is going to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    #[default]
     Unknown,
     Sequential,
     Random,
+}
+
+/// The words of the hint `access_style`, in the order in which a program names them.
+///
+/// Two of them act. All are kept, since `MPI_File_get_info` returns the hint as it was set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Styles {
+    /// Four bits for each word, its place in [`STYLES`] from 1 on; the first word in the lowest bits.
+    words: u32,
+}
+
+/// The words that the standard has for the hint (MPI 5.0, section 14.2.8), and what each says of the order.
+const STYLES: [(&str, Style); 7] = [
+    ("read_once", Style::Unknown),
+    ("write_once", Style::Unknown),
+    ("read_mostly", Style::Unknown),
+    ("write_mostly", Style::Unknown),
+    ("sequential", Style::Sequential),
+    ("reverse_sequential", Style::Sequential),
+    ("random", Style::Random),
+];
+
+impl Styles {
+    /// A list with commas; `None` where it has none of the standard's words.
+    fn parse(list: &str) -> Option<Styles> {
+        let places = list.split(',').filter_map(|word| {
+            let word = word.trim();
+            STYLES.iter().position(|(known, _)| *known == word)
+        });
+        let styles = places.fold(Styles::default(), |styles, place| {
+            styles.with(place as u32 + 1)
+        });
+        Some(styles).filter(|styles| styles.words != 0)
+    }
+
+    /// What another member's word says, without places that no style has.
+    fn from_word(word: u64) -> Styles {
+        let places = (0..STYLES.len()).map(|at| (word >> (4 * at) & 0xf) as u32);
+        let known = places.filter(|place| (1..=STYLES.len() as u32).contains(place));
+        known.fold(Styles::default(), Styles::with)
+    }
+
+    /// One word more, unless it is there; so there is room for each.
+    fn with(self, place: u32) -> Styles {
+        let mut places = self.places();
+        match places.any(|known| known == place) {
+            true => self,
+            false => {
+                let words = self.words | place << (4 * self.places().count());
+                Styles { words }
+            }
+        }
+    }
+
+    fn places(self) -> impl Iterator<Item = u32> {
+        let places = (0..STYLES.len()).map(move |at| self.words >> (4 * at) & 0xf);
+        places.take_while(|place| *place != 0)
+    }
+
+    fn named(self) -> impl Iterator<Item = &'static (&'static str, Style)> {
+        self.places()
+            .filter_map(|place| STYLES.get(place as usize - 1))
+    }
+
+    /// The order that the last word of those that name one says.
+    pub fn order(self) -> Style {
+        let orders = self.named().map(|(_, style)| *style);
+        orders
+            .filter(|style| *style != Style::Unknown)
+            .last()
+            .unwrap_or(Style::Unknown)
+    }
+}
+
+impl fmt::Display for Styles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<&str> = self.named().map(|(word, _)| *word).collect();
+        f.write_str(&words.join(","))
+    }
 }
 
 /// The values that accesses follow.
@@ -83,7 +161,7 @@ pub struct Tuning {
     /// Bytes that are read or written at once with what lies between pieces.
     pub ind_rd_buffer_size: i64,
     pub ind_wr_buffer_size: i64,
-    pub style: Style,
+    pub styles: Styles,
     /// Mode of a file that is created, less what the process's mask takes away.
     pub permissions: u32,
 }
@@ -99,7 +177,7 @@ impl Default for Tuning {
             cb_buffer_size: 4 << 20,
             ind_rd_buffer_size: 256 << 10,
             ind_wr_buffer_size: 512 << 10,
-            style: Style::Unknown,
+            styles: Styles::default(),
             permissions: 0o666,
         }
     }
@@ -160,18 +238,7 @@ impl Tuning {
             "ind_rd_buffer_size" => put(&mut self.ind_rd_buffer_size, buffer()),
             "ind_wr_buffer_size" => put(&mut self.ind_wr_buffer_size, buffer()),
             "file_perm" => put(&mut self.permissions, mode(value)),
-            "access_style" => {
-                let mut known = false;
-                for style in value.split(',').map(str::trim) {
-                    let style = match style {
-                        "sequential" | "reverse_sequential" => Some(Style::Sequential),
-                        "random" => Some(Style::Random),
-                        _ => None,
-                    };
-                    known |= put(&mut self.style, style);
-                }
-                known
-            }
+            "access_style" => put(&mut self.styles, Styles::parse(value)),
             _ => false,
         }
     }
@@ -194,10 +261,8 @@ impl Tuning {
             ("ind_wr_buffer_size", self.ind_wr_buffer_size.to_string()),
             ("file_perm", format!("{:o}", self.permissions)),
         ];
-        match self.style {
-            Style::Unknown => {}
-            Style::Sequential => all.push(("access_style", "sequential".into())),
-            Style::Random => all.push(("access_style", "random".into())),
+        if self.styles != Styles::default() {
+            all.push(("access_style", self.styles.to_string()));
         }
         all
     }
@@ -212,7 +277,7 @@ impl Tuning {
             self.cb_buffer_size as u64,
             self.ind_rd_buffer_size as u64,
             self.ind_wr_buffer_size as u64,
-            self.style as u64,
+            self.styles.words.into(),
             self.permissions.into(),
         ]
     }
@@ -234,11 +299,7 @@ impl Tuning {
             cb_buffer_size: buffer(5),
             ind_rd_buffer_size: buffer(6),
             ind_wr_buffer_size: buffer(7),
-            style: match word(8) {
-                1 => Style::Sequential,
-                2 => Style::Random,
-                _ => Style::Unknown,
-            },
+            styles: Styles::from_word(word(8)),
             permissions: (word(9) & u64::from(MODES)) as u32,
         }
     }
@@ -338,6 +399,38 @@ mod tests {
         let odd = Tuning::from_words(&[u64::MAX; WORDS]);
         assert_eq!(odd.cb_buffer_size, *BUFFERS.end());
         assert_eq!(Tuning::from_words(&[]).cb_buffer_size, *BUFFERS.start());
+    }
+
+    #[test]
+    fn access_style_comes_back_as_it_was_set_and_its_last_order_acts() {
+        for (set, said, order) in [
+            ("write_once,random", "write_once,random", Style::Random),
+            ("read_once", "read_once", Style::Unknown),
+            (
+                " random , reverse_sequential",
+                "random,reverse_sequential",
+                Style::Sequential,
+            ),
+            ("random,no_such_word,random", "random", Style::Random),
+            (
+                "random,sequential,write_mostly,read_mostly,write_once,read_once,reverse_sequential",
+                "random,sequential,write_mostly,read_mostly,write_once,read_once,reverse_sequential",
+                Style::Sequential,
+            ),
+        ] {
+            let mut tuning = Tuning::default();
+            assert!(tuning.set("access_style", "sequential"));
+            assert!(tuning.set("access_style", set), "{set}");
+            assert!(!tuning.set("access_style", "no_such_word"));
+            let far = Tuning::from_words(&tuning.words());
+            assert_eq!(far.styles.order(), order, "{set}");
+            let echo = far.echo(1);
+            assert!(
+                echo.contains(&("access_style", said.to_owned())),
+                "{set}: {echo:?}"
+            );
+        }
+        assert_eq!(Styles::from_word(u64::MAX), Styles::default());
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a program asks its loader for: the dynamic section of its file (System V ABI, chapter 5, "Dynamic Section").
 
 use object::elf::{
-    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64,
-    PT_LOAD,
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, ELFCLASS32,
+    ELFMAG, FileHeader64, PT_LOAD,
 };
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, ReadCache, ReadRef, StringTable};
 use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The libraries that a program names, and where it says they lie.
@@ -36,6 +37,13 @@ impl Dynamic {
     pub fn on_rpath(&self, library: &str, program: &Path) -> Option<PathBuf> {
         find(&self.rpath, library, program).filter(|_| self.run_path.is_empty())
     }
+}
+
+/// Whether a file is a program for another loader than that of 64 bits.
+pub fn is_of_32_bits(program: &Path) -> bool {
+    let mut begin = [0; 5];
+    let read = File::open(program).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin[..4] == ELFMAG && begin[4] == ELFCLASS32.0
 }
 
 fn find(folders: &[PathBuf], library: &str, program: &Path) -> Option<PathBuf> {

@@ -3,16 +3,19 @@
 //! Programs that MPICH's or Open MPI's compiler made ask for `libmpi.so.12` or `libmpi.so.40`. An installation has libraries of these
 //! names over its own (`lib/portcullis/compat`), and a program that asks for one gets it: their folder stands first in
 //! `LD_LIBRARY_PATH`, and where the program has the older kind of run path, which is stronger than that, the file is preloaded.
-//! A program that names no MPI library, such as an interpreter or a script, may load one later; both folders stand last for it, so
-//! that a library that the user has chosen in `LD_LIBRARY_PATH` is found first.
+//! A program that names no MPI library, such as an interpreter or a script, may load one later ([`offer`]).
+//! A program of the standard ABI whose loader would find no library gets this installation's own.
 //!
 //! With `--compat no`, or in an installation without these libraries, a program gets the library that it is linked to.
 //! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a job of its own,
-//! prints "0 of 1" and ends well, so there is a warning.
+//! prints "0 of 1" and ends well, so there is a warning before. What ranks have loaded themselves is read while they run ([`loaded`]).
 //!
 //! The other way round, a program of the standard ABI runs on another library with `--on` ([`on`]).
 
 mod dynamic;
+mod folders;
+pub mod loaded;
+mod offer;
 pub mod on;
 
 use crate::launch::program::set_env;
@@ -83,14 +86,42 @@ pub enum Served {
     Nothing,
 }
 
-/// Prepares the environment of a program's ranks; `folder` is where the stand-ins' folders lie.
-pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env) -> Served {
+/// The libraries of an installation that programs get.
+#[derive(Clone, Debug, Default)]
+pub struct Libraries {
+    /// Where the stand-ins' folders lie.
+    stand_ins: Option<PathBuf>,
+    /// A folder in which the library of the standard ABI lies, and nothing else: what lies in `LD_LIBRARY_PATH` is found by all programs.
+    alone: Option<PathBuf>,
+    /// The folder of the library where there is none in which it lies alone.
+    own: Option<PathBuf>,
+}
+
+impl Libraries {
+    /// Those of the installation that this program belongs to.
+    pub fn of_this_installation() -> Libraries {
+        let Some(lib) = crate::prefix::prefix().map(|prefix| prefix.join("lib")) else {
+            return Libraries::default();
+        };
+        let has_own = |folder: &PathBuf| folder.join(on::STANDARD).is_file();
+        Libraries {
+            stand_ins: Some(lib.join("portcullis/compat")).filter(|folder| folder.is_dir()),
+            alone: Some(lib.join("portcullis/abi")).filter(has_own),
+            own: Some(lib).filter(has_own),
+        }
+    }
+}
+
+/// Prepares the environment of a program's ranks.
+pub fn serve(program: &Path, ranks: usize, libraries: &Libraries, env: &mut Env) -> Served {
     if on::wanted(env).is_some() {
         return on::serve(program, env);
     }
+    let alone = libraries.alone.as_deref();
+    let folder = libraries.stand_ins.as_deref();
     let folder = folder.filter(|_| get(env, COMPAT) != Some(OsStr::new("no")));
     let Some(dynamic) = Dynamic::of(program) else {
-        offer_both(folder, env);
+        offer::to_any(program, folder, alone, env);
         return Served::Nothing;
     };
     if dynamic
@@ -98,6 +129,8 @@ pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env)
         .iter()
         .any(|name| name.starts_with(on::STANDARD_NAMES))
     {
+        let own = alone.or(libraries.own.as_deref());
+        offer::own_library(program, &dynamic, own, env);
         return match folder {
             Some(_) => on::serve_other_standard(program, &dynamic, on::folder().as_deref(), env),
             None => Served::Nothing,
@@ -134,24 +167,9 @@ pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env)
         return Served::Warning(warning(program, library, &dynamic, ranks));
     }
     if asked.is_none() {
-        offer_both(folder, env);
+        offer::to_any(program, folder, alone, env);
     }
     Served::Nothing
-}
-
-/// Where the stand-ins' folders lie in this installation.
-pub fn folder() -> Option<PathBuf> {
-    Some(crate::prefix::prefix()?.join("lib/portcullis/compat")).filter(|folder| folder.is_dir())
-}
-
-fn offer_both(folder: Option<&Path>, env: &mut Env) {
-    let Some(folder) = folder else { return };
-    for family in &FAMILIES {
-        let folder = folder.join(family.folder);
-        if folder.is_dir() {
-            put(env, SEARCH, &folder, Last);
-        }
-    }
 }
 
 fn warning(program: &Path, library: &str, dynamic: &Dynamic, ranks: usize) -> String {

@@ -10,7 +10,7 @@
 //! rank can find out; the preloaded library does so, here and where the loader gives a program such a library by itself.
 
 use super::dynamic::Dynamic;
-use super::{Env, First, PRELOAD, SEARCH, Served, get, put};
+use super::{Env, First, PRELOAD, SEARCH, Served, folders, get, put};
 use printable::name;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -30,7 +30,7 @@ pub const WATCHING: [&str; 4] = [TRACE, HANG, HANG_REPORT, "PORTCULLIS_MCA_mpi_b
 /// The library, beside the folder of those of the standard's name.
 const WATCHER: &str = "libportcullis-preload.so";
 
-const STANDARD: &str = "libmpi_abi.so.1";
+pub const STANDARD: &str = "libmpi_abi.so.1";
 /// How names of libraries of the standard ABI begin, of whatever version.
 pub const STANDARD_NAMES: &str = "libmpi_abi.so";
 /// A function that libraries of ours have between them, and no other library has.
@@ -350,12 +350,12 @@ pub fn serve_other_standard(
 }
 
 /// The library of the standard ABI that the loader takes for a program, as far as folders are named (ld.so(8)).
-fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
+pub fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
     let listed = || {
-        let folders = get(env, SEARCH)?;
-        std::env::split_paths(folders)
-            .map(|folder| folder.join(STANDARD))
-            .find(|file| file.is_file())
+        let mut files = folders::listed(env)
+            .into_iter()
+            .map(|folder| folder.join(STANDARD));
+        files.find(|file| file.is_file())
     };
     dynamic
         .on_rpath(STANDARD, program)
@@ -363,7 +363,8 @@ fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
         .or_else(|| dynamic.on_run_path(STANDARD, program))
 }
 
-fn is_of_portcullis(file: &Path) -> bool {
+/// Whether a library is of this installation, or of another one of Portcullis.
+pub fn is_of_portcullis(file: &Path) -> bool {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let is_installed = crate::prefix::prefix().is_some_and(|prefix| file.starts_with(prefix));
     let says_so = || {

@@ -23,6 +23,7 @@ use super::pmi_socket::PmiSocket;
 use super::stdin_fanout::Feed;
 use super::trim_memory::MemoryTrim;
 use super::wire::{ALL, FromDaemon, Hello};
+use crate::foreign::loaded;
 use crate::node::Node;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -77,6 +78,8 @@ struct Daemon {
     reports: (OwnedFd, OwnedFd),
     null: OwnedFd,
     epoll: OwnedFd,
+    /// Which MPI libraries of others the ranks of this host have loaded.
+    loaded: loaded::Watch,
     finishing: bool,
     kill_at: Option<Instant>,
     slimming: MemoryTrim,
@@ -103,6 +106,7 @@ impl Daemon {
             reports: rustix::pipe::pipe_with(pipes)?,
             null,
             epoll,
+            loaded: loaded::Watch::default(),
             finishing: false,
             kill_at: None,
             slimming: MemoryTrim::default(),
@@ -171,7 +175,9 @@ impl Daemon {
         let now = Instant::now();
         let kill = self.kill_at.map(|at| at.saturating_duration_since(now));
         let beat = self.limits().and_then(|limits| limits.beat());
-        let pause = [kill, beat].into_iter().flatten().min()?;
+        let maps = self.loaded.next();
+        let maps = maps.map(|at| at.saturating_duration_since(now));
+        let pause = [kill, beat, maps].into_iter().flatten().min()?;
         let pause = pause.max(Duration::from_millis(1));
         Some(Timespec {
             tv_sec: pause.as_secs() as i64,
@@ -199,6 +205,7 @@ impl Daemon {
             rustix::buffer::spare_capacity(&mut events),
             Some(&now),
         );
+        self.read_maps();
         self.feed.drain();
         if self.unfed > 0 && self.feed.is_empty() {
             let fed = std::mem::take(&mut self.unfed);

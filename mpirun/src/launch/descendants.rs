@@ -22,6 +22,18 @@ fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
+/// All descendants of a process, parents before children.
+pub fn below(pid: i32) -> Vec<i32> {
+    let mut found = children(pid);
+    let mut next = 0;
+    while next < found.len() {
+        let below = children(found[next]);
+        found.extend(below);
+        next += 1;
+    }
+    found
+}
+
 /// All descendants of this process but the spared and those below them, parents before children.
 fn all_but(spared: &[i32]) -> Vec<i32> {
     let unspared = |pid: i32| {

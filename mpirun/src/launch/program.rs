@@ -210,7 +210,7 @@ impl Plan {
 }
 
 /// Variables that belong to one process of one launch and must not leak into another launch.
-fn is_of_a_launch(name: &OsStr) -> bool {
+pub fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
     const NAMES: [&str; 10] = [
         "PORTCULLIS_NODE_FD",

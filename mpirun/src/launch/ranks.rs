@@ -8,7 +8,7 @@ use super::rseq;
 use super::sys::{self, Image, Wiring};
 use super::wire::Order;
 use crate::cli::explain_variable;
-use crate::foreign::{self, Served};
+use crate::foreign::{self, Libraries, Served};
 use crate::hosts::map::MapError;
 use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
@@ -199,8 +199,8 @@ impl Starter<'_> {
                     super::program::set_env(&mut env, name, value);
                 }
                 let path = app.resolve(&env, self.dir).map_err(StartError::Program)?;
-                let folder = foreign::folder();
-                let served = foreign::serve(&path, order.hosts.len(), folder.as_deref(), &mut env);
+                let libraries = Libraries::of_this_installation();
+                let served = foreign::serve(&path, order.hosts.len(), &libraries, &mut env);
                 Ok(Some(ResolvedApp {
                     app,
                     path,

@@ -8,7 +8,7 @@
 
 use super::link::quoted;
 use super::program::{App, Plan, StdinTo};
-use crate::foreign;
+use crate::foreign::{self, Libraries};
 use crate::hosts::allocation;
 use crate::hosts::map::MapError;
 use crate::launch::binding::Unit;
@@ -97,11 +97,11 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     let mut command = Command::new(srun);
     command.args(arguments(plan, &placed, &mpi, inside_a_step));
     let mut env: Vec<_> = environment(plan).collect();
-    let folder = foreign::folder();
+    let libraries = Libraries::of_this_installation();
     for app in &plan.apps {
         // Srun starts all programs with one environment, and says itself which of them it does not find.
         if let Ok(program) = app.resolve(&plan.env, None) {
-            foreign::serve(&program, 1, folder.as_deref(), &mut env);
+            foreign::serve(&program, 1, &libraries, &mut env);
         }
     }
     command.env_clear().envs(env);

@@ -23,6 +23,7 @@ mod relay;
 mod start;
 mod stillness;
 mod tracing;
+mod unserved;
 mod watching;
 
 use super::descendants;
@@ -107,6 +108,7 @@ struct Supervisor<'a> {
     losses: losses::Losses,
     stillness: stillness::Stillness,
     tracing: tracing::Tracing,
+    unserved: unserved::Unserved,
     slimming: MemoryTrim,
     front_lives: bool,
 }
@@ -154,6 +156,7 @@ impl<'a> Supervisor<'a> {
             losses: losses::Losses::default(),
             stillness: stillness::Stillness::default(),
             tracing: tracing::Tracing::default(),
+            unserved: unserved::Unserved::default(),
             slimming: MemoryTrim::default(),
             front_lives: true,
         };
@@ -192,6 +195,7 @@ impl<'a> Supervisor<'a> {
             self.step();
         }
         self.count_losses();
+        self.tell_unserved();
         self.last_words();
         Ok(self.course.status())
     }
@@ -283,7 +287,8 @@ impl<'a> Supervisor<'a> {
         let report = self.stillness.next_report();
         let still = self.plan.hang_after.filter(|_| self.is_running());
         let still = still.map(|_| self.stillness.next_look());
-        let next = [end, prompt, beat, verdict, report, still]
+        let maps = self.unserved.next();
+        let next = [end, prompt, beat, verdict, report, still, maps]
             .into_iter()
             .flatten()
             .min()?;
@@ -303,6 +308,7 @@ impl<'a> Supervisor<'a> {
             self.kill();
         }
         self.settle_held_cause();
+        self.unserved.read_maps(now);
         self.watch_job();
         self.keep_links();
         self.show_prompts(now);

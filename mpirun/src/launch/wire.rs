@@ -182,6 +182,11 @@ pub enum FromDaemon {
         end: End,
         snapshot: Option<RankSnapshot>,
     },
+    /// A rank that has not spoken to its PMI server has loaded another MPI library.
+    Loaded {
+        proc: usize,
+        library: String,
+    },
     /// Ranks that have begun to die: told before the end of another that they may explain.
     Dying(Vec<usize>),
     Glimpses(Vec<(usize, RankSnapshot)>),

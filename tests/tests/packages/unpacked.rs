@@ -36,6 +36,50 @@ fn works(bin: &Path) {
     assert!(barrier.stderr.contains("hwbarr"), "{}", barrier.stderr);
 }
 
+/// The terms lie where each kind of package has them, and what a package needs of the system is said with versions.
+#[test]
+fn packages_bring_their_terms_and_say_which_c_library_they_need() {
+    let packages = &made().packages;
+    let mut list = Command::new("tar");
+    let archive = output(list.arg("-tzf").arg(&packages.tarball)).stdout;
+    let mut list = Command::new("python3");
+    list.args(["-m", "zipfile", "-l"]).arg(&packages.wheel);
+    let wheel = output(&mut list).stdout;
+    for name in ["LICENSE-MIT", "LICENSE-APACHE", "LICENSES-OF-OTHERS"] {
+        assert!(
+            archive.contains(&format!("share/doc/portcullis/{name}")),
+            "{archive}"
+        );
+        assert!(
+            wheel.contains(&format!("dist-info/licenses/{name}")),
+            "{wheel}"
+        );
+    }
+    let name = packages.wheel.file_name().unwrap().to_str().unwrap();
+    let tag = name.split("-none-manylinux_2_").nth(1);
+    let minor = tag.and_then(|tag| tag.split('_').next()?.parse::<u32>().ok());
+    assert!(minor.is_some(), "{name}");
+    if !needs(Path::new("/usr/bin/dpkg-deb").exists(), "dpkg-deb") {
+        return;
+    }
+    for (package, of) in [
+        (&packages.debian.library, "portcullis"),
+        (&packages.debian.development, "libportcullis-dev"),
+    ] {
+        let depends = output(
+            Command::new("dpkg-deb")
+                .arg("-f")
+                .arg(package)
+                .arg("Depends"),
+        )
+        .stdout;
+        assert!(depends.starts_with("libc6 (>= 2."), "{depends}");
+        let contents = output(Command::new("dpkg-deb").arg("-c").arg(package)).stdout;
+        let file = format!("./usr/share/doc/{of}/copyright");
+        assert!(contents.contains(&file), "{contents}");
+    }
+}
+
 #[test]
 fn the_archive_runs_where_it_was_unpacked() {
     let folder = tempfile::tempdir().unwrap();

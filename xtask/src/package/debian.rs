@@ -3,13 +3,16 @@
 //! An installation lies as a whole in `/usr/lib/portcullis`. What users call stands in `/usr/bin` under names of its own, as
 //! `mpirun.portcullis`, and takes part in the alternatives by which Debian chooses among MPI libraries.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::files::copy;
+use super::files::{self, copy};
 use super::{Compression, PackageError, VERSION, about};
+use crate::install::DOCUMENTS;
+use crate::licences;
 use crate::process;
 
 /// Where an installation lies.
@@ -21,14 +24,15 @@ const PRIORITY: u32 = 30;
 /// A package: its name, what it says of itself, and its alternatives: (link, group, program), the first of each with its slaves.
 struct Package {
     name: &'static str,
-    depends: &'static str,
+    /// Packages that its files alone do not show to be needed.
+    depends: Option<&'static str>,
     description: &'static str,
     alternatives: &'static [&'static [(&'static str, &'static str, &'static str)]],
 }
 
 const LIBRARY: Package = Package {
     name: "portcullis",
-    depends: "libc6, libgcc-s1",
+    depends: None,
     description: "MPI library of the MPI 5.0 standard ABI, with its mpirun\n \
                   Programs that were compiled against the standard mpi.h run on it, as do\n \
                   programs of MPICH, Intel MPI and Open MPI. MPI_Barrier can be hardware.",
@@ -40,11 +44,11 @@ const LIBRARY: Package = Package {
 
 const DEVELOPMENT: Package = Package {
     name: "libportcullis-dev",
-    depends: concat!(
+    depends: Some(concat!(
         "portcullis (= ",
         env!("CARGO_PKG_VERSION"),
-        "), gcc | c-compiler"
-    ),
+        "), gcc | c-compiler, libc6-dev | libc-dev"
+    )),
     description: "MPI library of the MPI 5.0 standard ABI: header and compiler wrapper\n \
                   mpicc, mpicxx, mpi.h and what pkg-config and CMake ask for.",
     alternatives: &[&[
@@ -60,6 +64,7 @@ fn is_development(inside: &Path) -> bool {
     inside.starts_with("include")
         || inside.starts_with("lib/pkgconfig")
         || inside == Path::new("lib/libmpi_abi.so")
+        || inside == Path::new("lib/libmpi.so")
         || PROGRAMS
             .iter()
             .any(|name| inside == Path::new("bin").join(name))
@@ -110,18 +115,68 @@ fn lay_out(
     }
     let control = root.join("DEBIAN");
     fs::create_dir_all(&control).map_err(about(&control))?;
+    let copyright = root
+        .join("usr/share/doc")
+        .join(package.name)
+        .join("copyright");
+    let folder = copyright.parent().unwrap_or(root);
+    fs::create_dir_all(folder).map_err(about(folder))?;
+    write(&copyright, &self::copyright(prefix)?, 0o644)?;
+    let depends = dependencies(package, root)?;
     let text = format!(
         "Package: {}\nVersion: {VERSION}\nArchitecture: {}\nMaintainer: The Portcullis developers <portcullis@localhost>\n\
          Section: net\nPriority: optional\nDepends: {}\nInstalled-Size: {}\nDescription: {}\n",
         package.name,
         architecture(),
-        package.depends,
+        depends,
         size(root)? / 1024 + 1,
         package.description
     );
     write(&control.join("control"), &text, 0o644)?;
     write(&control.join("postinst"), &postinst(package), 0o755)?;
     write(&control.join("prerm"), &prerm(package), 0o755)
+}
+
+/// The packages without which the files of this one do not run, with versions.
+fn dependencies(package: &Package, root: &Path) -> Result<String, PackageError> {
+    let (major, minor) = files::needed_glibc(root)?;
+    let library = format!("libc6 (>= {major}.{minor})");
+    Ok(match package.depends {
+        Some(others) => format!("{library}, {others}"),
+        // Parts of gcc's library, whose interface has not changed since.
+        None => format!("{library}, libgcc-s1 (>= 4.2)"),
+    })
+}
+
+/// What Debian asks of a package: where it comes from and under which terms, in its own format.
+fn copyright(prefix: &Path) -> Result<String, PackageError> {
+    let read = |name: &str| {
+        let path = prefix.join(DOCUMENTS).join(name);
+        fs::read_to_string(&path).map_err(about(&path))
+    };
+    let mit = read("LICENSE-MIT")?;
+    Ok(format!(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
+         Upstream-Name: Portcullis\n\
+         Comment: The terms of the packages that are linked in are in\n /{HOME}/{DOCUMENTS}/{}.\n\n\
+         Files: *\nCopyright: The Portcullis developers\nLicense: MIT or Apache-2.0\n\n\
+         License: MIT\n{}\n\
+         License: Apache-2.0\n On Debian systems the whole text is in /usr/share/common-licenses/Apache-2.0.\n",
+        licences::OF_OTHERS,
+        indented(&mit)
+    ))
+}
+
+/// A text as a field of a control file has it: each line behind a blank, and a dot where there is none.
+fn indented(text: &str) -> String {
+    let lines = text.trim_end().lines();
+    lines.fold(String::new(), |mut all, line| {
+        let _ = match line.trim_end() {
+            "" => writeln!(all, " ."),
+            line => writeln!(all, " {line}"),
+        };
+        all
+    })
 }
 
 fn build(

@@ -5,9 +5,13 @@ use std::io::Read as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use super::{PackageError, about};
 use crate::process;
+
+/// For reading the headers of all files.
+const READING: Duration = Duration::from_secs(60);
 
 /// A copy of an installation without what only debuggers read, which is most of it.
 pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
@@ -23,6 +27,30 @@ pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
         what: "stripped copy",
         reason,
     })
+}
+
+/// The version of the GNU C library that the programs and libraries below a folder need, as the greatest of the versions of its
+/// symbols that they name (`GLIBC_2.34`).
+pub fn needed_glibc(folder: &Path) -> Result<(u32, u32), PackageError> {
+    let mut binaries = Vec::new();
+    find_binaries(folder, &mut binaries)?;
+    let mut readelf = Command::new("readelf");
+    readelf.arg("--version-info").arg("--wide").args(&binaries);
+    let said = process::output(&mut readelf, READING).map_err(|reason| PackageError::Tool {
+        what: "version of the C library",
+        reason,
+    })?;
+    Ok(greatest_glibc(&said.stdout))
+}
+
+fn greatest_glibc(versions: &str) -> (u32, u32) {
+    let words = versions.split_whitespace();
+    let named = words.filter_map(|word| {
+        let (major, minor) = word.strip_prefix("GLIBC_")?.split_once('.')?;
+        let minor = minor.split('.').next()?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    named.max().unwrap_or((2, 0))
 }
 
 /// Programs and libraries below a folder, known by how they begin.
@@ -76,4 +104,16 @@ pub fn copy(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let said = "0x0010: Name: GLIBC_2.9  Flags: none\n Name: GLIBC_2.34 Flags: none\n Name: GLIBC_2.3.4 x\n Name: GLIBC_PRIVATE\n";
+        assert_eq!(greatest_glibc(said), (2, 34));
+        assert_eq!(greatest_glibc("none"), (2, 0));
+    }
 }

@@ -23,12 +23,16 @@ def add(archive, path, data, mode):
     records.append(f"{path},sha256={digest.decode()},{len(data)}")
 
 
-METADATA = f"""Metadata-Version: 2.1
+DOCUMENTS = os.path.join(prefix, "share/doc/portcullis")
+LICENSES = sorted(name for name in os.listdir(DOCUMENTS) if name.startswith("LICENSE"))
+LICENSE_FILES = "".join(f"License-File: {one}\n" for one in LICENSES)
+
+METADATA = f"""Metadata-Version: 2.4
 Name: portcullis
 Version: {version}
 Summary: MPI: the library libmpi_abi.so.1 of the MPI 5.0 standard ABI, mpirun, mpicc
-License: MIT OR Apache-2.0
-Requires-Python: >=3.8
+License-Expression: MIT OR Apache-2.0
+{LICENSE_FILES}Requires-Python: >=3.8
 Description-Content-Type: text/plain
 
 mpirun, mpicc and mpi.h of Portcullis, an MPI library with the standard MPI 5.0 ABI.
@@ -47,6 +51,9 @@ with zipfile.ZipFile(file, "w") as archive:
         for one in sorted(names):
             path = os.path.join(folder, one)
             inside = os.path.relpath(path, prefix)
+            if inside == "lib/portcullis/abi/libmpi_abi.so.1":
+                # A link elsewhere, by which programs find the library; a second copy would not find the files beside the first.
+                continue
             with open(path, "rb") as source:
                 data = source.read()
             if inside == "lib/libmpi_abi.so":
@@ -58,6 +65,9 @@ with zipfile.ZipFile(file, "w") as archive:
                 # Where mpi4py looks, also without mpirun.
                 add(archive, f"{name}.data/data/lib/libmpi.so.12", data, mode)
     add(archive, f"{info}/METADATA", METADATA.encode(), 0o644)
+    for one in LICENSES:
+        with open(os.path.join(DOCUMENTS, one), "rb") as text:
+            add(archive, f"{info}/licenses/{one}", text.read(), 0o644)
     add(archive, f"{info}/WHEEL", WHEEL.encode(), 0o644)
     records.append(f"{info}/RECORD,,")
     entry = zipfile.ZipInfo(f"{info}/RECORD", MOMENT)

@@ -7,14 +7,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Compression, PackageError, VERSION};
+use super::{Compression, PackageError, VERSION, files};
 use crate::process;
 
 const SCRIPT: &str = include_str!("wheel.py");
 
 /// Packs an installation as a wheel for every Python 3 of this system.
 pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
-    let tag = format!("py3-none-linux_{}", std::env::consts::ARCH);
+    let (major, minor) = files::needed_glibc(prefix)?;
+    // pip installs it where the C library is of this version at least (PEP 600).
+    let tag = format!(
+        "py3-none-manylinux_{major}_{minor}_{}",
+        std::env::consts::ARCH
+    );
     let file = out.join(format!("portcullis-{VERSION}-{tag}.whl"));
     let mut python = Command::new("python3");
     python

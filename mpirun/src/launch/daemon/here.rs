@@ -6,6 +6,8 @@ use super::super::wire::{End, FromDaemon};
 use super::{Daemon, Here};
 use crate::rank_snapshot::RankSnapshot;
 use rustix::io::Errno;
+use std::path::Path;
+use std::time::Instant;
 
 impl Daemon {
     pub(super) fn signal(&self, signal: Signal) {
@@ -50,6 +52,7 @@ impl Daemon {
         };
         let rank = &mut self.ranks[index];
         rank.alive = false;
+        self.loaded.is_settled(rank.proc);
         // No other process does it while the job goes on; one that has left well may have left something to do.
         if end != End::Exited(0)
             && self
@@ -96,6 +99,18 @@ impl Daemon {
         }
     }
 
+    /// Tells of ranks that have loaded a library of others.
+    pub(super) fn read_maps(&mut self) {
+        for (proc, library) in self.loaded.read(Instant::now()) {
+            self.tell_loaded(proc, &library);
+        }
+    }
+
+    fn tell_loaded(&mut self, proc: usize, library: &Path) {
+        let library = library.to_string_lossy().into_owned();
+        self.tell(&FromDaemon::Loaded { proc, library });
+    }
+
     pub(super) fn read_ranks(&mut self) {
         if self.uplink.is_full() {
             return;
@@ -119,7 +134,10 @@ impl Daemon {
             let heard = socket.hear(|heard| bytes.extend_from_slice(heard));
             let proc = rank.proc;
             match heard {
-                Heard::Bytes => self.tell(&FromDaemon::Pmi { proc, bytes }),
+                Heard::Bytes => {
+                    self.loaded.is_settled(proc);
+                    self.tell(&FromDaemon::Pmi { proc, bytes });
+                }
                 Heard::Nothing => return,
                 Heard::HungUp => {
                     rank.pmi = None;
@@ -149,6 +167,9 @@ impl Daemon {
         };
         if got == 0 {
             *slot = None;
+        }
+        if let Some(library) = self.loaded.has_written(proc) {
+            self.tell_loaded(proc, &library);
         }
         // No bytes say that the last line is whole.
         let bytes = buffer[..got].to_vec();

@@ -3,6 +3,7 @@
 use super::super::ranks::{self, Starter};
 use super::super::wire::{FromDaemon, Order};
 use super::{Daemon, Here, watch_room};
+use crate::foreign::on;
 use crate::node::Node;
 use rustix::fd::AsFd;
 
@@ -38,10 +39,15 @@ impl Daemon {
         };
         let mut fresh = Vec::with_capacity(resolved.count());
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| fresh.push(rank));
+        // One that is alone is a job of its own by right, and with `--on` the user has chosen a library.
+        let is_watched = order.hosts.len() > 1 && on::wanted(&hello.env).is_none();
         for rank in fresh {
             let proc = order.first + rank.rank as usize;
             let (pid, bound) = (rank.pid, rank.bound);
             self.tell(&FromDaemon::Started { proc, pid, bound });
+            if is_watched {
+                self.loaded.began(proc, pid);
+            }
             self.ranks.push(Here {
                 proc,
                 local_rank: rank.local_rank,

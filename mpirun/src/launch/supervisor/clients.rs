@@ -47,6 +47,7 @@ impl Supervisor<'_> {
             std::iter::from_fn(|| client.lines.next_line().transpose()).collect();
         let nonsense = match lines {
             Ok(lines) => lines.into_iter().find_map(|line| {
+                self.unserved.is_settled(proc);
                 match self.server.line(proc, &line) {
                     Ok(effects) => self.apply(effects),
                     Err(nonsense) => return Some(nonsense.to_string()),

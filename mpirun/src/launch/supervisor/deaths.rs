@@ -62,6 +62,7 @@ impl Supervisor<'_> {
             return;
         };
         rank.alive = false;
+        self.unserved.is_settled(proc);
         if let Some(report) = failed {
             let (program, rank) = (rank.program.clone(), rank.rank);
             if self.is_running() {

@@ -170,6 +170,11 @@ impl Supervisor<'_> {
                 rank.pmi = None;
                 self.bury(proc, ended, failed);
             }
+            FromDaemon::Loaded { proc, library } => {
+                if self.on_host(Proc(proc), host).is_some() {
+                    self.unserved.note(Proc(proc), library.into());
+                }
+            }
             FromDaemon::Dying(procs) => {
                 for proc in procs {
                     if let Some(rank) = self.on_host(Proc(proc), host) {

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 impl Supervisor<'_> {
     pub(super) fn relay(&mut self, proc: Proc, to: Target) {
+        self.unserved.before_output(proc);
         self.read_output(proc, to, |read| read == Read::End);
     }
 

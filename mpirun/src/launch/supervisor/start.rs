@@ -248,6 +248,7 @@ impl Supervisor<'_> {
                 stream.fd = Some(fresh.stderr);
             }
         }
+        self.watch_libraries_of(proc);
         self.tell_of_start(proc, fresh.bound.as_deref());
     }
 

@@ -1,0 +1,196 @@
+//! `libportcullis-search.so`: an auditing library of the loader (rtld-audit(7)) that answers searches for MPI libraries.
+//!
+//! `LD_LIBRARY_PATH` does not decide every search for a library.
+//! R's start script puts the system's folder in front of it, and the older kind of run path (`DT_RPATH`) is stronger than it.
+//! The loader of the GNU C library asks an auditing library before it searches for a name, whatever object needs that name.
+//! `mpirun` names this library in `LD_AUDIT` for programs that name no MPI library themselves, and the files to load in [`STAND_INS`].
+//!
+//! The loader gives an auditing library a namespace of its own, with a second copy of every library that it needs.
+//! This library calls nothing, so it needs none, and a program starts some 40 microseconds later with it.
+//!
+//! Loaders before glibc 2.35 send every call between two libraries through their auditing code once there is an auditing library.
+//! [`la_version`] asks them to unload this one.
+//!
+//! Rust's standard library would bring the C library with it, so this file is no package of the workspace:
+//! `cargo xtask install` calls `rustc` for it, without either library.
+#![no_std]
+#![deny(unsafe_code)]
+
+use core::cell::UnsafeCell;
+use core::ffi::{c_char, c_int, c_uint};
+
+/// The variable that lists files, with colons between them; a search for the name of one of these files gets the file.
+const STAND_INS: &[u8] = b"PORTCULLIS_STAND_INS=";
+
+/// The first version of the interface whose loaders do not slow down calls that nothing audits.
+const VERSION: c_uint = 2;
+
+/// The search for a name as the program or library has it; with other flags the loader asks for each path that it tries.
+const ORIGINAL: c_uint = 1;
+
+/// The longest list that is read.
+const ROOM: usize = 16 << 10;
+
+/// The list of [`STAND_INS`], each file ended by a zero byte, the last one by two.
+///
+/// It is a copy, since a program may overwrite the memory of its environment, as those do that change their title.
+struct List(UnsafeCell<[u8; ROOM]>);
+
+// SAFETY: `start` writes the list before the loader calls any other function of this library, and nothing writes it later.
+#[allow(unsafe_code)]
+unsafe impl Sync for List {}
+
+static LIST: List = List(UnsafeCell::new([0; ROOM]));
+
+/// Called by the loader when it has loaded this library: keeps the list of files.
+#[allow(unsafe_code)]
+extern "C" fn start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
+    let mut entry = environment;
+    // SAFETY: the loader hands the environment of the process to the functions of `.init_array`: pointers to strings, the last one null.
+    while let Some(setting) = unsafe { entry.as_ref() }.filter(|setting| !setting.is_null()) {
+        // SAFETY: `setting` is a string of the environment.
+        if let Some(value) = unsafe { value(*setting) } {
+            // SAFETY: as above; the list is not read before this function returns.
+            unsafe { keep(value) };
+            return;
+        }
+        // SAFETY: the entry was not the last, which is null.
+        entry = unsafe { entry.add(1) };
+    }
+}
+
+// SAFETY: the loader calls each function of this section once, with the arguments and the environment of the process.
+#[used]
+#[allow(unsafe_code)]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
+
+/// What follows the `=` of [`STAND_INS`]; `None` for another variable.
+///
+/// # Safety
+/// `setting` is a string that ends with a zero byte.
+#[allow(unsafe_code)]
+unsafe fn value(setting: *const c_char) -> Option<*const c_char> {
+    for (at, wanted) in STAND_INS.iter().enumerate() {
+        // SAFETY: all bytes before this one were those of `STAND_INS`, so the string has not ended.
+        if unsafe { byte(setting, at) } != *wanted {
+            return None;
+        }
+    }
+    // SAFETY: the string has at least this length, and its end after that.
+    Some(unsafe { setting.add(STAND_INS.len()) })
+}
+
+/// Copies a list; one that is too long is left out.
+///
+/// # Safety
+/// `value` is a string that ends with a zero byte, and the list is neither read nor written elsewhere.
+#[allow(unsafe_code)]
+unsafe fn keep(value: *const c_char) {
+    let to = LIST.0.get().cast::<u8>();
+    for at in 0..ROOM - 1 {
+        // SAFETY: no byte before this one was the end of the string.
+        let (byte, end) = match unsafe { byte(value, at) } {
+            b':' => (0, false),
+            0 => (0, true),
+            other => (other, false),
+        };
+        // SAFETY: the list has room for `ROOM` bytes.
+        unsafe { to.add(at).write_volatile(byte) };
+        if end {
+            return;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { to.write_volatile(0) };
+}
+
+/// A byte of a string, read so that the compiler does not make a call of the C library from the loop around it.
+///
+/// # Safety
+/// The string has not ended before `at`.
+#[allow(unsafe_code)]
+unsafe fn byte(string: *const c_char, at: usize) -> u8 {
+    // SAFETY: this is the function's own condition.
+    unsafe { string.add(at).cast::<u8>().read_volatile() }
+}
+
+/// Whether the last part of `file` is `name`.
+///
+/// # Safety
+/// Both are strings that end with a zero byte.
+#[allow(unsafe_code)]
+unsafe fn has_name(file: *const c_char, name: *const c_char) -> bool {
+    let mut last = file;
+    let mut at = 0;
+    loop {
+        // SAFETY: no byte before this one was the end of the file's path.
+        match unsafe { byte(file, at) } {
+            0 => break,
+            // SAFETY: the slash is a byte of the string, so its end lies behind it.
+            b'/' => last = unsafe { file.add(at + 1) },
+            _ => {}
+        }
+        at += 1;
+    }
+    at = 0;
+    loop {
+        // SAFETY: all bytes before this one were equal and not the end.
+        let (ours, theirs) = unsafe { (byte(last, at), byte(name, at)) };
+        if ours != theirs {
+            return false;
+        }
+        if ours == 0 {
+            return true;
+        }
+        at += 1;
+    }
+}
+
+/// Called by the loader before anything else: the version of the interface that is spoken, 0 if this library is to be unloaded.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub extern "C" fn la_version(version: c_uint) -> c_uint {
+    match version {
+        VERSION.. => version,
+        _ => 0,
+    }
+}
+
+/// Called by the loader before it searches for a library, and for each path that it tries; it goes on with the name that is returned.
+///
+/// # Safety
+/// `name` is a string that ends with a zero byte, as the loader has it.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C" fn la_objsearch(
+    name: *const c_char,
+    _cookie: *mut usize,
+    flag: c_uint,
+) -> *mut c_char {
+    if flag != ORIGINAL {
+        return name.cast_mut();
+    }
+    let mut file = LIST.0.get().cast::<c_char>();
+    // SAFETY: the list consists of strings and ends with an empty one.
+    while unsafe { byte(file, 0) } != 0 {
+        // SAFETY: `file` is a string of the list, and `name` one of the loader.
+        if unsafe { has_name(file, name) } {
+            return file;
+        }
+        let mut length = 0;
+        // SAFETY: no byte before this one was the end of the string.
+        while unsafe { byte(file, length) } != 0 {
+            length += 1;
+        }
+        // SAFETY: another string, or the list's end, follows the end of this one.
+        file = unsafe { file.add(length + 1) };
+    }
+    name.cast_mut()
+}
+
+/// Nothing here panics; the compiler wants the function all the same.
+#[panic_handler]
+fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

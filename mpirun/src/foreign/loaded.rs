@@ -1,0 +1,190 @@
+//! MPI libraries of others that ranks have loaded, read in the memory maps of their processes (proc_pid_maps(5)).
+//!
+//! What a program loads is not always seen before it starts: an interpreter opens a library by a path of its own choice.
+//! A rank on such a library never calls `MPI_Init` of ours. The job then ends well, and each of its ranks was a job of its own.
+//! So the maps of each rank are read until it has spoken to its PMI server: when it first writes something, and at growing intervals.
+//!
+//! A rank may be a script whose child is the MPI program, so processes below it count. What another launcher has started there does not.
+
+use super::on;
+use crate::launch::{descendants, program};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How the files of MPI libraries are called, of any maker and version.
+const NAMES: [&str; 4] = [
+    "libmpi.so",
+    "libmpich.so",
+    on::STANDARD_NAMES,
+    "libmpi_cray.so",
+];
+
+/// From a rank's start to the first look at its maps.
+const FIRST: Duration = Duration::from_millis(10);
+/// The longest interval between two looks.
+const LONGEST: Duration = Duration::from_secs(2);
+/// How much longer an interval is than the reading of all maps takes, so that they cost mpirun a hundredth of a core at most.
+const SHARE: u32 = 100;
+
+/// The ranks of this host that have not called our `MPI_Init`, each by a number that the caller chooses.
+#[derive(Debug, Default)]
+pub struct Watch {
+    silent: BTreeMap<usize, Silent>,
+    /// When to read all maps, and how long after that again.
+    next: Option<Instant>,
+    interval: Duration,
+    /// Whether a file is a library of others: whole files are read for that.
+    judged: HashMap<PathBuf, bool>,
+}
+
+/// A rank that has said nothing to its PMI server.
+#[derive(Debug)]
+struct Silent {
+    pid: i32,
+    has_written: bool,
+}
+
+impl Watch {
+    /// A rank has been started.
+    pub fn began(&mut self, number: usize, pid: i32) {
+        let has_written = false;
+        self.silent.insert(number, Silent { pid, has_written });
+        self.interval = FIRST;
+        self.next = Some(Instant::now() + FIRST);
+    }
+
+    /// A rank has spoken to its PMI server, or has ended: its maps say nothing more.
+    pub fn is_settled(&mut self, number: usize) {
+        self.silent.remove(&number);
+    }
+
+    /// A rank has written something; the library of others that it has loaded, if this was the first time.
+    pub fn has_written(&mut self, number: usize) -> Option<PathBuf> {
+        let rank = self.silent.get_mut(&number)?;
+        if std::mem::replace(&mut rank.has_written, true) {
+            return None;
+        }
+        let found = loaded_by(rank.pid, &mut self.judged)?;
+        self.silent.remove(&number);
+        Some(found)
+    }
+
+    /// When to call [`Watch::read`].
+    pub fn next(&self) -> Option<Instant> {
+        self.next.filter(|_| !self.silent.is_empty())
+    }
+
+    /// Reads the maps of all silent ranks if that is due; those that have loaded a library of others, and which.
+    pub fn read(&mut self, now: Instant) -> Vec<(usize, PathBuf)> {
+        if self.next().is_none_or(|next| now < next) {
+            return Vec::new();
+        }
+        let judged = &mut self.judged;
+        let found: Vec<(usize, PathBuf)> = self
+            .silent
+            .iter()
+            .filter_map(|(number, rank)| Some((*number, loaded_by(rank.pid, judged)?)))
+            .collect();
+        for (number, _) in &found {
+            self.silent.remove(number);
+        }
+        self.interval = (self.interval * 3 / 2)
+            .min(LONGEST)
+            .max(now.elapsed() * SHARE);
+        self.next = Some(Instant::now() + self.interval);
+        found
+    }
+}
+
+/// The first MPI library of others in the maps of a process, or of those below it that belong to the same rank.
+fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
+    let mut is_of_others = |file: &PathBuf| {
+        *judged
+            .entry(file.clone())
+            .or_insert_with(|| !on::is_of_portcullis(file))
+    };
+    if let Some(found) = libraries_of(pid).into_iter().find(&mut is_of_others) {
+        return Some(found);
+    }
+    let below = descendants::below(pid);
+    if below.is_empty() {
+        return None;
+    }
+    let launch = launch_of(pid);
+    below
+        .into_iter()
+        .filter(|below| launch_of(*below) == launch)
+        .find_map(|below| libraries_of(below).into_iter().find(&mut is_of_others))
+}
+
+/// The files in a process's maps that are called as MPI libraries are, each once.
+fn libraries_of(pid: i32) -> Vec<PathBuf> {
+    // A process that has ended has no maps, and those of another user's cannot be read.
+    libraries_in(&fs::read(format!("/proc/{pid}/maps")).unwrap_or_default())
+}
+
+fn libraries_in(maps: &[u8]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for line in maps.split(|byte| *byte == b'\n') {
+        let Some(at) = line.iter().position(|byte| *byte == b'/') else {
+            continue;
+        };
+        let path = Path::new(OsStr::from_bytes(&line[at..]));
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let is_named_so = NAMES.iter().any(|begin| name.starts_with(begin.as_bytes()));
+        if is_named_so && found.last().is_none_or(|last| last != path) {
+            found.push(path.to_owned());
+        }
+    }
+    found
+}
+
+/// What the launch that a process belongs to has told it, in the order of its environment.
+fn launch_of(pid: i32) -> Vec<Vec<u8>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut told: Vec<Vec<u8>> = environment
+        .split(|byte| *byte == 0)
+        .filter(|setting| {
+            let name = setting.split(|byte| *byte == b'=').next();
+            program::is_of_a_launch(OsStr::from_bytes(name.unwrap_or_default()))
+        })
+        .map(<[u8]>::to_vec)
+        .collect();
+    told.sort_unstable();
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_names_libraries_by_any_path_and_each_once() {
+        let maps = b"7f00-7f01 r--p 0 fe:01 1 /opt/a b/libmpi.so.40.30.4\n\
+                     7f01-7f02 r-xp 0 fe:01 1 /opt/a b/libmpi.so.40.30.4\n\
+                     7f02-7f03 r-xp 0 fe:01 2 /usr/lib/libmpi_cxx.so.40\n\
+                     7f03-7f04 rw-p 0 00:00 0 \n\
+                     7f04-7f05 r-xp 0 fe:01 3 /usr/lib/libmpich.so.12\n\
+                     7f05-7f06 rw-p 0 00:00 0 [heap]\n";
+        let expected = ["/opt/a b/libmpi.so.40.30.4", "/usr/lib/libmpich.so.12"];
+        assert_eq!(libraries_in(maps), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn maps_are_read_when_a_rank_first_writes_and_then_at_growing_intervals() {
+        let mut watch = Watch::default();
+        assert_eq!(watch.next(), None);
+        watch.began(3, std::process::id() as i32);
+        assert_eq!(watch.has_written(3), None);
+        assert!(watch.silent[&3].has_written);
+        let first = watch.next().unwrap();
+        assert_eq!(watch.read(first), []);
+        assert!(watch.interval >= FIRST * 3 / 2);
+        watch.is_settled(3);
+        assert_eq!((watch.next(), watch.has_written(3)), (None, None));
+    }
+}

@@ -1,0 +1,105 @@
+//! What a program gets whose MPI library is not known before it runs: interpreters and scripts load one, or start programs that do.
+//!
+//! `LD_LIBRARY_PATH` begins with the stand-ins' folders, since another library that it leads to would make each rank a job of its own,
+//! and ends with the folder of this installation's own library of the standard ABI.
+//! Not every search goes that way: R's start script puts the system's folder first, and the older kind of run path is stronger.
+//! So `LD_AUDIT` names a library ([`SEARCHER`], `compat/search.rs`) that leads each search for a name of a stand-in to the stand-in.
+//!
+//! The name without a version, `libmpi.so`, belongs to whichever MPI library's headers are installed.
+//! It leads to the stand-in of that family.
+
+use super::dynamic::{self, Dynamic};
+use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};
+use crate::launch::program::set_env;
+use std::path::{Path, PathBuf};
+
+/// The auditing library, in the folder of the stand-ins' folders.
+const SEARCHER: &str = "libportcullis-search.so";
+/// What the loader reads its name from.
+const AUDIT: &str = "LD_AUDIT";
+/// The files that it leads searches to.
+const STAND_INS: &str = "PORTCULLIS_STAND_INS";
+/// The name without a version.
+const PLAIN: &str = "libmpi.so";
+
+/// Prepares for whatever library the program loads; `stand_ins` is where their folders lie, `alone` the folder with this installation's library.
+pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, env: &mut Env) {
+    if let Some(stand_ins) = stand_ins {
+        let plain = family_of_plain_name(env);
+        let others = FAMILIES
+            .iter()
+            .filter(|family| family.folder != plain.folder);
+        let families: Vec<&Family> = std::iter::once(plain).chain(others).collect();
+        let place = |family: &&Family| stand_ins.join(family.folder);
+        for folder in families
+            .iter()
+            .rev()
+            .map(place)
+            .filter(|folder| folder.is_dir())
+        {
+            put(env, SEARCH, &folder, First);
+        }
+        if !dynamic::is_of_32_bits(program) {
+            lead_searches(stand_ins, plain, env);
+        }
+    }
+    if let Some(alone) = alone {
+        put(env, SEARCH, alone, Last);
+    }
+}
+
+/// For a program of the standard ABI: the library of this installation, if the loader would find none.
+pub fn own_library(program: &Path, dynamic: &Dynamic, own: Option<&Path>, env: &mut Env) {
+    let Some(own) = own else { return };
+    let is_found = || {
+        let mut folders = folders::of_the_system().into_iter();
+        folders.any(|folder| folder.join(on::STANDARD).is_file())
+    };
+    if on::taken(program, dynamic, env).is_none() && !is_found() {
+        put(env, SEARCH, own, Last);
+    }
+}
+
+/// Has the loader's searches for names of stand-ins led to them.
+fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
+    let searcher = stand_ins.join(SEARCHER);
+    if !searcher.is_file() {
+        return;
+    }
+    let by_version = FAMILIES.iter().flat_map(|family| {
+        let names = family.libraries.iter();
+        names.map(|name| stand_ins.join(family.folder).join(name))
+    });
+    let plain = stand_ins.join(plain.folder).join(PLAIN);
+    let files: Vec<PathBuf> = by_version
+        .chain([plain])
+        .filter(|file| file.is_file())
+        .collect();
+    // A folder with a colon in its name cannot be in a list of this kind.
+    if let Ok(list) = std::env::join_paths(files) {
+        set_env(env, STAND_INS, list);
+        // An outer mpirun may have named it.
+        let named = get(env, AUDIT).unwrap_or_default();
+        if !std::env::split_paths(named).any(|file| file == searcher) {
+            put(env, AUDIT, &searcher, Last);
+        }
+    }
+}
+
+/// The family of the library that the program would find under the name without a version.
+fn family_of_plain_name(env: &Env) -> &'static Family {
+    let folders = folders::listed(env)
+        .into_iter()
+        .chain(folders::of_the_system());
+    let name = folders
+        .map(|folder| folder.join(PLAIN))
+        // What is linked with is not always a library: it may be a script for the linker.
+        .find_map(|file| Dynamic::of(&file)?.name);
+    let [first, ..] = &FAMILIES;
+    let of_name = |name: String| {
+        FAMILIES
+            .iter()
+            .find(|family| family.libraries.contains(&&*name))
+    };
+    name.and_then(of_name).unwrap_or(first)
+}

@@ -1,0 +1,42 @@
+/* Opens the MPI library, or the module that needs one, that its first argument names: as interpreters do, which name none themselves.
+ *
+ * With a second argument it makes no MPI call: it says that the library is open, and ends when its standard input does. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef int init_function(int *, char ***);
+typedef int size_function(void *, int *);
+typedef int finalize_function(void);
+
+int main(int argc, char **argv)
+{
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library) {
+        fprintf(stderr, "%s\n", argc > 1 ? dlerror() : "which library?");
+        return 2;
+    }
+    if (argc > 2) {
+        puts("open");
+        fflush(stdout);
+        while (getchar() != EOF)
+            continue;
+        return 0;
+    }
+    init_function *init = (init_function *)dlsym(library, "MPI_Init");
+    size_function *comm_size = (size_function *)dlsym(library, "MPI_Comm_size");
+    finalize_function *finalize = (finalize_function *)dlsym(library, "MPI_Finalize");
+    Dl_info where;
+    if (!init || !comm_size || !finalize || !dladdr((void *)(intptr_t)init, &where)) {
+        fprintf(stderr, "%s is no MPI library\n", argv[1]);
+        return 3;
+    }
+    /* A handle of Open MPI is the address of an object, and one of MPICH a number. */
+    void *world = dlsym(library, "ompi_mpi_comm_world");
+    int size = 0;
+    if (init(NULL, NULL) || comm_size(world ? world : (void *)(intptr_t)0x44000000, &size) || finalize())
+        return 4;
+    printf("one of %d on %s\n", size, where.dli_fname);
+    return 0;
+}

@@ -1,0 +1,173 @@
+//! MPI libraries that a program loads while it runs: which one it gets, and what mpirun says of a library that it does not serve.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tests::hosts::Hosts;
+use tests::{Job, Started, installation};
+use xtask::{process, workspace};
+
+/// A program that names no MPI library, and a folder with libraries of others, which are empty but for their names.
+struct Others {
+    folder: TempDir,
+}
+
+impl Others {
+    fn new() -> Others {
+        let others = Others {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let source = workspace::programs().join("opener.c");
+        others.cc(&["-o", "opener", source.to_str().unwrap(), "-ldl"]);
+        for name in ["libmpi.so.12", "libmpi.so.40"] {
+            others.library(name, name);
+        }
+        others
+    }
+
+    fn cc(&self, arguments: &[&str]) {
+        let mut cc = Command::new("cc");
+        cc.current_dir(self.path()).args(arguments);
+        process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    /// An empty library in a file, of this name.
+    fn library(&self, file: &str, name: &str) {
+        let soname = format!("-Wl,-soname,{name}");
+        self.cc(&["-shared", "-o", file, &soname, "-x", "c", "/dev/null"]);
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Opens a library on two ranks, in an environment whose search path begins with the folder.
+    fn open(&self, library: impl AsRef<Path>) -> Job {
+        job(&self.file("opener"))
+            .arg(library.as_ref())
+            .env("LD_LIBRARY_PATH", self.path())
+    }
+}
+
+fn job(program: &Path) -> Job {
+    Job::command(program)
+        .under(&installation().join("bin/mpirun"))
+        .ranks(2)
+}
+
+/// Both ranks are one job on the stand-in of a family.
+#[track_caller]
+fn is_served(job: Job, family: &str) {
+    let said = job.succeeds().stdout;
+    let line = format!(
+        "one of 2 on {}/lib/portcullis/compat/{family}/",
+        installation().display()
+    );
+    assert_eq!(said.matches(&line).count(), 2, "{said}");
+}
+
+#[test]
+fn a_library_that_a_program_opens_by_name_is_ours_although_the_search_path_begins_with_another() {
+    let others = Others::new();
+    is_served(others.open("libmpi.so.40"), "openmpi");
+    is_served(others.open("libmpi.so.12"), "mpich");
+    for (name, family) in [("libmpi.so.40", "openmpi"), ("libmpi.so.12", "mpich")] {
+        others.library("libmpi.so", name);
+        is_served(others.open("libmpi.so"), family);
+    }
+}
+
+/// As modules of Python and R do, and start scripts such as R's.
+#[test]
+fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_script_say() {
+    let others = Others::new();
+    let module = |name: &str, tags: &str| {
+        let library = ["-Wl,--no-as-needed", "-L.", "-l:libmpi.so.40"];
+        let path = ["-Wl,-rpath,$ORIGIN", tags];
+        let begin = ["-shared", "-o", name, "-x", "c", "/dev/null"];
+        others.cc(&[&begin[..], &library, &path].concat());
+    };
+    module("new.so", "-Wl,--enable-new-dtags");
+    module("old.so", "-Wl,--disable-new-dtags");
+    is_served(others.open(others.file("new.so")), "openmpi");
+    is_served(others.open(others.file("old.so")), "openmpi");
+    let script = format!(
+        "LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH exec ./opener libmpi.so.40",
+        others.path().display()
+    );
+    let started = job(Path::new("/bin/sh"))
+        .with(["--wdir"])
+        .with([others.path()]);
+    is_served(started.arg("-c").arg(script), "openmpi");
+}
+
+/// A job whose rank 0 has opened a library and waits for the end of its input.
+fn waiting(job: Job) -> (Started, OwnedFd) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let started = job.stdin(File::from(OwnedFd::from(reader))).start();
+    started.says("open");
+    (started, writer.into())
+}
+
+/// Ends a job that waits; what it has come to.
+#[track_caller]
+fn ends((job, input): (Started, OwnedFd)) -> (Option<i32>, String) {
+    drop(input);
+    let outcome = job.wait();
+    (outcome.status.code(), outcome.stderr)
+}
+
+#[track_caller]
+fn is_told(job: Job, library: &Path) {
+    let (status, said) = ends(waiting(job));
+    assert_eq!(status, Some(1), "{said}");
+    let told = format!("had loaded another MPI library, {}.", library.display());
+    assert_eq!(said.matches(&told).count(), 1, "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn ranks_that_load_a_library_which_is_not_served_are_told_with_its_file_and_the_job_fails() {
+    let others = Others::new();
+    let library = others.file("libmpi.so.40");
+    is_told(others.open(&library).arg("wait"), &library);
+    // The shell waits for its child.
+    let script = format!(
+        "{}/opener {} wait; exit 0",
+        others.path().display(),
+        library.display()
+    );
+    is_told(job(Path::new("/bin/sh")).arg("-c").arg(script), &library);
+    let alone = waiting(others.open(&library).arg("wait").ranks(1));
+    assert_eq!(ends(alone), (Some(0), String::new()));
+}
+
+#[test]
+fn a_library_that_is_not_served_is_told_of_another_host_too() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let others = Others::new();
+    let library = others.file("libmpi.so.40");
+    let job = hosts.remote_job(&others.file("opener"), 1);
+    is_told(job.arg(&library).arg("wait"), &library);
+}
+
+#[test]
+fn programs_without_mpi_and_those_that_load_our_library_unused_end_silently() {
+    let plain = job(Path::new("/bin/echo")).arg("hello").succeeds();
+    assert_eq!(
+        (plain.stdout.as_str(), plain.stderr.as_str()),
+        ("hello\nhello\n", "")
+    );
+    let others = Others::new();
+    let unused = waiting(others.open("libmpi.so.40").arg("wait"));
+    assert_eq!(ends(unused), (Some(0), String::new()));
+}

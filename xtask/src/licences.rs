@@ -1,0 +1,209 @@
+//! The terms of the packages of others that are linked into an installation, as one text.
+//!
+//! Most of them are under MIT or Apache-2.0 and ask that their text goes with every copy. The texts are those that the packages bring,
+//! in the folders where cargo keeps their sources.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::process::{self, ProcessError};
+use crate::workspace;
+
+/// The name of the text in an installation.
+pub const OF_OTHERS: &str = "LICENSES-OF-OTHERS";
+
+/// For reading manifests; nothing is fetched.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How the files begin in which packages have their terms.
+const FILES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
+
+/// Why there is no text.
+#[derive(Debug)]
+pub enum LicencesError {
+    /// cargo did not say which packages there are.
+    Cargo(ProcessError),
+    /// cargo printed something that is not its JSON.
+    Metadata(serde_json::Error),
+    /// A package's folder, or a file in it, could not be read.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The system's word.
+        reason: std::io::Error,
+    },
+}
+
+impl fmt::Display for LicencesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cargo(error) => error.fmt(f),
+            Self::Metadata(error) => write!(f, "cargo's metadata cannot be read: {error}"),
+            Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for LicencesError {}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> LicencesError {
+    move |reason| LicencesError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// The part of cargo's metadata that is read.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    resolve: Resolve,
+    workspace_members: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    version: String,
+    license: Option<String>,
+    /// `None` for a package of this project.
+    source: Option<String>,
+    manifest_path: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<Kind>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    /// `None` is a dependency that is linked in; others are for tests and build scripts.
+    kind: Option<String>,
+}
+
+/// Packages of this project of which no part is installed.
+const NOT_INSTALLED: [&str; 2] = ["tests", "xtask"];
+
+/// The terms of all packages of others that any installed part is made of. Packages with the same text share it.
+pub fn of_others() -> Result<String, LicencesError> {
+    let metadata = metadata()?;
+    let by_id: BTreeMap<&str, &Package> = metadata
+        .packages
+        .iter()
+        .map(|package| (package.id.as_str(), package))
+        .collect();
+    let linked = linked(&metadata, &by_id);
+    let mut users: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut list = String::new();
+    for package in &linked {
+        let terms = package
+            .license
+            .as_deref()
+            .unwrap_or("terms in its own file");
+        let title = format!("{} {}", package.name, package.version);
+        let _ = writeln!(list, "  {title}: {terms}");
+        for text in texts(package)? {
+            users.entry(text).or_default().push(title.clone());
+        }
+    }
+    let mut all = format!(
+        "Portcullis contains parts of these packages, and of Rust's standard library (MIT OR Apache-2.0):\n\n{list}\n\
+         Their terms, as each package has them:\n"
+    );
+    for (text, users) in users {
+        let _ = write!(
+            all,
+            "\n{}\n{}:\n\n{text}\n",
+            "-".repeat(78),
+            users.join(", ")
+        );
+    }
+    Ok(all)
+}
+
+fn metadata() -> Result<Metadata, LicencesError> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .current_dir(workspace::root())
+        .stdin(Stdio::null())
+        .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        .arg(format!(
+            "--filter-platform={}-unknown-linux-gnu",
+            std::env::consts::ARCH
+        ));
+    let said = process::output(&mut cargo, LIMIT).map_err(LicencesError::Cargo)?;
+    serde_json::from_str(&said.stdout).map_err(LicencesError::Metadata)
+}
+
+/// The packages of others that are reached from an installed one by dependencies that are linked in, by name.
+fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&'a Package> {
+    let dependencies: BTreeMap<&str, &Vec<Dependency>> = metadata
+        .resolve
+        .nodes
+        .iter()
+        .map(|node| (node.id.as_str(), &node.deps))
+        .collect();
+    let is_installed = |id: &&str| {
+        by_id
+            .get(id)
+            .is_some_and(|package| !NOT_INSTALLED.contains(&&*package.name))
+    };
+    let members = metadata.workspace_members.iter().map(String::as_str);
+    let mut open: Vec<&str> = members.filter(is_installed).collect();
+    let mut reached: BTreeSet<&str> = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if reached.insert(id) {
+            let below = dependencies
+                .get(id)
+                .into_iter()
+                .flat_map(|list| list.iter());
+            let linked = below.filter(|one| one.dep_kinds.iter().any(|kind| kind.kind.is_none()));
+            open.extend(linked.map(|one| one.pkg.as_str()));
+        }
+    }
+    let packages = reached.iter().filter_map(|id| by_id.get(id).copied());
+    let mut of_others: Vec<&Package> = packages
+        .filter(|package| package.source.is_some())
+        .collect();
+    of_others.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    of_others
+}
+
+/// The texts in a package's folder.
+fn texts(package: &Package) -> Result<Vec<String>, LicencesError> {
+    let folder = package.manifest_path.parent().unwrap_or(Path::new("."));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
+        if FILES.iter().any(|begin| name.starts_with(begin)) && path.is_file() {
+            let bytes = fs::read(&path).map_err(file(&path))?;
+            found.push(String::from_utf8_lossy(&bytes).trim_end().to_owned());
+        }
+    }
+    Ok(found)
+}
