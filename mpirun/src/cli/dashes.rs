@@ -8,6 +8,7 @@ use super::options::{Options, Section};
 use super::{CliError, not_yet, translated};
 use clap::{Arg, Command, CommandFactory};
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use strsim::normalized_damerau_levenshtein;
 
 /// Where a part stands on the command line.
@@ -201,6 +202,7 @@ fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
     let is_value = match option.get_id().as_str() {
         _ if takes_number => letters.next().is_some_and(|c| c.is_ascii_digit()),
         "export" => true,
+        "hostfile" => Path::new(letters.as_str()).is_file(),
         _ => nearest(command, word).is_none(),
     };
     is_value.then_some(option)

@@ -83,6 +83,12 @@ const TABLE: &[NotYet] = &[
         what: "which library knows the machine",
         instead: "--bind-to and --map-by need none",
     },
+    refused(
+        "file",
+        1,
+        "a file with more about the job",
+        "--configfile FILE reads the programs and their options",
+    ),
     refused("genvnone", 0, "an empty environment", WHOLE_ENVIRONMENT),
     refused(
         "genvlist",

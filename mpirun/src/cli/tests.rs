@@ -613,6 +613,7 @@ fn mistakes_are_told_in_sentences() {
         "--tag-outptu prog",
         "--mac btl self prog",
         "-zzz prog",
+        "-fwd prog",
         "-N 0 prog",
         "--stream-buffering 5 prog",
         "--cpus-per-proc none prog",

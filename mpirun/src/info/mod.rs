@@ -40,8 +40,16 @@ pub struct Options {
     pub all: bool,
 
     /// Parameters up to this level, 1 (user) to 9 (developer) [default: 9]
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    #[arg(long, value_parser = level, allow_hyphen_values = true)]
     pub level: Option<u8>,
+}
+
+/// A value of `--level`.
+fn level(text: &str) -> Result<u8, String> {
+    let level = text.parse().ok();
+    level
+        .filter(|level| (1..=Level::ALL.0).contains(level))
+        .ok_or_else(|| format!("a level from 1 (user) to {} (developer)", Level::ALL.0))
 }
 
 impl Options {
