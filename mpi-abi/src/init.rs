@@ -277,7 +277,7 @@ fn end_unwanted(failure: &Failure) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// Hears from the launcher which processes have died, and that it has gone itself.
+/// Hears from the launcher which processes have died, which jobs were spawned in vain, and that it has gone itself.
 pub fn look_after_launcher() {
     end_without_launcher();
     let Some(launcher) = launcher() else { return };
@@ -285,6 +285,9 @@ pub fn look_after_launcher() {
     let Some(engine) = engine.ok().and_then(|engine| engine.clone()) else {
         return;
     };
+    if !state().spawning.borrow().is_empty() {
+        dynamic::spawn::hear_of_failures(&engine, launcher);
+    }
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
             engine.process_gone(&death.job, death.rank, death.left);

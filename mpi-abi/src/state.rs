@@ -26,6 +26,7 @@ use mpi_base::node::ShmBlock;
 use mpi_base::state::StatePage;
 use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
+use mpi_core::dynamic::PortName;
 use mpi_core::engine::Threads;
 use mpi_core::group::Group;
 use mpi_core::op::{DenseOp, Op};
@@ -54,6 +55,10 @@ pub struct State {
     pub comms: RefCell<Table<Rc<CommObject>>>,
     /// The communicator with the job that has spawned this one, if one has.
     pub parent: Cell<MPI_Comm>,
+    /// The jobs with which this process is connected, as the launcher has been told.
+    pub connections: RefCell<Vec<u64>>,
+    /// Jobs that are being spawned: their names, and the ports at which this process waits for them.
+    pub spawning: RefCell<Vec<(String, PortName)>>,
     /// Communicators that were freed and live on while operations on them are under way, whose failures their handlers hear.
     pub freed_comms: RefCell<Vec<Weak<CommObject>>>,
     /// Groups, each with the session it comes from.
@@ -110,6 +115,8 @@ static GLOBAL: Global = Global(State {
     myself: RefCell::new(None),
     comms: RefCell::new(Table::new(Kind::Comm)),
     parent: Cell::new(MPI_COMM_NULL),
+    connections: RefCell::new(Vec::new()),
+    spawning: RefCell::new(Vec::new()),
     freed_comms: RefCell::new(Vec::new()),
     groups: RefCell::new(Table::new(Kind::Group)),
     sessions: RefCell::new(Table::new(Kind::Session)),

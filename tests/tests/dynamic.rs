@@ -18,11 +18,13 @@ fn a_job_spawns_another_and_they_share_communicators_and_windows() {
 fn a_program_learns_how_many_processes_there_is_room_for() {
     let room = |count: usize, ranks| dynamic("universe", ranks).arg(count.to_string());
     room(5, 2).with(["--host", "localhost:5"]).holds();
+    // Where all slots are taken there is room for as many processes again.
+    room(4, 2).with(["--host", "localhost:2"]).holds();
     let more = ["--host", "localhost:2", "--oversubscribe"];
-    room(3, 3).with(more).holds();
+    room(5, 3).with(more).holds();
     // What spawns without a launcher has the cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    room(cores, 1).alone().holds();
+    room(cores.max(2), 1).alone().holds();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::object::Attached;
 use crate::object::attribute::Owner;
 use crate::object::comm::CommObject;
 use crate::object::request::{self, reap_orphans, running, wait_for_orphans};
-use crate::registry::comm::{register, register_some, register_with, remove};
+use crate::registry::comm::{register, register_some, register_with, remove, tell_connections};
 use crate::state;
 use mpi_base::hardware::Kind;
 use mpi_core::comm::{Comm, SplitKey};
@@ -314,9 +314,14 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
         let flushed = object.buffer.flush(&state::engine()?);
         flushed.map_err(|error| heard_by(handle)(error.into()))?;
     }
+    let is_mixed = object.comm.is_mixed();
+    drop(object);
     // What is under way keeps the object to its end.
     remove(handle)?;
     reap_orphans();
+    if is_mixed {
+        tell_connections();
+    }
     // SAFETY: an argument of the caller that is written.
     unsafe { out(comm, MPI_COMM_NULL, "comm") }
 }
@@ -347,6 +352,7 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     // And no member leaves before all members have come, so that no message is still on its way.
     let left = state::engine()?.block_on(object.comm.farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
+    drop(object);
     // SAFETY: passed on.
     unsafe { MPI_Comm_free(comm) }
 }

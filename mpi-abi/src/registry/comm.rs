@@ -7,6 +7,7 @@ use crate::object::Attached;
 use crate::object::attribute::{Carrier, Owner};
 use crate::object::comm::CommObject;
 use crate::object::session::SessionObject;
+use crate::phase;
 use crate::state::state;
 use mpi_core::comm::Comm;
 use std::rc::Rc;
@@ -39,7 +40,25 @@ pub fn register_with(
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
     object.set_handle(MPI_Comm(handle));
+    if object.comm.is_mixed() {
+        tell_connections();
+    }
     Ok(object)
+}
+
+/// Makes known to the launcher with which other jobs this process is connected, if that has changed:
+/// a communicator with processes of another job was made, or has gone.
+pub fn tell_connections() {
+    let engine = state().engine.borrow().clone();
+    let (Some(engine), Some(launcher)) = (engine, phase::launcher()) else {
+        return;
+    };
+    let jobs = engine.universe().connected_jobs();
+    let mut told = state().connections.borrow_mut();
+    if *told != jobs {
+        launcher.tell_connections(&jobs);
+        *told = jobs;
+    }
 }
 
 /// Takes a communicator out of the table; operations under way keep it.

@@ -258,7 +258,9 @@ fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
 }
 
 /// A program of an `MPI_Comm_spawn`, with the infos that the standard reserves for it; `hosts` are the job's.
-pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
+///
+/// The error is a host that the job does not have.
+pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
     let info = |key: &str| {
         app.info
             .iter()
@@ -266,22 +268,35 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
             .map(|(_, value)| value.clone())
     };
     let named = info("host").or_else(|| info("hosts"));
-    let named = named.and_then(|names| named::list(&names.to_string_lossy()).ok());
+    let named = named.map(|names| chosen_hosts(&names.to_string_lossy(), hosts));
     let lines = app.info.iter().filter(|(name, _)| name == "env");
     let env = lines.filter_map(|(_, line)| {
         let (name, value) = split_at_sign(line)?;
         Some((name.to_owned(), value.to_owned()))
     });
-    let index = |host: &Host| hosts.iter().position(|known| is_same(known, host));
-    App {
+    Ok(App {
         procs: Some(app.procs),
-        // A host that the job does not have cannot be had; the spawn then runs where the job does.
-        hosts: named.iter().flatten().filter_map(index).collect(),
+        hosts: named.transpose()?.unwrap_or_default(),
         seats: None,
         dir: info("wdir").map(PathBuf::from),
         path: info("path"),
         env: env.collect(),
         program: app.program,
         args: app.args,
-    }
+    })
+}
+
+/// The hosts that an info key `host` names, as indices of the job's.
+fn chosen_hosts(names: &str, hosts: &[Host]) -> Result<Vec<usize>, String> {
+    let asked = "the info key host of MPI_Comm_spawn is";
+    let chosen = named::list(names).map_err(|error| format!("{asked} `{names}`: {error}"))?;
+    let index = |host: &Host| {
+        let known = hosts.iter().position(|known| is_same(known, host));
+        known.ok_or_else(|| {
+            let has: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+            let (name, has) = (&host.name, has.join(", "));
+            format!("{asked} `{names}`, but the job has no host {name}; it has {has}")
+        })
+    };
+    chosen.iter().map(index).collect()
 }

@@ -660,6 +660,24 @@ fn options_of_the_whole_job_stand_before_the_first_program() {
 }
 
 #[test]
+fn a_spawn_on_a_host_that_the_job_does_not_have_is_refused() {
+    let hosts = ["a", "b"].map(|name| Host::named(name, None).unwrap());
+    for key in ["host", "hosts"] {
+        let app = pmi::App {
+            procs: 1,
+            program: "sh".into(),
+            args: Vec::new(),
+            info: vec![(key.into(), "b,c".into())],
+        };
+        let why = spawned_app(app, &hosts).unwrap_err();
+        assert_eq!(
+            why,
+            "the info key host of MPI_Comm_spawn is `b,c`, but the job has no host c; it has a, b"
+        );
+    }
+}
+
+#[test]
 fn a_spawned_program_takes_the_infos_of_the_standard() {
     let hosts = ["a", "b"].map(|name| Host::named(name, None).unwrap());
     let app = spawned_app(
@@ -674,7 +692,8 @@ fn a_spawned_program_takes_the_infos_of_the_standard() {
             ],
         },
         &hosts,
-    );
+    )
+    .unwrap();
     assert_eq!(app.hosts, [1]);
     assert_eq!(app.dir, Some("/tmp".into()));
     let found = app.resolve(&[("PATH".into(), "/nowhere".into())], None);

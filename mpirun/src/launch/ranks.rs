@@ -16,6 +16,7 @@ use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
 use mpi_core::rte::deaths::SERVED;
+use mpi_core::rte::room;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -44,6 +45,8 @@ pub struct Rank {
     pub alive: bool,
     /// Whether another host has said that it has begun to die.
     pub is_dying: bool,
+    /// Whether its job is ended while others go on: its end is a consequence of which nothing is said.
+    pub is_dismissed: bool,
     /// How it has died, where the job goes on without it.
     pub lost: Option<String>,
     pub pmi: Option<Client>,
@@ -397,7 +400,7 @@ impl Place<'_> {
         set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
         set("PORTCULLIS_JOB", self.order.kvsname.clone());
         set("PORTCULLIS_APPNUM", appnum.to_string());
-        let room = self.order.slots.max(size);
+        let room = room(self.order.slots, size);
         set("PORTCULLIS_UNIVERSE_SIZE", room.to_string());
         if self.order.tolerates_deaths {
             set(SERVED, "1".to_string());
@@ -471,8 +474,13 @@ impl Ranks {
 
     /// Sends a signal to the process group of each rank of this host that lives.
     pub fn signal(&self, signal: sys::Signal) {
+        self.signal_those(signal, |_| true);
+    }
+
+    /// The same, to those that are meant.
+    pub fn signal_those(&self, signal: sys::Signal, meant: impl Fn(&Rank) -> bool) {
         let here = |rank: &&Rank| rank.alive && rank.is_here() && !rank.is_adopted;
-        for rank in self.ranks.iter().filter(here) {
+        for rank in self.ranks.iter().filter(here).filter(|rank| meant(rank)) {
             sys::signal_group(rank.pid, signal);
         }
     }

@@ -6,6 +6,7 @@
 //!
 //! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
 //! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
+//! Jobs that are not connected with what went wrong (MPI 5.0, section 11.10.4) go on; see [`dismissals`].
 //! What ranks do after that is a consequence and is not reported.
 //!
 //! Where a job survives deaths (`--with-ft`), a rank that has died is a loss and not a failure; see [`losses`].
@@ -13,6 +14,7 @@
 mod clients;
 mod course;
 mod deaths;
+mod dismissals;
 mod events;
 mod held_cause;
 mod input;
@@ -106,6 +108,7 @@ struct Supervisor<'a> {
     /// An abort that may be the consequence of something that another host has still to tell.
     held_cause: held_cause::HeldCause,
     losses: losses::Losses,
+    dismissals: dismissals::Dismissals,
     stillness: stillness::Stillness,
     tracing: tracing::Tracing,
     unserved: unserved::Unserved,
@@ -154,6 +157,7 @@ impl<'a> Supervisor<'a> {
             ),
             held_cause: held_cause::HeldCause::default(),
             losses: losses::Losses::default(),
+            dismissals: dismissals::Dismissals::default(),
             stillness: stillness::Stillness::default(),
             tracing: tracing::Tracing::default(),
             unserved: unserved::Unserved::default(),
@@ -287,8 +291,8 @@ impl<'a> Supervisor<'a> {
         let report = self.stillness.next_report();
         let still = self.plan.hang_after.filter(|_| self.is_running());
         let still = still.map(|_| self.stillness.next_look());
-        let maps = self.unserved.next();
-        let next = [end, prompt, beat, verdict, report, still, maps]
+        let (maps, dismissal) = (self.unserved.next(), self.dismissals.next());
+        let next = [end, dismissal, prompt, beat, verdict, report, still, maps]
             .into_iter()
             .flatten()
             .min()?;
@@ -307,6 +311,7 @@ impl<'a> Supervisor<'a> {
         } else if self.course.is_patience_over(now) {
             self.kill();
         }
+        self.kill_dismissed(now);
         self.settle_held_cause();
         self.unserved.read_maps(now);
         self.watch_job();

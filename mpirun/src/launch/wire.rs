@@ -143,6 +143,11 @@ pub enum ToDaemon {
     /// To be passed on to all ranks.
     Signal(i32),
     Kill,
+    /// To be passed on to these ranks, whose job ends while others go on.
+    SignalRanks {
+        procs: Vec<usize>,
+        signal: i32,
+    },
     /// Asks for a [`FromDaemon::Glimpses`].
     Look,
     /// Asks for a [`FromDaemon::Time`]; the sender's clock.

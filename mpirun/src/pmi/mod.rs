@@ -9,14 +9,21 @@
 //! Where a job survives deaths ([`Server::died`]), clients that have asked for it in `init` are told of each, without a question of theirs;
 //! see [`mpi_core::rte::Death`].
 //!
+//! Processes of our library say with which other jobs they are connected, so that what ends together is known ([`connections`]).
+//!
 //! Promise: a client can spoil nothing but its own job.
 //! What it must not say is answered with `rc=-1` where the protocol has an answer, else the connection is given up.
 
 mod barrier;
+mod connections;
 mod spawn;
 
 use barrier::{Barriers, Release};
-use mpi_core::rte::wire::{DEATH, HEARS_DEATHS, KEY_MAX, KVSNAME_MAX, Line, Message, WireError};
+use mpi_core::rte::room;
+use mpi_core::rte::wire::{
+    CONNECTIONS, DEATH, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX, KVSNAME_MAX, Line, Message,
+    SPAWN_FAILED, WireError, hex,
+};
 use spawn::Collector;
 pub use spawn::{App, SpawnRequest};
 use std::collections::HashMap;
@@ -66,6 +73,8 @@ struct Client {
     hears_deaths: bool,
     dead: bool,
     spawn: Option<Collector>,
+    /// The numbers of the jobs that it is connected with, if it has ever said so.
+    connections: Option<Vec<u64>>,
 }
 
 impl Client {
@@ -87,6 +96,10 @@ struct JobState {
     spawned: bool,
     /// Whether its parent has left something for it, and so waits for it.
     awaited: bool,
+    /// The process that has spawned it, once that has been told so.
+    parent: Option<Proc>,
+    /// Whether any of its processes has been connected with another job.
+    met: bool,
     /// Whether any of its processes has said that it is an MPI program.
     initialized: bool,
 }
@@ -126,7 +139,7 @@ impl fmt::Display for Nonsense {
 impl Server {
     /// No jobs yet; the names of their key-value spaces will begin with `stem`, which is this mpirun's alone.
     ///
-    /// `slots` is how many processes there is room for on all hosts: `MPI_UNIVERSE_SIZE`, unless more are started at once.
+    /// `slots` is how many processes there is room for on all hosts, of which `MPI_UNIVERSE_SIZE` is made ([`room`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
             jobs: Vec::new(),
@@ -158,6 +171,7 @@ impl Server {
                 hears_deaths: false,
                 dead: false,
                 spawn: None,
+                connections: None,
             }));
         let mut kvs: HashMap<String, String> = preput.iter().cloned().collect();
         // One that is too long for a client is left out, as servers do; clients then find out by themselves.
@@ -173,9 +187,29 @@ impl Server {
             barriers: Barriers::default(),
             spawned: job > 0,
             awaited: !preput.is_empty(),
+            parent: None,
+            met: false,
             initialized: false,
         });
         Job(job)
+    }
+
+    /// Takes the last job back, of which nothing has been started.
+    pub fn take_back(&mut self, job: Job) {
+        if job.0 + 1 == self.jobs.len()
+            && let Some(state) = self.jobs.pop()
+        {
+            let first = state
+                .procs
+                .first()
+                .map_or(self.clients.len(), |proc| proc.0);
+            self.clients.truncate(first);
+        }
+    }
+
+    /// How many jobs there have been.
+    pub fn jobs(&self) -> usize {
+        self.jobs.len()
     }
 
     /// Calls a job otherwise, because it has a name already.
@@ -274,6 +308,7 @@ impl Server {
     pub fn spawned(&mut self, parent: Proc, outcome: Result<Job, String>) -> Vec<Effect> {
         let line = match outcome {
             Ok(job) => {
+                self.jobs[job.0].parent = Some(parent);
                 let count = self.jobs[job.0].procs.len();
                 Line::cmd("spawn_result")
                     .with("rc", 0)
@@ -283,6 +318,22 @@ impl Server {
             Err(reason) => refusal("spawn_result", &reason),
         };
         send(parent, line).into_iter().collect()
+    }
+
+    /// A spawned job that its parent waits for will never come; answers what the parent is told, or `None` if there is no parent that would understand it.
+    pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
+        const LONGEST: usize = 400;
+        let state = &self.jobs[job.0];
+        let parent = state.parent?;
+        let understands = state.kvs.get(HEARS_FAILURE).is_some_and(|said| said == "1");
+        if !understands || state.met || self.clients[parent.0].stage != Stage::Talking {
+            return None;
+        }
+        let why: String = why.chars().take(LONGEST).collect();
+        let line = Line::cmd(SPAWN_FAILED)
+            .with("job", &state.kvsname)
+            .with("why", hex(why.as_bytes()));
+        Some(send(parent, line).into_iter().collect())
     }
 
     fn answer(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, WireError> {
@@ -304,7 +355,7 @@ impl Server {
                 .with("appnum", client.appnum),
             "get_universe_size" => Line::cmd("universe_size")
                 .with("rc", 0)
-                .with("size", self.slots.max(self.jobs[job].procs.len())),
+                .with("size", room(self.slots, self.jobs[job].procs.len())),
             "get_my_kvsname" => Line::cmd("my_kvsname")
                 .with("rc", 0)
                 .with("kvsname", &self.jobs[job].kvsname),
@@ -319,6 +370,12 @@ impl Server {
                 return Ok(effects);
             }
             "abort" => return Ok(vec![abort(proc, &message)]),
+            CONNECTIONS => {
+                let jobs = connections::read(message.need("jobs")?)?;
+                self.jobs[job].met |= !jobs.is_empty();
+                self.clients[proc.0].connections = Some(jobs);
+                return Ok(Vec::new());
+            }
             "publish_name" => {
                 let (service, port) = (message.need("service")?, message.need("port")?);
                 if self.names.contains_key(service) {

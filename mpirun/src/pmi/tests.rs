@@ -1,6 +1,7 @@
 //! The PMI-1 server: what clients tell it, what it answers, and that no line makes it panic.
 
 use super::*;
+use mpi_core::rte::wire::NO_JOBS;
 use proptest::prelude::*;
 
 fn server(size: usize) -> Server {
@@ -232,6 +233,113 @@ fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
             .1
             .ends_with("value=port")
     );
+}
+
+/// A first job of one process, and two that it has spawned, of two processes each.
+fn family() -> Server {
+    let mut server = server(1);
+    for _ in 0..2 {
+        let left = [(HEARS_FAILURE.to_string(), "1".to_string())];
+        let job = server.add_job(&[0; 2], &[0; 2], &left);
+        server.spawned(Proc(0), Ok(job));
+    }
+    for proc in 0..5 {
+        told(&mut server, proc, "cmd=init pmi_version=1 pmi_subversion=1");
+    }
+    server
+}
+
+/// A process says with which jobs it is connected.
+fn connects(server: &mut Server, proc: usize, jobs: &[usize]) {
+    use mpi_core::universe::job_number;
+    let number = |job: &usize| job_number(&format!("kvs_test_{job}")).to_string();
+    let numbers: Vec<String> = jobs.iter().map(number).collect();
+    let jobs = match jobs {
+        [] => NO_JOBS.to_string(),
+        _ => numbers.join(","),
+    };
+    assert_eq!(
+        told(server, proc, &format!("cmd=connections jobs={jobs}")),
+        []
+    );
+}
+
+fn connected(server: &Server, with: usize) -> Vec<usize> {
+    server.connected(Job(with)).into_iter().collect()
+}
+
+#[test]
+fn a_spawned_job_is_connected_with_its_parent_until_its_processes_say_something_else() {
+    let mut server = family();
+    assert_eq!(connected(&server, 0), [0, 1, 2]);
+    // Both processes of the first child have parted; the parent has not said so yet.
+    connects(&mut server, 0, &[1, 2]);
+    connects(&mut server, 1, &[]);
+    connects(&mut server, 2, &[]);
+    assert_eq!(connected(&server, 1), [0, 1, 2]);
+    connects(&mut server, 0, &[2]);
+    assert_eq!(connected(&server, 1), [1]);
+    assert_eq!(connected(&server, 0), [0, 2]);
+    // Of the second child one process has parted, and is still connected through the other.
+    connects(&mut server, 3, &[0]);
+    connects(&mut server, 4, &[]);
+    connects(&mut server, 0, &[]);
+    assert_eq!(connected(&server, 2), [0, 2]);
+    told(&mut server, 3, "cmd=finalize");
+    assert_eq!(connected(&server, 2), [2]);
+    // Jobs of one parent may meet at a port.
+    connects(&mut server, 4, &[1]);
+    assert_eq!(connected(&server, 1), [1, 2]);
+}
+
+#[test]
+fn a_parent_that_understands_it_is_told_that_its_child_will_not_come() {
+    let mut server = family();
+    let why = "rank 0 has ended";
+    let notice = said(server.spawn_failed(Job(1), why).unwrap());
+    let text = format!(
+        "cmd=spawn_failed job=kvs_test_1 why={}",
+        hex(why.as_bytes())
+    );
+    assert_eq!(notice, [(0, text)]);
+    // One that has come is no failed spawn.
+    connects(&mut server, 3, &[0]);
+    assert_eq!(server.spawn_failed(Job(2), why), None);
+    // The first job has no parent, and the parent of the last says nothing of notices.
+    assert_eq!(server.spawn_failed(Job(0), why), None);
+    let job = server.add_job(&[0], &[0], &[("key".into(), "value".into())]);
+    server.spawned(Proc(0), Ok(job));
+    assert_eq!(server.spawn_failed(job, why), None);
+}
+
+#[test]
+fn a_job_that_was_taken_back_leaves_its_numbers_to_the_next() {
+    let mut server = family();
+    let job = server.add_job(&[0; 3], &[0; 3], &[]);
+    server.take_back(job);
+    // Only the last one can be.
+    server.take_back(Job(0));
+    assert_eq!((server.jobs(), server.add_job(&[0], &[0], &[])), (3, job));
+    let greeted = told(&mut server, 5, "cmd=get_my_kvsname");
+    assert_eq!(
+        greeted[0],
+        (5, "cmd=my_kvsname rc=0 kvsname=kvs_test_3".into())
+    );
+}
+
+#[test]
+fn there_is_room_for_more_processes_than_have_begun() {
+    let size = |slots, size: usize| {
+        let mut server = Server::new("test", slots);
+        server.add_job(&vec![0; size], &vec![0; size], &[]);
+        told(&mut server, 0, "cmd=get_universe_size")[0].1.clone()
+    };
+    for (slots, procs, room) in [(4, 1, 4), (4, 3, 4), (4, 4, 8), (2, 5, 7), (1, 1, 2)] {
+        assert_eq!(
+            size(slots, procs),
+            format!("cmd=universe_size rc=0 size={room}")
+        );
+    }
 }
 
 #[test]

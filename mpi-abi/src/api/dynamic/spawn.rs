@@ -2,6 +2,9 @@
 //!
 //! All of a job starts or nothing. The root tells its group what became of each process before they wait for the new job,
 //! so that a failure reaches all members with the same sentence, and `array_of_errcodes` is right everywhere.
+//!
+//! A job whose processes cannot become its program, or end without `MPI_Init`, never comes to the port.
+//! The launcher then ends what is left of it and says so ([`Rte::failed_spawns`]); the root's wait at the port fails, and with it the call at all members.
 
 use super::parent::{HANDLER_KEY, PORT_KEY};
 use super::{register, root_of, told};
@@ -12,9 +15,11 @@ use crate::initial_handler::InitialHandler;
 use crate::object::comm::CommObject;
 use crate::{info, phase, state, text};
 use mpi_base::param::Value;
+use mpi_core::Engine;
 use mpi_core::comm::ControlGroup;
 use mpi_core::dynamic::PortName;
-use mpi_core::rte::{SpawnRequest, SpawnedApp};
+use mpi_core::rte::wire::HEARS_FAILURE;
+use mpi_core::rte::{FailedSpawn, Rte, SpawnRequest, SpawnedApp};
 use std::ffi::{CStr, c_char, c_int};
 use std::rc::Rc;
 
@@ -197,8 +202,13 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
         let engine = state::engine()?;
         let port = engine.open_port()?;
         request.left.push((PORT_KEY.into(), port.to_string()));
-        match launcher.spawn(&request) {
-            Ok(()) => Ok(port),
+        request.left.push((HEARS_FAILURE.into(), "1".into()));
+        match launcher.spawn_job(&request) {
+            Ok(job) => {
+                let job = job.map(|job| (job, port.clone()));
+                state::state().spawning.borrow_mut().extend(job);
+                Ok(port)
+            }
             Err(error) => {
                 engine.close_port(&port);
                 Err(Failure::new(MPI_ERR_SPAWN, error.to_string()))
@@ -211,6 +221,16 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
         MPI_ERR_SPAWN
     };
     (begun, codes(code))
+}
+
+/// Hears from the launcher which of the jobs that are being spawned will never connect.
+pub(crate) fn hear_of_failures(engine: &Engine, launcher: &dyn Rte) {
+    for FailedSpawn { job, why } in launcher.failed_spawns() {
+        let spawning = state::state().spawning.borrow();
+        if let Some((_, port)) = spawning.iter().find(|(known, _)| *known == job) {
+            engine.fail_port(port, why);
+        }
+    }
 }
 
 /// What all members of the group do.
@@ -245,12 +265,13 @@ unsafe fn spawn(
     });
     if let Some(port) = ours {
         engine.close_port(&port);
+        let mut spawning = state::state().spawning.borrow_mut();
+        spawning.retain(|(_, known)| *known != port);
     }
-    let codes = codes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|code| c_int::from_le_bytes(*code));
+    let codes = codes.as_chunks().0.iter().map(|code| match met {
+        Ok(_) => c_int::from_le_bytes(*code),
+        Err(_) => MPI_ERR_SPAWN,
+    });
     if !errcodes.is_null() {
         // SAFETY: passed on.
         let places = unsafe { slice_mut(errcodes, codes.len(), "array_of_errcodes")? };

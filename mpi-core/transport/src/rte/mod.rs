@@ -42,7 +42,7 @@ pub use board::SharedBoard;
 pub(crate) use cards::machine;
 pub use deaths::Death;
 pub use machine_names::MachineNames;
-pub use spawn::{SpawnRequest, SpawnedApp};
+pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
 
 /// Which components may serve.
 pub static SELECT: Param<Selection> = Param::selection(
@@ -113,6 +113,16 @@ impl fmt::Display for Lost {
     }
 }
 
+/// `MPI_UNIVERSE_SIZE` under our mpirun: how many processes there is room for, if a job of `size` processes has begun where there are `slots`.
+///
+/// Where the job has taken all slots, what it spawns is placed as if nothing ran, so there is room for as many again.
+pub fn room(slots: usize, size: usize) -> usize {
+    match slots > size {
+        true => slots,
+        false => size + slots,
+    }
+}
+
 /// A launcher as its processes see it.
 pub trait Rte: Send + Sync {
     /// The name of the component.
@@ -167,6 +177,16 @@ pub trait Rte: Send + Sync {
     fn spawn_job(&self, _request: &SpawnRequest) -> Result<Option<String>, RteError> {
         Err(self.lacks("way to start processes while a job runs"))
     }
+
+    /// The jobs of which this process was told, since the last call, that they have not come about after [`Rte::spawn_job`] had returned:
+    /// their names, and why. It never waits.
+    fn failed_spawns(&self) -> Vec<FailedSpawn> {
+        Vec::new()
+    }
+
+    /// Makes known with which other jobs this process is connected, by their [numbers](crate::universe::job_number):
+    /// the launcher ends those that are connected together.
+    fn tell_connections(&self, _jobs: &[u64]) {}
 
     /// What the parent has left for this job under a key ([`SpawnRequest::left`]).
     fn left_by_parent(&self, _key: &str) -> Option<String> {

@@ -17,3 +17,11 @@ pub struct SpawnRequest {
     /// What its processes find under a key from the start; keys and values of letters, digits, `-`, `_` and `:`.
     pub left: Vec<(String, String)>,
 }
+
+/// A job that was started and will never connect to its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedSpawn {
+    /// The name that [`Rte::spawn_job`](super::Rte::spawn_job) has returned for it.
+    pub job: String,
+    pub why: String,
+}

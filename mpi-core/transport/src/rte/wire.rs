@@ -40,6 +40,22 @@ pub const DEATH: &str = "process_died";
 /// The key of `init` whose value `1` says that the client understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
+/// The other line that a server sends without being asked: `cmd=spawn_failed job=KVSNAME why=HEX`.
+///
+/// A job that was spawned will never connect to the process that has spawned it; of its processes none is left.
+/// Only our own mpirun says it, and only to the process that has left [`HEARS_FAILURE`] with its spawn.
+pub const SPAWN_FAILED: &str = "spawn_failed";
+
+/// What a process leaves with the value `1` for a job that it spawns, if it understands [`SPAWN_FAILED`].
+pub const HEARS_FAILURE: &str = "PORTCULLIS_hears_failure";
+
+/// What our library says to our own mpirun, without an answer, whenever it changes: `cmd=connections jobs=NUMBER,NUMBER`,
+/// the [numbers](crate::universe::job_number) of the other jobs that this process is connected with, or `jobs=none`.
+pub const CONNECTIONS: &str = "connections";
+
+/// The value of `jobs` where there are none, since no value is empty.
+pub const NO_JOBS: &str = "none";
+
 /// Why bytes off the wire, or a message meant for it, are not PMI-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {

@@ -2,11 +2,11 @@
 
 use super::super::link::Link;
 use super::super::pmi_socket::Said;
-use super::super::sys::Signal;
+use super::super::sys::{self, Signal};
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
 use super::super::{ends_the_job, polite};
 use super::uplink::FromAbove;
-use super::{Daemon, watch_room};
+use super::{Daemon, Here, watch_room};
 use crate::node;
 use rustix::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -106,6 +106,12 @@ impl Daemon {
             ToDaemon::Kill => {
                 self.signal(libc::SIGKILL);
                 self.cut_unanswered();
+            }
+            ToDaemon::SignalRanks { procs, signal } => {
+                let meant = |rank: &&Here| rank.alive && procs.contains(&rank.proc);
+                for rank in self.ranks.iter().filter(meant) {
+                    sys::signal_group(rank.pid, signal);
+                }
             }
             ToDaemon::Look => {
                 let seen = self.ranks.iter().filter(|rank| rank.alive);

@@ -153,7 +153,9 @@ impl Supervisor<'_> {
     }
 
     fn abandoned(&self) -> Option<(Proc, Cause)> {
-        let gone = |rank: &Rank| !rank.alive && rank.pmi.is_none() && rank.lost.is_none();
+        let gone = |rank: &Rank| {
+            !rank.alive && !rank.is_dismissed && rank.pmi.is_none() && rank.lost.is_none()
+        };
         let gone = self
             .ranks
             .iter()

@@ -2,7 +2,7 @@
 
 use super::super::ending::{Cause, Weight, Who, last_call};
 use super::super::polite;
-use super::super::ranks::Ranks;
+use super::super::ranks::{Rank, Ranks};
 use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::ToDaemon;
 use super::Supervisor;
@@ -16,10 +16,18 @@ impl Supervisor<'_> {
     /// With ranks on several hosts it may have seen a connection break sooner than we hear that the rank at its other end has died,
     /// which is what people want to know.
     pub(super) fn abort(&mut self, by: Proc, cause: Cause, code: i32) {
+        if self.is_dismissed(by) {
+            return;
+        }
         if self.links.is_empty() {
             return self.fail(by, cause, code);
         }
         self.hold_cause(by, cause, code);
+    }
+
+    /// Whether a rank's job is ended already, while others go on.
+    fn is_dismissed(&self, proc: Proc) -> bool {
+        self.ranks.get(proc).is_some_and(|rank| rank.is_dismissed)
     }
 
     /// A failure waits for the news that may explain it.
@@ -32,7 +40,9 @@ impl Supervisor<'_> {
 
     /// Whether a rank, other than those that `asked` for the job's end, has begun to die, as far as is known here.
     fn another_is_dying(ranks: &Ranks, asked: &[Proc]) -> bool {
-        let mut alive = ranks.iter().filter(|(_, rank)| rank.alive);
+        let mut alive = ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive && !rank.is_dismissed);
         alive.any(|(proc, rank)| {
             let is_dying = rank.is_dying || (rank.here && sys::is_dying(rank.pid));
             is_dying && !asked.contains(&proc)
@@ -63,12 +73,18 @@ impl Supervisor<'_> {
         };
         rank.alive = false;
         self.unserved.is_settled(proc);
+        if rank.is_dismissed {
+            return self.give_back(proc);
+        }
+        let job = rank.job;
         if let Some(report) = failed {
             let (program, rank) = (rank.program.clone(), rank.rank);
+            let said = format!("rank {rank} ({program}) could not be started: {report}");
+            if self.fail_spawn(job, &said) {
+                return;
+            }
             if self.is_running() {
-                self.say(&format!(
-                    "rank {rank} ({program}) could not be started: {report}"
-                ));
+                self.say(&said);
             }
             self.end(report.code(), libc::SIGTERM);
             return;
@@ -77,7 +93,17 @@ impl Supervisor<'_> {
             self.server.has_initialized(proc),
             self.server.has_finalized(proc),
         );
-        let is_awaited = self.server.is_awaited(rank.job);
+        let is_awaited = self.server.is_awaited(job);
+        if !initialized && is_awaited {
+            let cause = match ended {
+                Ended::Exited(0) => Cause::NotMetParent,
+                _ => Cause::Died(ended),
+            };
+            let said = format!("{} {cause}", self.name_of(proc));
+            if self.fail_spawn(job, &said) {
+                return self.give_back(proc);
+            }
+        }
         match ended {
             Ended::Exited(0) if !initialized && is_awaited => {
                 self.fail(proc, Cause::NotMetParent, 1);
@@ -121,7 +147,7 @@ impl Supervisor<'_> {
         if self.plan.tolerates_deaths && cause.is_a_death() {
             return self.lose(proc, &cause, code);
         }
-        if !self.is_running() || self.is_explained(proc) {
+        if !self.is_running() || self.is_explained(proc) || self.is_dismissed(proc) {
             return;
         }
         let may_be_explained =
@@ -139,17 +165,37 @@ impl Supervisor<'_> {
 
     fn fail_now(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.held_cause.drop_it();
+        let Some(job) = self.ranks.get(proc).map(|rank| rank.job) else {
+            return;
+        };
+        if self.is_dismissed(proc) {
+            return;
+        }
         let name = self.name_of(proc);
-        let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
         let mut text = format!("{name} {cause}.");
         if let Some(call) = self.last_call(proc) {
             text += &format!(" {call}");
         }
-        if others > 0 {
-            text += " All other ranks are ended.";
+        let connected = self.server.connected(job);
+        let alive = self.ranks.iter().map(|(_, rank)| rank);
+        let alive = alive.filter(|rank| rank.alive && !rank.is_dismissed);
+        let (with, without): (Vec<&Rank>, Vec<&Rank>) =
+            alive.partition(|rank| connected.contains(&rank.job.0));
+        let (with, without) = (with.len(), without.len());
+        match (with, without) {
+            (0, 0) => {}
+            (_, 0) => text += " All other ranks are ended.",
+            (0, _) => text += " Jobs that are not connected with it go on.",
+            _ => {
+                text += " All ranks that are connected with it are ended, other jobs go on.";
+            }
         }
         self.say(&text);
-        self.end(code, libc::SIGTERM);
+        if without == 0 {
+            return self.end(code, libc::SIGTERM);
+        }
+        self.course.fail(code);
+        self.dismiss(&connected, libc::SIGTERM);
     }
 
     pub(super) fn name_of(&self, proc: Proc) -> String {

@@ -6,7 +6,7 @@ use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
 use super::{Supervisor, Watch, watch, watch_room};
 use crate::launch::sys::{FailedStart, FailedStep};
-use crate::pmi::Proc;
+use crate::pmi::{Job, Proc};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::io;
@@ -129,8 +129,16 @@ impl Supervisor<'_> {
                         rank.pmi = None;
                     }
                 }
+                let is_dismissed = self
+                    .ranks
+                    .iter()
+                    .any(|(_, rank)| rank.job.0 == job && rank.is_dismissed);
+                let said = format!("on {on}: {why}");
+                if is_dismissed || self.fail_spawn(Job(job), &said) {
+                    return;
+                }
                 if self.is_running() {
-                    self.say(&format!("on {on}: {why}"));
+                    self.say(&said);
                 }
                 self.end(code, libc::SIGTERM);
             }

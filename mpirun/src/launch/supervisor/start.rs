@@ -12,6 +12,7 @@ use mpi_base::ranges;
 use mpi_core::rte::wire::Lines;
 use printable::name;
 use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,17 @@ impl Supervisor<'_> {
         apps: &[App],
         preput: &[(String, String)],
     ) -> Result<Job, StartError> {
+        let (job, known) = (Job(self.server.jobs()), self.ranks.count());
+        let started = self.launch_job(apps, preput);
+        if started.is_err() && self.ranks.count() == known {
+            self.server.take_back(job);
+        }
+        // Jobs and processes have the same numbers everywhere, also if one has come to nothing.
+        self.nodes.resize_with(self.server.jobs(), || None);
+        started
+    }
+
+    fn launch_job(&mut self, apps: &[App], preput: &[(String, String)]) -> Result<Job, StartError> {
         let placed = self.place(apps).map_err(StartError::Place)?;
         let appnums: Vec<usize> = placed
             .iter()
@@ -145,6 +157,7 @@ impl Supervisor<'_> {
             here: true,
             is_adopted: true,
             is_dying: false,
+            is_dismissed: false,
             local_rank: 0,
             pid: peer.pid.as_raw_nonzero().get(),
             alive: true,
@@ -177,6 +190,7 @@ impl Supervisor<'_> {
             here,
             is_adopted: false,
             is_dying: false,
+            is_dismissed: false,
             local_rank: before.count() as u32,
             pid: 0,
             alive: true,
@@ -277,23 +291,16 @@ impl Supervisor<'_> {
             let effects = self.server.spawned(parent, Err(why.into()));
             return self.apply(effects);
         }
-        let apps: Vec<App> = request
-            .apps
-            .into_iter()
-            .map(|app| crate::cli::spawned_app(app, &self.plan.hosts))
-            .collect();
-        let known = self.ranks.count();
-        let outcome = match self.launch(&apps, &request.preput) {
-            Ok(job) => Ok(job),
-            // Half a job is no job: the caller's MPI_Comm_spawn fails only if nothing was started.
-            Err(error) if self.ranks.count() > known => {
-                self.say(&format!(
-                    "a spawned job could not be started whole: {error}"
-                ));
-                self.end(1, libc::SIGTERM);
-                return;
-            }
-            Err(error) => Err(error.to_string()),
+        let asked = request.apps.into_iter();
+        let apps = asked.map(|app| crate::cli::spawned_app(app, &self.plan.hosts));
+        let next = self.server.jobs();
+        let outcome = match apps.collect::<Result<Vec<App>, String>>() {
+            Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
+                // Half a job is no job: what has been started of it is ended.
+                self.dismiss(&BTreeSet::from([next]), libc::SIGKILL);
+                error.to_string()
+            }),
+            Err(why) => Err(why),
         };
         let effects = self.server.spawned(parent, outcome);
         self.apply(effects);

@@ -353,7 +353,8 @@ impl Btl for Tcp {
     }
 
     fn pending(&self) -> bool {
-        if self.busy.get() {
+        // A connection that has ended makes room for one that waits in reserve.
+        if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }
         if self.starving.replace(false) {

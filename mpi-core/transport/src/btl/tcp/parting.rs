@@ -178,6 +178,15 @@ impl Tcp {
         }
     }
 
+    /// Whether there are peers to part from that are connected by now.
+    pub(super) fn has_to_part(&self) -> bool {
+        let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
+        let leaving = self.leaving.borrow();
+        leaving
+            .iter()
+            .any(|&proc| self.peers.known(proc).is_some_and(is_up))
+    }
+
     /// Parts from the peers that are connected by now.
     #[cold]
     pub(super) fn part_from_all(&self) {

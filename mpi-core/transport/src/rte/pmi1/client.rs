@@ -1,14 +1,16 @@
 //! The client end of PMI-1: questions and answers in lockstep over one socket.
 //!
-//! A server that we have asked to do so also tells of deaths ([`DEATH`]), at any moment; those lines are never taken for answers.
+//! A server that we have asked to do so also tells of deaths ([`DEATH`]) and of jobs that were spawned in vain ([`SPAWN_FAILED`]), at any moment;
+//! those lines are never taken for answers.
 //!
 //! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
 use super::super::wire::{
-    DEATH, HEARS_DEATHS, KEY_MAX, Line, Lines, Message, SEND_MAX, VALUE_MAX, WireError, hex, unhex,
+    CONNECTIONS, DEATH, HEARS_DEATHS, KEY_MAX, Line, Lines, Message, NO_JOBS, SEND_MAX,
+    SPAWN_FAILED, VALUE_MAX, WireError, hex, unhex,
 };
-use super::super::{Death, RteError, SpawnRequest};
+use super::super::{Death, FailedSpawn, RteError, SpawnRequest};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
@@ -23,6 +25,7 @@ pub struct Client {
     hears_deaths: bool,
     /// Those that have been told and not been taken.
     deaths: Vec<Death>,
+    failed_spawns: Vec<FailedSpawn>,
 }
 
 impl Client {
@@ -34,6 +37,7 @@ impl Client {
             kvsname: String::new(),
             hears_deaths: false,
             deaths: Vec::new(),
+            failed_spawns: Vec::new(),
         }
     }
 
@@ -95,20 +99,41 @@ impl Client {
     /// The deaths that have been told since the last call; waits for nothing.
     pub fn take_deaths(&mut self) -> Vec<Death> {
         if self.hears_deaths {
-            self.hear_deaths();
+            self.hear_notices();
         }
         std::mem::take(&mut self.deaths)
     }
 
+    /// The jobs that were spawned in vain, as far as that has been told since the last call; waits for nothing.
+    pub fn take_failed_spawns(&mut self) -> Vec<FailedSpawn> {
+        self.hear_notices();
+        std::mem::take(&mut self.failed_spawns)
+    }
+
+    /// Tells the server with which other jobs this process is connected; there is no answer.
+    pub fn tell_connections(&mut self, jobs: &[u64]) -> Result<(), RteError> {
+        let numbers: Vec<String> = jobs.iter().map(u64::to_string).collect();
+        let jobs = match numbers.is_empty() {
+            true => NO_JOBS.to_string(),
+            false => numbers.join(","),
+        };
+        let bytes = Line::cmd(CONNECTIONS).with("jobs", jobs).finish();
+        let bytes = bytes.map_err(|reason| RteError::Wire {
+            doing: CONNECTIONS.into(),
+            reason,
+        })?;
+        send_all(&self.socket, &bytes).map_err(|error| lost_or(error, CONNECTIONS))
+    }
+
     /// Reads what has come while nothing was asked.
-    fn hear_deaths(&mut self) {
+    fn hear_notices(&mut self) {
         loop {
             // What came with the last answer is here already.
             loop {
                 match self.lines.next_line() {
                     // Nothing was asked, so anything else is no answer.
                     Ok(Some(line)) => {
-                        let _ = Message::parse(&line).map(|message| self.note_death(&message));
+                        let _ = Message::parse(&line).map(|message| self.note(&message));
                     }
                     Ok(None) => break,
                     // The next question complains.
@@ -125,11 +150,17 @@ impl Client {
         }
     }
 
-    /// Remembers a death; whether the message tells of one.
-    fn note_death(&mut self, message: &Message) -> bool {
-        if message.cmd() != DEATH {
-            return false;
+    /// Remembers a notice; whether the message is one.
+    fn note(&mut self, message: &Message) -> bool {
+        match message.cmd() {
+            DEATH => self.note_death(message),
+            SPAWN_FAILED => self.note_failed_spawn(message),
+            _ => return false,
         }
+        true
+    }
+
+    fn note_death(&mut self, message: &Message) {
         let rank = message.number("rank").ok();
         let rank = rank.and_then(|rank| u32::try_from(rank).ok());
         if let (Some(job), Some(rank)) = (message.get("job"), rank) {
@@ -137,7 +168,15 @@ impl Client {
             let left = message.get("left") == Some("1");
             self.deaths.push(Death { job, rank, left });
         }
-        true
+    }
+
+    fn note_failed_spawn(&mut self, message: &Message) {
+        let why = message.get("why").and_then(unhex);
+        let why = why.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if let (Some(job), Some(why)) = (message.get("job"), why) {
+            let job = job.to_string();
+            self.failed_spawns.push(FailedSpawn { job, why });
+        }
     }
 
     pub fn kvsname(&mut self) -> Result<String, RteError> {
@@ -371,7 +410,7 @@ impl Client {
         let message = loop {
             if let Some(line) = self.lines.next_line().map_err(wire)? {
                 let message = Message::parse(&line).map_err(wire)?;
-                if self.note_death(&message) {
+                if self.note(&message) {
                     continue;
                 }
                 break message;

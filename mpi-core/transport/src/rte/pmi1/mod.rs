@@ -11,8 +11,8 @@
 mod client;
 
 use super::{
-    Component, Death, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest,
-    cards, deaths, sys,
+    Component, Death, Env, FailedSpawn, Identity, Lost, NodeMembership, Offer, Rte, RteError,
+    SpawnRequest, cards, deaths, sys,
 };
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
@@ -59,6 +59,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
         inherited: Mutex::new(inherited),
         patience,
         finalized: AtomicBool::new(false),
+        is_ours: env.has("PORTCULLIS_JOB"),
     })))
 }
 
@@ -145,6 +146,8 @@ pub(super) struct Pmi1 {
     inherited: Mutex<Option<Inherited>>,
     patience: Duration,
     finalized: AtomicBool,
+    /// Whether the launcher is our own mpirun.
+    is_ours: bool,
 }
 
 impl Pmi1 {
@@ -160,11 +163,27 @@ impl Pmi1 {
             inherited: Mutex::new(None),
             patience: Duration::ZERO,
             finalized: AtomicBool::new(false),
+            is_ours: true,
         })
     }
 
     fn client(&self) -> std::sync::MutexGuard<'_, Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pmi1 {
+    /// What the launcher has said without being asked.
+    fn notices<T>(&self, take: impl FnOnce(&mut Client) -> Vec<T>) -> Vec<T> {
+        if self.finalized.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        match self.client.try_lock() {
+            Ok(mut client) => take(&mut client),
+            Err(TryLockError::Poisoned(poisoned)) => take(&mut poisoned.into_inner()),
+            // Another thread asks for something, and remembers what is told meanwhile.
+            Err(TryLockError::WouldBlock) => Vec::new(),
+        }
     }
 }
 
@@ -223,6 +242,17 @@ impl Rte for Pmi1 {
         self.client().spawn(request)
     }
 
+    fn failed_spawns(&self) -> Vec<FailedSpawn> {
+        self.notices(Client::take_failed_spawns)
+    }
+
+    fn tell_connections(&self, jobs: &[u64]) {
+        if self.is_ours && !self.finalized.load(Ordering::Relaxed) {
+            // A launcher that has gone is noticed elsewhere.
+            let _ = self.client().tell_connections(jobs);
+        }
+    }
+
     fn left_by_parent(&self, key: &str) -> Option<String> {
         self.client().left_by_parent(key)
     }
@@ -243,15 +273,7 @@ impl Rte for Pmi1 {
     }
 
     fn deaths(&self) -> Vec<Death> {
-        if self.finalized.load(Ordering::Relaxed) {
-            return Vec::new();
-        }
-        match self.client.try_lock() {
-            Ok(mut client) => client.take_deaths(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take_deaths(),
-            // Another thread asks for something, and remembers what is told meanwhile.
-            Err(TryLockError::WouldBlock) => Vec::new(),
-        }
+        self.notices(Client::take_deaths)
     }
 
     fn finalize(&self) -> Result<(), RteError> {

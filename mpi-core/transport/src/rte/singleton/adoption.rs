@@ -5,7 +5,7 @@
 //! if a job ends by a failure, the socket closes, and this process ends when it notices.
 
 use super::super::pmi1::Pmi1;
-use super::super::{Identity, RteError};
+use super::super::{Identity, RteError, room};
 use mpi_base::cpu::Cores;
 use mpi_base::installation;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -47,7 +47,7 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
 /// How many processes the launcher that would be started has room for, this one among them; `None` if there is no launcher.
 pub(super) fn universe_size() -> Option<u32> {
     mpirun().ok()?;
-    u32::try_from(Cores::of_this_process().usable).ok()
+    u32::try_from(room(Cores::of_this_process().usable, 1)).ok()
 }
 
 fn failed(doing: String, error: io::Error) -> RteError {

@@ -9,7 +9,8 @@ mod adoption;
 use super::machine_names::MachineNames;
 use super::pmi1::Pmi1;
 use super::{
-    Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, pmix, sys,
+    Component, Env, FailedSpawn, Identity, Lost, NodeMembership, Offer, Rte, RteError,
+    SpawnRequest, pmix, sys,
 };
 use mpi_base::fdpass::Key;
 use mpi_base::node::Node;
@@ -168,6 +169,17 @@ impl Rte for Singleton {
 
     fn spawn_job(&self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
         self.served()?.spawn_job(request)
+    }
+
+    fn failed_spawns(&self) -> Vec<FailedSpawn> {
+        let launcher = self.adopted();
+        launcher.map_or_else(Vec::new, |launcher| launcher.failed_spawns())
+    }
+
+    fn tell_connections(&self, jobs: &[u64]) {
+        if let Some(launcher) = self.adopted() {
+            launcher.tell_connections(jobs);
+        }
     }
 
     fn finalize(&self) -> Result<(), RteError> {

@@ -152,6 +152,34 @@ fn deaths_are_never_taken_for_answers() {
 }
 
 #[test]
+fn failed_spawns_are_never_taken_for_answers_and_need_not_be_asked_for() {
+    let (mut client, theirs) = pair();
+    let told = format!(
+        "cmd=spawn_failed job=a why={}\ncmd=barrier_out rc=0\ncmd=spawn_failed job=b why=0\n",
+        hex(b"it has gone")
+    );
+    send_all(&theirs, told.as_bytes()).unwrap();
+    client.barrier().unwrap();
+    let (job, why) = ("a".to_string(), "it has gone".to_string());
+    // A reason that is no text of digits says nothing.
+    assert_eq!(client.take_failed_spawns(), [FailedSpawn { job, why }]);
+    assert_eq!(client.take_failed_spawns(), []);
+}
+
+#[test]
+fn connections_are_told_without_an_answer() {
+    let (mut client, theirs) = pair();
+    client.tell_connections(&[7, 1 << 39]).unwrap();
+    client.tell_connections(&[]).unwrap();
+    let mut buffer = [0; 256];
+    let got = rustix::io::read(&theirs, &mut buffer).unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&buffer[..got]),
+        "cmd=connections jobs=7,549755813888\ncmd=connections jobs=none\n"
+    );
+}
+
+#[test]
 fn a_server_that_hangs_up_has_told_of_all_deaths_before() {
     let (mut client, theirs) = listening();
     send_all(&theirs, b"cmd=process_died job=a rank=1\n").unwrap();

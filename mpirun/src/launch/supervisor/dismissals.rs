@@ -1,0 +1,84 @@
+//! Ending some jobs while others go on: those that are connected with a failure, and a spawned job that has come to nothing.
+//!
+//! What the ranks of such a job do from then on is a consequence, and nothing is said of it.
+
+use super::super::polite;
+use super::super::sys::Signal;
+use super::super::wire::ToDaemon;
+use super::Supervisor;
+use crate::pmi::Job;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// Jobs that were asked to end, and until when they have time.
+#[derive(Debug, Default)]
+pub(super) struct Dismissals(Vec<(BTreeSet<usize>, Instant)>);
+
+impl Dismissals {
+    /// When the next of them is to be killed.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.iter().map(|(_, until)| *until).min()
+    }
+
+    /// The jobs whose time is over.
+    fn take_due(&mut self, now: Instant) -> Vec<BTreeSet<usize>> {
+        let due = |(_, until): &mut (BTreeSet<usize>, Instant)| now >= *until;
+        self.0.extract_if(.., due).map(|(jobs, _)| jobs).collect()
+    }
+}
+
+impl Supervisor<'_> {
+    /// Ends jobs while others go on, at once or after the time that ranks have to end by themselves.
+    pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
+        for rank in self.ranks.iter_mut() {
+            if rank.alive && jobs.contains(&rank.job.0) {
+                rank.is_dismissed = true;
+                if rank.is_adopted {
+                    // It was not started here, and sees its socket close.
+                    rank.alive = false;
+                    rank.pmi = None;
+                }
+            }
+        }
+        if signal == libc::SIGKILL {
+            return self.signal_jobs(jobs, signal);
+        }
+        for signal in polite(signal) {
+            self.signal_jobs(jobs, signal);
+        }
+        let until = Instant::now() + self.plan.grace;
+        self.dismissals.0.push((jobs.clone(), until));
+    }
+
+    fn signal_jobs(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
+        let ranks = self.ranks.iter();
+        let far = ranks.filter(|(_, rank)| rank.alive && !rank.here && jobs.contains(&rank.job.0));
+        let procs: Vec<usize> = far.map(|(proc, _)| proc.0).collect();
+        if !procs.is_empty() {
+            self.send_all_hosts(&ToDaemon::SignalRanks { procs, signal });
+        }
+        self.ranks
+            .signal_those(signal, |rank| jobs.contains(&rank.job.0));
+    }
+
+    /// Kills the ranks of such jobs that have not ended in time.
+    pub(super) fn kill_dismissed(&mut self, now: Instant) {
+        for jobs in self.dismissals.take_due(now) {
+            self.signal_jobs(&jobs, libc::SIGKILL);
+        }
+    }
+
+    /// A job that was spawned will never connect to its parent, which is told why; what is left of the job is ended.
+    /// False if there is no parent that would understand it.
+    pub(super) fn fail_spawn(&mut self, job: Job, why: &str) -> bool {
+        if !self.is_running() {
+            return false;
+        }
+        let Some(effects) = self.server.spawn_failed(job, why) else {
+            return false;
+        };
+        self.dismiss(&BTreeSet::from([job.0]), libc::SIGKILL);
+        self.apply(effects);
+        true
+    }
+}
