@@ -2,6 +2,10 @@
 //!
 //! Where a resized type takes part, only its markers count;
 //! otherwise the extent is padded to the strictest alignment of the basic types.
+//!
+//! The padding of a part belongs to the part, as in MPICH and Open MPI: the whole ends behind the padding of its last part.
+//! The type map alone says so too where displacements are multiples of the alignment. Where they are not, it would give the whole
+//! a smaller extent than its parts take, and a program that rebuilds the whole from its parts (NumPy's structures) would not find room.
 
 use std::ops::Range;
 
@@ -13,6 +17,8 @@ use super::{Datatype, Repr};
 pub struct Bounds {
     /// The span of the data.
     pub data: Option<Range<i64>>,
+    /// The span of the parts with their padding, from where the data begin.
+    parts: Option<Range<i64>>,
     /// The markers that resizing has put, here or in a part.
     marks: Option<Range<i64>>,
     /// The strictest alignment among the basic types.
@@ -34,13 +40,26 @@ impl Bounds {
 
     /// The extent, padded to the alignment where no marker says otherwise.
     pub fn extent(&self) -> Option<i64> {
-        match (&self.marks, &self.data) {
-            (Some(marks), _) => marks.end.checked_sub(marks.start),
-            (None, Some(data)) => {
-                let (len, align) = (data.end.checked_sub(data.start)?, self.align.max(1));
-                len.checked_add((align - len % align) % align)
-            }
-            (None, None) => Some(0),
+        match &self.marks {
+            Some(marks) => marks.end.checked_sub(marks.start),
+            None => self.padded_len(),
+        }
+    }
+
+    fn padded_len(&self) -> Option<i64> {
+        let Some(parts) = &self.parts else {
+            return Some(0);
+        };
+        let (len, align) = (parts.end.checked_sub(parts.start)?, self.align.max(1));
+        len.checked_add((align - len % align) % align)
+    }
+
+    /// What the parts of a whole that this is a part of span of it.
+    fn padded(&self) -> Option<Option<Range<i64>>> {
+        let len = self.padded_len()?;
+        match &self.parts {
+            Some(parts) => Some(Some(parts.start..parts.start.checked_add(len)?)),
+            None => Some(None),
         }
     }
 
@@ -48,6 +67,7 @@ impl Bounds {
         match &datatype.0 {
             Repr::Named(named) => Bounds {
                 data: Some(0..named.info().true_extent),
+                parts: Some(0..named.info().extent),
                 marks: None,
                 align: named.info().align,
             },
@@ -72,6 +92,7 @@ impl Bounds {
             .checked_add(across.max(0))?;
         for (mine, theirs) in [
             (&mut self.data, &child.data),
+            (&mut self.parts, &child.padded()?),
             (&mut self.marks, &child.marks),
         ] {
             if let Some(theirs) = theirs {

@@ -357,3 +357,21 @@ fn slices_and_copies_count_in_elements() {
     let refusal = Scratch::bytes(i64::MAX).map(|_| ()).unwrap_err();
     assert!(refusal.to_string().contains("9223372036854775807 bytes"));
 }
+
+/// What mpi4py builds of NumPy's structures: blocks whose strides are no multiples of the alignment.
+#[test]
+fn a_whole_ends_behind_the_padding_of_its_last_part() {
+    let int: Datatype = Named::from_handle(0x209).unwrap().into();
+    assert_eq!(int.extent(), 4);
+    let part = Datatype::hvector(3, 4, 25, &int).unwrap();
+    assert_eq!((part.true_extent(), part.extent()), (66, 68));
+    let whole = Datatype::hvector(2, 3, 4 * 68 + 1, &part).unwrap();
+    // Its last part begins at 273 + 2 * 68 and takes 68 bytes.
+    assert_eq!((whole.true_extent(), whole.extent()), (475, 480));
+    let duplicate = Datatype::contiguous(1, &whole).unwrap();
+    assert_eq!((duplicate.true_extent(), duplicate.extent()), (475, 480));
+    // A structure of a byte and a padded part behind it.
+    let byte: Datatype = Named::BYTE.into();
+    let packed = Datatype::structure(&[1, 1], &[0, 1], &[byte, part]).unwrap();
+    assert_eq!((packed.true_extent(), packed.extent()), (67, 72));
+}

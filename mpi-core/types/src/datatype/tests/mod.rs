@@ -11,12 +11,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One entry of a type map; markers are entries, as in section 5.1.6.
+/// One entry of a type map; markers are entries, as in section 5.1.6, and so is where a part ends with its padding.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Entry {
     Data { at: i64, size: i64, align: i64 },
     Lb(i64),
     Ub(i64),
+    PartEnd(i64),
 }
 
 type TypeMap = Vec<Entry>;
@@ -31,6 +32,7 @@ fn moved(map: &TypeMap, by: i64) -> TypeMap {
             },
             Entry::Lb(at) => Entry::Lb(at + by),
             Entry::Ub(at) => Entry::Ub(at + by),
+            Entry::PartEnd(at) => Entry::PartEnd(at + by),
         })
         .collect()
 }
@@ -58,7 +60,12 @@ fn lb_and_extent(map: &TypeMap) -> (i64, i64) {
     let extent = match ub_marks.max() {
         Some(ub) => ub - lb,
         None => {
-            let ub = data(map).map(|(at, size, _)| at + size).max().unwrap_or(0);
+            let part_ends = map.iter().filter_map(|e| match e {
+                Entry::PartEnd(at) => Some(*at),
+                _ => None,
+            });
+            let ends = data(map).map(|(at, size, _)| at + size).chain(part_ends);
+            let ub = ends.max().unwrap_or(0);
             let align = data(map).map(|(.., align)| align).max().unwrap_or(1);
             (lb..)
                 .find(|end| *end >= ub && (end - lb) % align == 0)
@@ -78,10 +85,12 @@ struct Both {
 
 impl Both {
     fn blocks(&self, n: i64, at: i64) -> TypeMap {
-        let (_, extent) = lb_and_extent(&self.map);
-        (0..n)
-            .flat_map(|k| moved(&self.map, at + k * extent))
-            .collect()
+        let (lb, extent) = lb_and_extent(&self.map);
+        let mut part = self.map.clone();
+        if data(&part).next().is_some() {
+            part.push(Entry::PartEnd(lb + extent));
+        }
+        (0..n).flat_map(|k| moved(&part, at + k * extent)).collect()
     }
 
     fn extent(&self) -> i64 {
