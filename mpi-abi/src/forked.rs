@@ -5,7 +5,6 @@
 #![allow(unsafe_code)]
 
 use crate::{functions, phase};
-use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -58,13 +57,11 @@ pub fn called(id: usize, world_place: Option<(u32, u32)>) {
         true => "had finalized MPI",
         false => "had initialized MPI",
     };
-    // In one piece, since others may say something at the same moment; no process reads it when standard error is closed.
-    let line = format!(
+    printable::eprintln!(
         "process {}: {name}: this process was forked from {parent} after that {when}; only the process that called MPI_Init may call MPI. \
-         Let the child execute a program without MPI, start other MPI processes with MPI_Comm_spawn, or fork before MPI_Init. This process ends.\n",
+         Let the child execute a program without MPI, start other MPI processes with MPI_Comm_spawn, or fork before MPI_Init. This process ends.",
         std::process::id()
     );
-    let _ = std::io::stderr().write_all(line.as_bytes());
     // SAFETY: ends the process without the handlers of the parent, whose copies in the child must not talk to the parent's peers.
     unsafe { libc::_exit(1) }
 }

@@ -8,7 +8,6 @@ use crate::state::{state, this_rank};
 use mpi_base::param::{Level, Param};
 use mpi_core::Engine;
 use mpi_core::pml::Key;
-use std::io::Write as _;
 
 /// Whether a rank names such messages.
 pub static TELL_UNRECEIVED: Param<bool> = Param::new(
@@ -104,9 +103,7 @@ pub fn tell(engine: &Engine) {
         }
     }
     if let Some(sentence) = left.sentence() {
-        let line = format!("{}: MPI_Finalize is called, and {sentence}\n", this_rank());
-        // In one piece; no process reads it when standard error is closed.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        printable::eprintln!("{}: MPI_Finalize is called, and {sentence}", this_rank());
     }
 }
 

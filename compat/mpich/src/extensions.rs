@@ -12,7 +12,6 @@ use crate::entries::{
 };
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// MPICH's numbers.
 const ERR_ARG: c_int = 12;
@@ -88,8 +87,7 @@ extensions! {
 
 /// Says that a function is not served, and has the program's error handler decide.
 fn refuse(name: &str) -> c_int {
-    let _ = writeln!(
-        std::io::stderr(),
+    printable::eprintln!(
         "{name} is an extension of MPICH that this library does not have; a program that needs it runs on MPICH's own library (mpirun --compat no)"
     );
     let (mut code, mut is_initialized) = (ERR_UNSUPPORTED_OPERATION, 0);
