@@ -9,7 +9,7 @@ use crate::port::line::End;
 use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
 use crate::queue::{Over, Queue};
 use crate::sentence::{listed, sentence};
-use crate::settings::{Settings, Unfit, Version};
+use crate::settings::{Settings, Version};
 use crate::setup::{self, Ready};
 use mpi_core::plugin::guest::{self, Comm, Common, Served, Started};
 use sim::virtual_time::BOARD_PINS;
@@ -57,7 +57,7 @@ const SELDOM: u32 = 16;
 
 impl Module {
     pub fn new(comm: Comm) -> Result<Module, String> {
-        let settings = Settings::read(&comm).map_err(|unfit| refusal(unfit, &comm))?;
+        let settings = Settings::read(&comm)?;
         let station = match settings.version {
             Version::Toggle => {
                 suits_version_1(&settings, &comm)?;
@@ -178,19 +178,6 @@ impl Module {
         state.drive();
         state.tell(&self.comm);
         Ok(Started::Ticket(ticket))
-    }
-}
-
-/// The reason why the component does not serve; a mistake is told to the user, once for the job.
-fn refusal(unfit: Unfit, comm: &Comm) -> String {
-    match unfit {
-        Unfit::Unasked(reason) => reason,
-        Unfit::Wrong(reason) => {
-            if comm.is_world() && comm.rank() == 0 {
-                comm.warn(&format!("{reason}; barriers go in software"));
-            }
-            reason
-        }
     }
 }
 
