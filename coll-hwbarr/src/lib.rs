@@ -15,6 +15,7 @@
 //! * Query: is it the world, is a port configured, does the port reach every rank?
 //! * Enable: in version 2 a channel is agreed on first; then every node opens its wires around one software fence, all agree that all could, then a self-test in which one node is late.
 //!   Any doubt refuses with a sentence that names the node; the driver leaves the wire idle.
+//!   Where `MPI_COMM_WORLD` is refused the library warns, or ends the job (`coll_hwbarr_required`).
 //! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings the ranks that sleep.
 //! * When a barrier has not been released for `coll_hwbarr_timeout`, or a port fails, the members leave the hardware together
 //!   (see `parley`), with one warning that names the missing nodes or the one whose port has failed, and the next component serves from then on.
@@ -84,6 +85,7 @@ impl Guest for HwBarr {
     /// The hardware is above all components in software: a user who wires machines up wants the wires used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
+    const ASKED_BY: Option<&'static CStr> = Some(settings::PORT);
     type Module = module::Module;
 
     fn query(comm: Comm) -> Result<module::Module, String> {

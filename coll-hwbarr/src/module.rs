@@ -9,7 +9,7 @@ use crate::port::line::End;
 use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
 use crate::queue::{Over, Queue};
 use crate::sentence::{listed, sentence};
-use crate::settings::{Settings, Unfit, Version};
+use crate::settings::{Settings, Version};
 use crate::setup::{self, Ready};
 use mpi_core::plugin::guest::{self, Comm, Common, Served, Started};
 use sim::virtual_time::BOARD_PINS;
@@ -57,7 +57,7 @@ const SELDOM: u32 = 16;
 
 impl Module {
     pub fn new(comm: Comm) -> Result<Module, String> {
-        let settings = Settings::read(&comm).map_err(|unfit| refusal(unfit, &comm))?;
+        let settings = Settings::read(&comm)?;
         let station = match settings.version {
             Version::Toggle => {
                 suits_version_1(&settings, &comm)?;
@@ -181,19 +181,6 @@ impl Module {
     }
 }
 
-/// The reason why the component does not serve; a mistake is told to the user, once for the job.
-fn refusal(unfit: Unfit, comm: &Comm) -> String {
-    match unfit {
-        Unfit::Unasked(reason) => reason,
-        Unfit::Wrong(reason) => {
-            if comm.is_world() && comm.rank() == 0 {
-                comm.warn(&format!("{reason}; barriers go in software"));
-            }
-            reason
-        }
-    }
-}
-
 fn suits_version_1(settings: &Settings, comm: &Comm) -> Result<(), String> {
     if !comm.is_world() {
         return Err("each node has one wire pair, and it belongs to MPI_COMM_WORLD".into());
@@ -217,14 +204,23 @@ impl State {
     /// Moves the barriers; a port that fails does so once, and the members then leave the hardware together.
     fn drive(&mut self) {
         if self.lost.is_none() {
-            self.lost = self.queue.drive().err();
+            let driven = self.queue.drive();
+            self.note_loss(driven);
         }
     }
 
     /// Sleeps until the wire may have been released; a port that fails is left as after a look at it.
     fn sleep(&mut self, limit: Duration) {
         if self.lost.is_none() {
-            self.lost = self.queue.sleep(limit).err();
+            let slept = self.queue.sleep(limit);
+            self.note_loss(slept);
+        }
+    }
+
+    /// Takes a failed access for the loss of the port; hardware that does not answer says more than a wire of it.
+    fn note_loss(&mut self, access: Result<(), String>) {
+        if let Err(reason) = access {
+            self.lost = Some(self.port.check().err().unwrap_or(reason));
         }
     }
 
@@ -301,6 +297,9 @@ impl State {
 
     /// What this node has to say as it gives up: of its port, or what it has heard from the hardware.
     fn own_remark(&mut self, comm: &Comm, waited: Option<Duration>) -> Option<Remark> {
+        if self.lost.is_none() {
+            self.lost = self.port.check().err();
+        }
         if let Some(reason) = &self.lost {
             return Some(Remark::Lost(reason.clone()));
         }
@@ -355,11 +354,16 @@ impl State {
     /// Which nodes have not entered, if this one knows and is the one to tell the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
-            Some(missing) => (give_up && self.port.may_warn()).then_some(missing),
+            Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
             // The members know it of each other.
-            None => (comm.rank() <= SPEAKERS)
+            Ok(None) => (comm.rank() <= SPEAKERS)
                 .then(|| self.parley.missing(entered))
                 .flatten(),
+            // It is the hardware that is missing, which this member says when it gives up.
+            Err(reason) => {
+                self.lost.get_or_insert(reason);
+                None
+            }
         }
     }
 }
@@ -442,11 +446,19 @@ impl guest::Module for Module {
             mut queue,
             line,
             mut port,
+            warned,
             ..
         }) = self.state.take()
         else {
             return;
         };
+        if self.comm.rank() == 0
+            && !warned
+            && let Err(reason) = port.check()
+        {
+            self.comm
+                .warn(&format!("{reason}; the hardware barrier ends without it"));
+        }
         drop(line);
         let gate = queue.close();
         if let Err(reason) = port.close(gate, queue.released()) {

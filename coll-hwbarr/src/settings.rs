@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub const PORT: &CStr = c"port";
+/// Read by the library, which looks for it at every component.
+const REQUIRED: &CStr = c"required";
 const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
 const REBOOT: &CStr = c"reboot";
@@ -26,8 +28,14 @@ const SIM_RECORD: &CStr = c"sim_record";
 const SIM_NODES: &CStr = c"sim_nodes";
 const RTL_CACHE: &CStr = c"rtl_cache";
 
-pub static PARAMS: [Param; 12] = [
+pub static PARAMS: [Param; 13] = [
     param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number, and {leader} that of the lowest rank of the host"),
+    param(
+        REQUIRED,
+        c"false",
+        c"bool",
+        c"Whether MPI_COMM_WORLD must have the hardware barrier: a job that cannot have it ends with the reason, in place of a warning and barriers in software",
+    ),
     param(
         VERSION,
         c"1",
@@ -89,16 +97,8 @@ pub enum Version {
     Channels,
 }
 
-/// Why there is nothing to serve with.
-pub enum Unfit {
-    /// The user does not ask for the component.
-    Unasked(String),
-    /// What the user has set cannot be meant.
-    Wrong(String),
-}
-
 impl Settings {
-    pub fn read(comm: &Comm) -> Result<Settings, Unfit> {
+    pub fn read(comm: &Comm) -> Result<Settings, String> {
         let port = Choice::read(comm)?;
         let timeout: Duration = value(comm, TIMEOUT)?;
         Ok(Settings {
@@ -107,9 +107,9 @@ impl Settings {
                 1 => Version::Toggle,
                 2 => Version::Channels,
                 other => {
-                    return Err(Unfit::Wrong(format!(
+                    return Err(format!(
                         "coll_hwbarr_version is {other}, and there are 1 and 2"
-                    )));
+                    ));
                 }
             },
             timeout: Some(timeout).filter(|t| !t.is_zero()),
@@ -121,9 +121,9 @@ impl Settings {
                 "low" => Some(PinState::Low),
                 "high" => Some(PinState::High),
                 other => {
-                    return Err(Unfit::Wrong(format!(
+                    return Err(format!(
                         "coll_hwbarr_reboot is \"{other}\", but none, low or high is expected"
-                    )));
+                    ));
                 }
             },
         })
@@ -131,30 +131,28 @@ impl Settings {
 }
 
 impl Choice {
-    fn read(comm: &Comm) -> Result<Choice, Unfit> {
+    fn read(comm: &Comm) -> Result<Choice, String> {
         let text = comm.param(PORT);
         #[cfg(test)]
         if let Some((defect, node)) = Defect::parse(&text) {
             return Ok(Choice::Broken(defect, node));
         }
         match text.as_str() {
-            "" | "none" => Err(Unfit::Unasked(
-                "no port is configured (coll_hwbarr_port is none)".into(),
-            )),
+            "" | "none" => Err("no port is configured (coll_hwbarr_port is none)".into()),
             "sim" => Ok(Choice::Sim(SimFiles::read(comm)?)),
             _ if text.starts_with(SCHEME) => match text.parse() {
                 Ok(server) => Ok(Choice::Served(server, value(comm, SIM_NODES)?)),
-                Err(refused) => Err(Unfit::Wrong(format!("coll_hwbarr_port: {refused}"))),
+                Err(refused) => Err(format!("coll_hwbarr_port: {refused}")),
             },
             _ => match text.strip_prefix("rtl") {
                 Some(rest) if rest.is_empty() || rest.starts_with(':') => Ok(Choice::Rtl(
                     SimFiles::read(comm)?,
                     RtlSource::read(comm, rest),
                 )),
-                _ => match wired::is_known(&text) {
-                    Ok(()) => Ok(Choice::Wired(text)),
-                    Err(unknown) => Err(Unfit::Wrong(unknown)),
-                },
+                _ => {
+                    wired::is_known(&text)?;
+                    Ok(Choice::Wired(text))
+                }
             },
         }
     }
@@ -171,7 +169,7 @@ impl RtlSource {
 }
 
 impl SimFiles {
-    fn read(comm: &Comm) -> Result<SimFiles, Unfit> {
+    fn read(comm: &Comm) -> Result<SimFiles, String> {
         let file = |name| path(comm.param(name));
         let vcd = file(SIM_VCD);
         let record = if vcd.is_some() {
@@ -194,12 +192,12 @@ fn path(text: String) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, Unfit> {
+fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, String> {
     let text = comm.param(name);
     T::parse(&text).map_err(|expected| {
-        Unfit::Wrong(format!(
+        format!(
             "coll_hwbarr_{} is \"{text}\", but {expected} is expected",
             name.to_string_lossy()
-        ))
+        )
     })
 }

@@ -27,8 +27,8 @@ pub struct Ready {
 /// Version 1: every rank is a node with one wire pair.
 pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     let circle = SetupGroup::of_all(comm);
-    let mut port: Box<dyn Pair> =
-        circle.agree(port::attach(&settings.port, settings.boards, comm).map_err(Fault::Here))?;
+    let attached = port::attach(&settings.port, settings.boards, settings.timeout, comm);
+    let mut port: Box<dyn Pair> = circle.agree(attached.map_err(Fault::Here))?;
     let fenced = Cell::new(false);
     let mut fence = || {
         fenced.set(true);

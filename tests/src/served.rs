@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use xtask::process;
 
 use crate::hosts::Hosts;
@@ -54,6 +55,19 @@ impl Server {
             process,
             address: address.to_owned(),
             _log: log,
+        }
+    }
+
+    /// Stops the process: it keeps its connections and answers nothing.
+    pub fn freeze(&self) {
+        let pid = i32::try_from(self.process.id())
+            .ok()
+            .and_then(Pid::from_raw);
+        let Some(pid) = pid else {
+            panic!("the server has no process number");
+        };
+        if let Err(e) = kill_process(pid, Signal::STOP) {
+            panic!("the server cannot be stopped: {e}");
         }
     }
 

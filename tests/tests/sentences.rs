@@ -94,29 +94,153 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     assert!(alone.stderr.contains(sentence), "{}", alone.stderr);
 }
 
+/// Ways in which hardware that is asked for cannot be had, and what is said of each; `FOLDER` has Verilog that does not parse.
+const UNSERVED: [(&str, &str); 17] = [
+    (
+        "port=nosuch",
+        "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
+    ),
+    (
+        "port=sim version=3",
+        "coll_hwbarr_version is 3, and there are 1 and 2",
+    ),
+    (
+        "port=sim reboot=maybe",
+        "coll_hwbarr_reboot is \"maybe\", but none, low or high is expected",
+    ),
+    (
+        "port=sim:tcp://localhost",
+        "\"sim:tcp://localhost\" is no address of a served board",
+    ),
+    (
+        "port=sim:tcp://127.0.0.1:1",
+        "no board can be reached at sim:tcp://127.0.0.1:1: ",
+    ),
+    (
+        "port=sim:tcp://127.0.0.1:1 version=2 sim_nodes=2",
+        "no board can be reached at sim:tcp://127.0.0.1:1: ",
+    ),
+    (
+        "port=sim:tcp://127.0.0.1:1 boards=2",
+        "sim:tcp://127.0.0.1:1 serves one board, and coll_hwbarr_boards is 2",
+    ),
+    (
+        "port=rtl boards=2",
+        "the RTL is one board, and coll_hwbarr_boards is 2",
+    ),
+    (
+        "port=sim version=2 boards=2",
+        "boards below boards are of version 1",
+    ),
+    (
+        "port=sim version=2 sim_nodes=1",
+        "all its ranks are at node 0",
+    ),
+    ("port=rtl:/nowhere", "/nowhere cannot be written or read"),
+    (
+        "port=rtl:/nowhere version=2",
+        "/nowhere cannot be written or read",
+    ),
+    (
+        "port=ppdev:/nowhere/0,out=D0,in=nACK",
+        "is one port, and 2 ranks run on the host of rank 0",
+    ),
+    ("port=ppdev:/nowhere/{rank},out=D0,in=nACK", "/nowhere/0"),
+    (
+        "port=ppdev:/nowhere/{rank},out=D0,in=nACK version=2",
+        "the port \"ppdev:/nowhere/0,out=D0,in=nACK\" cannot be understood",
+    ),
+    (
+        "port=parport:nowhere{rank},out=D0,in=nACK",
+        "the port \"parport:nowhere0,out=D0,in=nACK\" cannot be understood",
+    ),
+    ("port=rtl:FOLDER", "verilator "),
+];
+
+/// A job of two ranks with these settings of the hardware barrier, as `name=value name=value`.
+fn with_hardware(settings: &str, folder: &str) -> Job {
+    let settings = settings.replace("FOLDER", folder);
+    let mut job = Job::of("hello").ranks(2);
+    for setting in settings.split(' ') {
+        let (name, value) = setting.split_once('=').expect("a name and a value");
+        job = job.with(["--mca", &format!("coll_hwbarr_{name}"), value]);
+    }
+    job
+}
+
+/// A folder whose Verilog does not parse.
+fn broken_verilog() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("toggle_barrier.v");
+    std::fs::write(file, "module toggle_barrier (\n").expect("a file");
+    folder
+}
+
 #[test]
-fn a_hardware_barrier_that_cannot_be_meant_is_told_of_once_and_software_serves() {
-    for (name, value, why) in [
+fn hardware_that_is_asked_for_and_cannot_be_had_is_one_warning_with_the_reason() {
+    let folder = broken_verilog();
+    let path = folder.path().display().to_string();
+    for (settings, why) in UNSERVED {
+        let told = with_hardware(settings, &path).holds().stderr;
+        let warnings = told.matches("warning").count();
+        assert_eq!(warnings, 1, "{settings}: {told}");
+        let sentence = "[rank 0 of MPI_COMM_WORLD] coll hwbarr: warning: ";
+        assert!(told.starts_with(sentence), "{settings}: {told}");
+        assert!(told.contains(why), "{settings}: {told}");
+        let end = "; barriers go in software (component shm)\n";
+        assert!(told.ends_with(end), "{settings}: {told}");
+    }
+}
+
+#[test]
+fn hardware_that_is_not_asked_for_is_no_warning() {
+    for settings in ["port=none", "port=sim"] {
+        assert_eq!(with_hardware(settings, "").holds().stderr, "", "{settings}");
+    }
+    let unasked = with_hardware("port=nosuch", "");
+    assert_eq!(
+        unasked.with(["--mca", "coll", "^hwbarr"]).holds().stderr,
+        ""
+    );
+}
+
+#[test]
+fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
+    let left_out = ["--mca", "coll", "^hwbarr"];
+    for (job, why) in [
         (
-            "port",
-            "nosuch",
-            "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
+            with_hardware("port=nosuch", ""),
+            "coll_hwbarr_port is \"nosuch\"",
         ),
         (
-            "version",
-            "3",
-            "coll_hwbarr_version is 3, and there are 1 and 2",
+            with_hardware("port=sim:tcp://127.0.0.1:1", ""),
+            "no board can be reached at sim:tcp://127.0.0.1:1: ",
+        ),
+        (
+            with_hardware("port=none", ""),
+            "no port is configured (coll_hwbarr_port is none)",
+        ),
+        (
+            with_hardware("port=sim", "").with(left_out),
+            "the parameter coll leaves it out",
         ),
     ] {
-        let name = format!("coll_hwbarr_{name}");
-        let port = ["--mca", "coll_hwbarr_port", "sim"];
-        let job = Job::of("hello").ranks(3).with(port);
-        let told = job.with(["--mca", &name, value]).holds().stderr;
-        let sentence = format!("[rank 0 of MPI_COMM_WORLD] coll hwbarr: warning: {why}");
-        assert!(told.starts_with(&sentence), "{told}");
-        assert!(told.ends_with("; barriers go in software\n"), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        let outcome = job.with(["--mca", "coll_hwbarr_required", "true"]).run();
+        let told = outcome.stderr;
+        assert!(!outcome.status.success(), "{why}: {told}");
+        let sentence = "the collective component hwbarr cannot be used: ";
+        assert!(
+            told.contains(sentence) && told.contains(why),
+            "{why}: {told}"
+        );
+        assert!(
+            told.contains("(coll_hwbarr_required is true)"),
+            "{why}: {told}"
+        );
+        assert!(!told.contains("warning"), "{why}: {told}");
     }
+    let served = with_hardware("port=sim required=true", "");
+    assert_eq!(served.holds().stderr, "");
 }
 
 #[test]

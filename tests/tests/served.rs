@@ -69,6 +69,47 @@ fn without_a_server_software_serves_and_the_address_is_named() {
     );
 }
 
+/// The warnings of a job of version `version` whose server is stopped in the middle.
+fn warnings_over_a_frozen_server(version: &str, board: &[&str]) -> Vec<String> {
+    let server = Server::new(board);
+    let running = job(&server.address, 4, "600", "2000")
+        .with(["--mca", "coll_hwbarr_version", version])
+        .with(["--mca", "coll_hwbarr_sim_nodes", "4"])
+        .with(["--mca", "coll_hwbarr_timeout", "2s"])
+        .start();
+    wait_for_releases(&server, 12);
+    server.freeze();
+    let outcome = running.wait();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    let line = "all claims of barrier_loop hold on 4 ranks";
+    assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
+    let said = outcome.stderr.lines();
+    let said = said.filter(|line| line.contains("warning"));
+    let said: Vec<_> = said
+        .map(|line| line.replace(&server.address, "BOARD"))
+        .collect();
+    said
+}
+
+#[test]
+fn a_server_that_is_stopped_in_the_middle_is_one_warning_that_names_the_board() {
+    for (version, board) in [
+        ("1", &["--nodes", "4"][..]),
+        ("2", &["--nodes", "4", "--channels"][..]),
+    ] {
+        let said = warnings_over_a_frozen_server(version, board);
+        let [line] = &said[..] else {
+            panic!("version {version}: {said:#?}");
+        };
+        assert!(
+            line.starts_with("[rank 0 of MPI_COMM_WORLD] coll hwbarr: warning: the hardware barrier of 4 nodes is lost at rank ")
+                && line.contains(": the board at BOARD has not answered node ")
+                && line.ends_with("; MPI_COMM_WORLD goes on in software"),
+            "version {version}: {line}"
+        );
+    }
+}
+
 #[test]
 fn a_server_that_is_killed_in_the_middle_is_one_warning_and_software_serves() {
     let server = Server::new(&["--nodes", "4"]);

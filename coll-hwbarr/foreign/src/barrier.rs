@@ -164,6 +164,8 @@ fn set_up(library: &'static Library) -> Result<(Box<Seat>, Option<Module>), Stri
 }
 
 /// Whether no member has a reason against it; the first that has one tells the user.
+///
+/// Where the user requires the hardware it is an error of the barrier, at every member.
 fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, String> {
     let all = seat.gather(reason.is_some().into())?;
     let first = all.iter().position(|against| *against != 0);
@@ -171,11 +173,20 @@ fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, Strin
         && first == Some(seat.rank() as usize)
     {
         printable::eprintln!(
-            "portcullis: hwbarr {what} at rank {}: {reason}; barriers stay in software",
-            seat.rank()
+            "portcullis: hwbarr {what} at rank {}: {reason}{}",
+            seat.rank(),
+            match seat::is_set("required") {
+                true => "",
+                false => "; barriers stay in software",
+            }
         );
     }
-    Ok(first.is_none())
+    match first {
+        Some(first) if seat::is_set("required") => Err(format!(
+            "hwbarr {what} at rank {first}, and coll_hwbarr_required is true"
+        )),
+        first => Ok(first.is_none()),
+    }
 }
 
 impl Module {

@@ -286,6 +286,11 @@ pub fn set(name: &str) -> Option<String> {
     values.next()
 }
 
+/// Whether a parameter of the component is set to true.
+pub fn is_set(name: &str) -> bool {
+    set(name).is_some_and(|value| matches!(&*value, "true" | "1" | "yes" | "on"))
+}
+
 fn read_params(params: &[Param]) -> BTreeMap<CString, CString> {
     let read = |param: &Param| {
         // SAFETY: a component's parameters are constant texts.

@@ -1,6 +1,7 @@
 //! Where a node's lines come from.
 
 use crate::choice::{Choice, RtlSource, SimFiles};
+use crate::port::served::answer_limit;
 use crate::port::wired::RANK;
 use crate::port::{self, rtl};
 use crate::settings::Settings;
@@ -17,6 +18,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What stands for the lowest rank of the host.
 const LEADER: &str = "{leader}";
@@ -29,6 +31,8 @@ pub struct Lines {
     /// The wires go back to idle also if the process ends without us.
     pub watch: Option<Watch>,
     pub simulated: Option<Simulated>,
+    /// The connection to a served board, which the channels use too.
+    pub remote: Option<Arc<ChannelLines>>,
 }
 
 /// The ranks of this rank's node, in `MPI_COMM_WORLD`, its leader first. Local.
@@ -93,12 +97,14 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
                 node: None,
                 watch,
                 simulated: None,
+                remote: None,
             }))
         }
         Choice::Served(server, _) => {
             // Nodes are numbered in the order of their leaders, which takes all to know.
             let node = number_of(world, leads)?;
-            leads.then(|| at_server(server, node)).transpose()
+            let limit = answer_limit(settings.timeout);
+            leads.then(|| at_server(server, node, limit)).transpose()
         }
         _ => Ok(None),
     }
@@ -117,20 +123,22 @@ fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
 }
 
 /// The lines of a node on a served board.
-fn at_server(server: &Address, node: u32) -> Result<Lines, String> {
-    let lines = ChannelLines::connect(server, node as usize).map_err(|e| e.to_string())?;
+fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, String> {
+    let lines = ChannelLines::connect(server, node as usize, limit).map_err(|e| e.to_string())?;
+    let lines = Arc::new(lines);
     let name = format!("node {node} of the board at {server}");
-    let channels = ports::channels_over(Remote(lines), &name).map_err(|e| e.to_string())?;
+    let channels = ports::channels_over(Remote(lines.clone()), &name).map_err(|e| e.to_string())?;
     Ok(Lines {
         channels,
         node: Some(node),
         watch: None,
         simulated: None,
+        remote: Some(lines),
     })
 }
 
 /// Lines of a served board; when the connection is gone they are, and their name says whose they were.
-struct Remote(ChannelLines);
+struct Remote(Arc<ChannelLines>);
 
 impl ports::Lines for Remote {
     fn set(&self, out: usize, high: bool) -> Option<()> {
@@ -246,6 +254,7 @@ impl Simulated {
                 files: files.clone(),
                 world: world.clone(),
             }),
+            remote: None,
         }))
     }
 

@@ -26,7 +26,9 @@ use barrier_driver::channels::{
 use barrier_driver::last_resort::Watch;
 use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, Pause, Resting, WireError};
 use mpi_core::plugin::guest::Comm;
+use sim::served::ChannelLines;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -58,6 +60,8 @@ struct Lead {
     resting: Resting,
     _watch: Option<Watch>,
     simulated: RefCell<Option<Simulated>>,
+    /// The connection to a served board.
+    remote: Option<Arc<ChannelLines>>,
 }
 
 /// A channel that is left.
@@ -215,6 +219,19 @@ impl NodePort {
             .map_err(|fault| fault.reason())
     }
 
+    /// Whether the board answers, where that can be asked without its serial lines.
+    pub fn check(&self) -> Result<(), String> {
+        let remote = self.lead.as_ref().and_then(|lead| lead.remote.as_ref());
+        remote.map_or(Ok(()), |remote| remote.check().map_err(|e| e.to_string()))
+    }
+
+    /// From now on a served board that has stopped to answer is noticed within this time.
+    pub fn notice_within(&self, limit: Duration) {
+        if let Some(remote) = self.lead.as_ref().and_then(|lead| lead.remote.as_ref()) {
+            remote.notice_within(limit);
+        }
+    }
+
     /// The simulator's counts, at a leader of a simulated board that is still there.
     pub fn count(&self, note: impl Fn(&Simulated)) {
         if let Some(lead) = &self.lead
@@ -330,11 +347,21 @@ impl Farewell {
 impl Lead {
     /// Learns what the board is and which node this is, and gives back what the dead have left.
     fn introduce(lines: Lines) -> Result<(Lead, u32), String> {
+        let remote = lines.remote.clone();
+        Self::learn(lines).map_err(|reason| {
+            // A served board that does not answer says more than a line of it.
+            let unheard = remote.and_then(|remote| remote.check().err());
+            unheard.map_or(reason, |unheard| unheard.to_string())
+        })
+    }
+
+    fn learn(lines: Lines) -> Result<(Lead, u32), String> {
         let Lines {
             channels,
             node,
             watch,
             simulated,
+            remote,
         } = lines;
         let mut programmer = channels.programmer;
         let identity = programmer.identify().map_err(|e| e.to_string())?;
@@ -370,6 +397,7 @@ impl Lead {
             resting: channels.resting,
             _watch: watch,
             simulated: RefCell::new(simulated),
+            remote,
         };
         Ok((lead, node))
     }

@@ -61,6 +61,9 @@ pub fn bring_up(
     };
     // The leaders have agreed among themselves, and the others hear of it.
     let led = all.agree(led.map_err(Fault::Named))?;
+    if let Some(timeout) = settings.timeout {
+        station.notice_within(timeout);
+    }
     let (channel, wire) = led.map_or((None, None), |(channel, wire)| (Some(channel), Some(wire)));
     let node = station.node();
     let meeting = NodeBarrier::new(comm, plan.ranks_of(node), plan.leader_of(node), desk, wire);
@@ -250,6 +253,10 @@ impl Channel {
 }
 
 impl Port for Channel {
+    fn check(&self) -> Result<(), String> {
+        self.station.check()
+    }
+
     fn read_back(&self) -> Option<ReadBack> {
         let node = self.station.node();
         let Some(channel) = self.channel else {

@@ -150,9 +150,9 @@ impl Port for SimBoards {
         }
     }
 
-    fn missing(&self) -> Option<Vec<u32>> {
+    fn missing(&self) -> Result<Option<Vec<u32>>, String> {
         let missing = self.boards.missing().into_iter();
-        Some(missing.map(|node| node as u32).collect())
+        Ok(Some(missing.map(|node| node as u32).collect()))
     }
 
     fn may_warn(&self) -> bool {

@@ -187,9 +187,14 @@ pub trait Port {
     /// All nodes have opened and tested their wires: what happens from now on is the program's.
     fn ready(&mut self, _way: Way) {}
 
+    /// Whether the hardware still answers, where a port can ask; the error is why it does not.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Which nodes have not entered the barrier that is not released yet, where a port can tell.
-    fn missing(&self) -> Option<Vec<u32>> {
-        None
+    fn missing(&self) -> Result<Option<Vec<u32>>, String> {
+        Ok(None)
     }
 
     /// Which nodes have not entered, as the hardware and the members of this node know it, where a port can ask.
@@ -277,14 +282,21 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
 }
 
 /// The chosen port at this node; every node calls.
-pub fn attach(choice: &Choice, boards: u32, comm: &Comm) -> Result<Box<dyn Pair>, String> {
+///
+/// `timeout` is how long a barrier may go unreleased.
+pub fn attach(
+    choice: &Choice,
+    boards: u32,
+    timeout: Option<Duration>,
+    comm: &Comm,
+) -> Result<Box<dyn Pair>, String> {
     match choice {
         Choice::Sim(files) if boards > 1 => {
             Ok(Box::new(boards::SimBoards::attach(comm, files, boards)?))
         }
         Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files, None)?)),
         Choice::Rtl(files, source) => Ok(Box::new(sim::Sim::attach(comm, files, Some(source))?)),
-        Choice::Served(server, _) => Ok(Box::new(served::attach(comm, server)?)),
+        Choice::Served(server, _) => Ok(Box::new(served::attach(comm, server, timeout)?)),
         Choice::Wired(text) => Ok(Box::new(wired::Wired::attach(text, comm)?)),
         #[cfg(test)]
         Choice::Broken(defect, node) => Ok(Box::new(broken::Broken::attach(comm, *defect, *node)?)),

@@ -4,16 +4,19 @@
 //! The connection is this rank's alone, so nothing here is shared with another process.
 
 use super::line::{LineWires, Three};
-use super::{Fence, Gate, Pair, Port, Wire, missing_of};
+use super::{Fence, Gate, Pair, Port, Way, Wire, missing_of};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
 use sim::served::{Address, EurekaWires, InWire, Lookout, OutWire, Wires};
 use std::cell::Cell;
+use std::time::Duration;
 
 struct Served<R> {
     rank: u32,
     nodes: u32,
     server: Address,
+    /// How long a barrier may go unreleased.
+    timeout: Option<Duration>,
     /// This rank's wires, until the driver takes them.
     wires: Option<(OutWire<R>, InWire<R>)>,
     /// The same at the eureka line.
@@ -23,8 +26,20 @@ struct Served<R> {
     warned: Cell<bool>,
 }
 
+/// How long a connection to a board, and each of its answers, may take while the hardware is set up.
+pub fn answer_limit(timeout: Option<Duration>) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(10);
+    // A crowded machine needs a moment even if the user is impatient.
+    const SHORTEST: Duration = Duration::from_secs(1);
+    timeout.map_or(LONGEST, |timeout| timeout.clamp(SHORTEST, LONGEST))
+}
+
 /// Connects this rank to its node; a board for another number of ranks is refused.
-pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String> {
+pub fn attach(
+    comm: &Comm,
+    server: &Address,
+    timeout: Option<Duration>,
+) -> Result<impl Pair + use<>, String> {
     let rank = comm.rank();
     let (bells, neighbours) = (comm.clone(), comm.node_ranks());
     let ring = move || {
@@ -38,12 +53,19 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
         input,
         lookout,
         eureka,
-    } = Wires::connect(server, rank as usize, comm.size() as usize, ring)
-        .map_err(|e| e.to_string())?;
+    } = Wires::connect_within(
+        server,
+        rank as usize,
+        comm.size() as usize,
+        answer_limit(timeout),
+        ring,
+    )
+    .map_err(|e| e.to_string())?;
     Ok(Served {
         rank,
         nodes: comm.size(),
         server: server.clone(),
+        timeout,
         wires: Some((out, input)),
         eureka: Some(eureka),
         lookout: Some(lookout),
@@ -52,10 +74,11 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
 }
 
 impl<R: Fn()> Served<R> {
-    /// The nodes that have entered, bit by bit.
-    fn arrived(&self) -> Option<u64> {
-        let view = self.lookout.as_ref()?.look().ok()?;
-        Some(view.board.arrived())
+    /// The nodes that have entered, bit by bit; `None` after the node's end.
+    fn arrived(&self) -> Result<Option<u64>, String> {
+        let looked = self.lookout.as_ref().map(Lookout::look).transpose();
+        let view = looked.map_err(|e| e.to_string())?;
+        Ok(view.map(|view| view.board.arrived()))
     }
 }
 
@@ -72,16 +95,28 @@ impl<R: Fn() + 'static> Pair for Served<R> {
 }
 
 impl<R: Fn() + 'static> Port for Served<R> {
-    fn missing(&self) -> Option<Vec<u32>> {
-        Some(missing_of(self.arrived()?, self.nodes))
+    fn ready(&mut self, _way: Way) {
+        if let (Some(lookout), Some(timeout)) = (&self.lookout, self.timeout) {
+            lookout.notice_within(timeout);
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.arrived().map(drop)
+    }
+
+    fn missing(&self) -> Result<Option<Vec<u32>>, String> {
+        let arrived = self.arrived()?;
+        Ok(arrived.map(|arrived| missing_of(arrived, self.nodes)))
     }
 
     /// Of the nodes that wait the first one warns; the board tells each which that is.
     fn may_warn(&self) -> bool {
-        let first = self
+        let first = |arrived: u64| arrived == 0 || arrived.trailing_zeros() == self.rank;
+        let is_first = self
             .arrived()
-            .is_none_or(|arrived| arrived == 0 || arrived.trailing_zeros() == self.rank);
-        first && !self.warned.replace(true)
+            .is_ok_and(|arrived| arrived.is_none_or(first));
+        is_first && !self.warned.replace(true)
     }
 
     fn has_line(&self) -> bool {

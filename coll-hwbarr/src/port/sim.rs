@@ -188,9 +188,9 @@ impl Port for Sim {
         }
     }
 
-    fn missing(&self) -> Option<Vec<u32>> {
+    fn missing(&self) -> Result<Option<Vec<u32>>, String> {
         let arrived = self.board.snapshot().arrived();
-        Some(missing_of(arrived, self.comm.size()))
+        Ok(Some(missing_of(arrived, self.comm.size())))
     }
 
     fn may_warn(&self) -> bool {

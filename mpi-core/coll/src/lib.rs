@@ -98,6 +98,11 @@ pub trait Component {
         Ok(())
     }
 
+    /// Whether the user asks for this component by name: a world that cannot have it is then no matter of course.
+    fn is_asked_for(&self, _params: &Params) -> bool {
+        false
+    }
+
     /// How it would carry out a call, a line for each fact; for `mpi-info --explain`.
     fn explain(&self, _params: &Params, _call: CallId) -> Vec<String> {
         Vec::new()

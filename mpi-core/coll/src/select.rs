@@ -17,6 +17,7 @@
 //!
 //! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
 
+mod demand;
 mod offer;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use crate::Error;
 use crate::comm::{Comm, Conversation};
 use crate::datatype::RecvBuf;
 use crate::pml::Plane;
+use demand::Demands;
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
 use mpi_engine::comm::{Collectives, EurekaLine, Framework, Joint, Proposal};
 use std::any::Any;
@@ -47,7 +49,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
 );
 
 /// Which component is not used and why.
-type Refused = Vec<(Rc<str>, Refusal)>;
+pub type Refused = Vec<(Rc<str>, Refusal)>;
 
 /// The components chosen for one communicator.
 pub struct Table {
@@ -108,6 +110,7 @@ pub struct Candidates {
     /// In the order of names, and of one name in the order in which they came.
     may_serve: Vec<Candidate>,
     refused: Refused,
+    demands: Demands,
 }
 
 struct Candidate {
@@ -187,6 +190,7 @@ impl Proposal for Stand {
         let Stand {
             mut offers,
             refused,
+            ..
         } = *self;
         offers.retain(|offer| offer.module.as_ref().is_some_and(|m| m.serves_alone()));
         Box::new(Table::new(offers, refused))
@@ -245,6 +249,7 @@ pub struct Stand {
     /// In the order of names.
     offers: Vec<Offer>,
     refused: Refused,
+    demands: Demands,
 }
 
 impl Stand {
@@ -275,7 +280,11 @@ impl Stand {
                 Err(refusal) => refused.push((name, refusal)),
             }
         }
-        Ok(Stand { offers, refused })
+        Ok(Stand {
+            offers,
+            refused,
+            demands: known.demands.clone(),
+        })
     }
 
     /// Adds to `to` what rank 0 tells the others; at rank 0, and once.
@@ -290,7 +299,11 @@ impl Stand {
 
     /// Agrees with all members of `comm`, which have heard rank 0's invitation.
     pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
-        let Stand { offers, refused } = self;
+        let Stand {
+            offers,
+            refused,
+            demands,
+        } = self;
         let (mut mine, mut refused) = (offers, refused);
         let mut offers = Vec::with_capacity(mine.len());
         let mut taken = Vec::with_capacity(mine.len());
@@ -338,7 +351,12 @@ impl Stand {
                 module.disable();
             });
         }
-        Ok(Table::new(offers, refused))
+        let table = Table::new(offers, refused);
+        if let Err(missed) = demands.compare(comm, &table) {
+            table.disable();
+            return Err(missed.into());
+        }
+        Ok(table)
     }
 }
 
@@ -386,7 +404,14 @@ impl Candidates {
             });
         }
         may_serve.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Candidates { may_serve, refused })
+        let demands = Demands::read(components, params, |name| {
+            may_serve.iter().any(|candidate| *candidate.name == *name)
+        })?;
+        Ok(Candidates {
+            may_serve,
+            refused,
+            demands,
+        })
     }
 }
 
@@ -514,8 +539,13 @@ impl Table {
         serving.map(|c| &*c.name)
     }
 
+    /// Whether this component is among the chosen.
+    pub fn has(&self, name: &str) -> bool {
+        self.chosen.iter().any(|chosen| *chosen.name == *name)
+    }
+
     /// Why the others were not chosen.
-    pub fn refused(&self) -> &[(Rc<str>, Refusal)] {
+    pub fn refused(&self) -> &Refused {
         &self.refused
     }
 

@@ -200,6 +200,11 @@ typedef struct portcullis_component_table {
      * or NULL and the reason. No communication here: the library asks every member and uses the component where all can.
      */
     const portcullis_module *(*query)(const portcullis_host *, portcullis_comm *, void **self, portcullis_why *);
+    /*
+     * The name of the parameter by which the user asks for this component, or NULL. Where it has another value than its
+     * default and MPI_COMM_WORLD cannot have the component, rank 0 warns with the reason.
+     */
+    const char *asked_by;
 } portcullis_component_table;
 
 /* The one exported symbol. The table must stay; the library never unloads a plugin. */

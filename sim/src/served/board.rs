@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Lines from a node of version 2 to the board: arrivals, then clock, data and select.
 pub(super) const OUTWARD: usize = Pins::LINES;
 /// The bit of select among them.
-const SELECT: u8 = 1 << (OUTWARD - 1);
+pub(super) const SELECT: u8 = 1 << (OUTWARD - 1);
 /// Bits of a channel's counter in [`Snapshot::outputs`].
 const COUNTER: u32 = 12;
 

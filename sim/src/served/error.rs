@@ -170,7 +170,10 @@ impl fmt::Display for LineError {
                 server,
                 client,
                 limit,
-            } => write!(f, "{client} has had no answer from {server} for {limit:?}"),
+            } => write!(
+                f,
+                "the board at {server} has not answered {client} for {limit:?}: its process or its host has stopped, or the network is cut"
+            ),
             Self::Malformed { server, client } => write!(
                 f,
                 "{client} has been sent bytes by {server} that mean nothing in version {VERSION}"

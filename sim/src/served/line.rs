@@ -1,6 +1,11 @@
 //! A client's connection: one request at a time, answered within [`LIMIT`], and news in between.
+//!
+//! A server that is stopped keeps its connections, and a node that waits in a barrier only listens.
+//! So a client may ask for a shorter limit ([`Line::notice_within`]): it then sends a question after a quarter of that limit
+//! without a word from the server, and a question that is not answered within half of it ends the connection.
 
 use super::address::Address;
+use super::board::SELECT;
 use super::error::{ConnectError, LineError};
 use super::frame::{
     CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION,
@@ -15,7 +20,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 /// How long a connection or an answer may take; far more than a crowded machine needs.
-const LIMIT: Duration = Duration::from_secs(10);
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
 /// A connection without traffic is tried after so many seconds.
 const IDLE: Duration = Duration::from_secs(5);
 /// And then so often, a second apart, before its other end counts as dead.
@@ -28,7 +33,14 @@ pub(super) struct Line {
     server: Address,
     role: Role,
     nodes: usize,
+    /// How long an answer may take.
     limit: Duration,
+    /// How long the server may be silent before it is asked whether it is there; `None` is for ever.
+    silence: Option<Duration>,
+    /// When the server was last heard.
+    heard_at: Instant,
+    /// When it was asked whether it is there, until it has answered.
+    asked_at: Option<Instant>,
     /// In which version the board is served.
     version: u8,
     /// The board as the server last sent it.
@@ -132,6 +144,9 @@ impl Line {
             nodes: theirs,
             version,
             limit,
+            silence: None,
+            heard_at: Instant::now(),
+            asked_at: None,
             view,
             wrote: false,
             heard,
@@ -139,6 +154,12 @@ impl Line {
             owner: getpid(),
             server,
         })
+    }
+
+    /// From now on a server that has stopped to answer is noticed within this time.
+    pub fn notice_within(&mut self, limit: Duration) {
+        self.limit = LIMIT.min(limit / 2);
+        self.silence = Some(limit / 4);
     }
 
     /// How many nodes the board has.
@@ -168,7 +189,10 @@ impl Line {
     /// Drives all lines of a node of version 2; arrivals that were used since the board was last heard of stay as they are.
     pub fn drive(&mut self, levels: u8) -> Result<View, LineError> {
         let seen = self.view.board.outputs;
-        self.ask(Request::Drive { levels, seen })
+        let selects = u64::from(levels & SELECT) & !self.view.board.inputs != 0;
+        // The server answers when the nodes that speak to the board have ended.
+        let limit = if selects { LIMIT } else { self.limit };
+        self.ask_within(Request::Drive { levels, seen }, limit)
     }
 
     /// Sets this node's wire.
@@ -211,7 +235,11 @@ impl Line {
 
     /// Asks and waits for the board.
     fn ask(&mut self, request: Request) -> Result<View, LineError> {
-        match self.exchange(request)? {
+        self.ask_within(request, self.limit)
+    }
+
+    fn ask_within(&mut self, request: Request, limit: Duration) -> Result<View, LineError> {
+        match self.exchange(request, limit)? {
             Reply::Answer(view) => {
                 self.view = view;
                 Ok(view)
@@ -222,32 +250,38 @@ impl Line {
 
     /// Asks and waits for the eureka line.
     fn ask_of_eureka(&mut self, request: Request) -> Result<Eureka, LineError> {
-        match self.exchange(request)? {
+        match self.exchange(request, self.limit)? {
             Reply::Eureka(eureka) => Ok(eureka),
             reply => Err(self.unexpected(reply)),
         }
     }
 
     /// Asks and waits for the answer, whichever it is.
-    fn exchange(&mut self, request: Request) -> Result<Reply, LineError> {
+    fn exchange(&mut self, request: Request, limit: Duration) -> Result<Reply, LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        let until = Instant::now() + self.limit;
+        let until = Instant::now() + limit;
         transmit(&self.stream, &request.encode(), until).map_err(|e| self.lost(e.to_string()))?;
         loop {
-            match self.receive(Some(until))? {
-                Some(Reply::Released(view)) => self.view = view,
-                Some(reply) => return Ok(reply),
-                None => {
-                    return Err(self.breaks(LineError::TimedOut {
-                        server: self.server.clone(),
-                        client: self.role,
-                        limit: self.limit,
-                    }));
-                }
+            let Some(reply) = self.receive(Some(until))? else {
+                return Err(self.silent(limit));
+            };
+            if let Some(answer) = self.take_news(reply) {
+                return Ok(answer);
             }
         }
+    }
+
+    /// Takes the board from what the server has sent by itself, or because it was asked whether it is there; any other reply comes back.
+    fn take_news(&mut self, reply: Reply) -> Option<Reply> {
+        match reply {
+            Reply::Released(view) => self.view = view,
+            // Answers come in the order of the questions.
+            Reply::Answer(view) if self.asked_at.take().is_some() => self.view = view,
+            reply => return Some(reply),
+        }
+        None
     }
 
     /// Takes what the server has sent by itself, without waiting.
@@ -255,20 +289,33 @@ impl Line {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
+        // Before the look at what has come: this process may be the one that was stopped.
+        let is_overdue = self.asked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
-            match reply {
-                Reply::Released(view) => self.view = view,
-                reply => return Err(self.unexpected(reply)),
+            if let Some(reply) = self.take_news(reply) {
+                return Err(self.unexpected(reply));
             }
         }
-        Ok(())
+        match (self.asked_at, self.silence) {
+            (Some(_), _) if is_overdue => Err(self.silent(self.limit)),
+            (None, Some(silence)) if self.heard_at.elapsed() >= silence => {
+                let now = Instant::now();
+                self.asked_at = Some(now);
+                let question = Request::Look.encode();
+                transmit(&self.stream, &question, now).map_err(|e| self.lost(e.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The next reply; `None` if there is none, now or until then.
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<Reply>, LineError> {
         match frame::<REPLY>(&self.stream, &mut self.heard, until) {
             Ok(bytes) => match Reply::decode(&bytes) {
-                Ok(reply) => Ok(Some(reply)),
+                Ok(reply) => {
+                    self.heard_at = Instant::now();
+                    Ok(Some(reply))
+                }
                 Err(_) => Err(self.malformed()),
             },
             Err(Silence::Nothing) => Ok(None),
@@ -285,6 +332,14 @@ impl Line {
             }),
             _ => self.malformed(),
         }
+    }
+
+    fn silent(&mut self, limit: Duration) -> LineError {
+        self.breaks(LineError::TimedOut {
+            server: self.server.clone(),
+            client: self.role,
+            limit,
+        })
     }
 
     fn malformed(&mut self) -> LineError {
@@ -314,7 +369,11 @@ impl Line {
         let bytes = Request::Goodbye.encode();
         transmit(&self.stream, &bytes, until).map_err(|e| self.lost(e.to_string()))?;
         // A release may be under way to us; whatever else comes ends the connection just as well.
-        while let Some(Reply::Released(_)) = self.receive(Some(until))? {}
+        while let Some(reply) = self.receive(Some(until))? {
+            if self.take_news(reply).is_some() {
+                break;
+            }
+        }
         Ok(())
     }
 }
@@ -429,15 +488,17 @@ fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), 
 
 /// Waits until the connection is ready, or until then.
 fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(), Silence> {
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let Some(left) = left.filter(|left| !left.is_zero()) else {
+    let Some(until) = until else {
         return Err(Silence::Nothing);
     };
+    // Looks once more when the time is over, for this process may not have run meanwhile.
+    let left = until.saturating_duration_since(Instant::now());
     let timeout = Timespec {
         tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: left.subsec_nanos().into(),
     };
     match poll(&mut [PollFd::new(stream, what)], Some(&timeout)) {
+        Ok(0) if left.is_zero() => Err(Silence::Nothing),
         // The caller looks again, and at the clock.
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(e) => Err(Silence::Ended(e.to_string())),

@@ -11,6 +11,7 @@ use super::frame::{CHANNELS_VERSION, Role};
 use super::line::{Line, Wanted};
 use fpga_model::channels::MAX_CHANNELS;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
 #[derive(Debug)]
@@ -24,16 +25,26 @@ struct Hand {
 }
 
 impl ChannelLines {
-    /// Takes the lines of `node`.
-    pub fn connect(server: &Address, node: usize) -> Result<Self, ConnectError> {
+    /// Takes the lines of `node`; each answer may take as long as `limit`.
+    pub fn connect(server: &Address, node: usize, limit: Duration) -> Result<Self, ConnectError> {
         // A number that no board has stays one.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let wanted = Wanted {
             version: Some(CHANNELS_VERSION),
             nodes: None,
         };
-        let line = Line::connect(server, role, wanted)?;
+        let line = Line::connect_within(server, role, wanted, limit)?;
         Ok(Self(Mutex::new(Hand { line, wrote: 0 })))
+    }
+
+    /// From now on a server that has stopped to answer is noticed within this time, also while the node waits in a channel.
+    pub fn notice_within(&self, limit: Duration) {
+        self.hand().line.notice_within(limit);
+    }
+
+    /// Whether the board answers.
+    pub fn check(&self) -> Result<(), LineError> {
+        self.hand().line.look().map(drop)
     }
 
     /// Drives an outward line; one that does not exist stays as it is.

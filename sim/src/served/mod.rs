@@ -60,6 +60,8 @@
 //!   so that the dead neither arrive nor, by a reboot, arrive early; its wire to the eureka line falls, and what it had
 //!   found stays found until the release; the server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
+//! * A server that is stopped keeps its connections and answers nothing. A client that was given a limit (`notice_within`) sends a
+//!   `Look` after a quarter of it without a word, and takes the server for lost when half of it has passed without an answer.
 //! * A client whose connection is gone says so at every later access and does not connect again by itself:
 //!   between its two connections the barrier has lost its arrival, and only the program knows what that means.
 //!

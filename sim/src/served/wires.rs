@@ -6,9 +6,10 @@
 use super::address::Address;
 use super::error::{ConnectError, LineError};
 use super::frame::{Role, VERSION, View};
-use super::line::{Line, Wanted};
+use super::line::{LIMIT, Line, Wanted};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What a node gets: handles that may go to different threads.
 #[derive(Debug)]
@@ -75,15 +76,27 @@ impl<R: Fn() + Clone> Wires<R> {
         nodes: usize,
         ring: R,
     ) -> Result<Self, ConnectError> {
+        Self::connect_within(server, node, nodes, LIMIT, ring)
+    }
+
+    /// [`connect`](Self::connect) with another limit for each answer.
+    pub fn connect_within(
+        server: &Address,
+        node: usize,
+        nodes: usize,
+        limit: Duration,
+        ring: R,
+    ) -> Result<Self, ConnectError> {
         // A number that no board has stays one.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
-        let line = Line::connect(
+        let line = Line::connect_within(
             server,
             role,
             Wanted {
                 version: Some(VERSION),
                 nodes: Some(nodes),
             },
+            limit,
         )?;
         let hand = Hand(Arc::new(Mutex::new(line)));
         Ok(Self {
@@ -120,6 +133,11 @@ impl Hand {
 }
 
 impl<R: Fn()> Lookout<R> {
+    /// From now on a server that has stopped to answer is noticed within this time, also while the node waits in a barrier.
+    pub fn notice_within(&self, limit: Duration) {
+        self.0.line().notice_within(limit);
+    }
+
     /// The board as it is.
     pub fn look(&self) -> Result<View, LineError> {
         self.0.hearing(&self.1, |line| line.look())

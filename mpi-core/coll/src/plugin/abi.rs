@@ -194,6 +194,7 @@ pub struct ComponentTable {
             *mut Why,
         ) -> *const ModuleTable,
     >,
+    pub asked_by: *const c_char,
 }
 
 // SAFETY: the pointers in a table point to constants that no code writes.

@@ -22,7 +22,7 @@ use crate::{
     Call, CallId, CallSet, CollError, Component, EurekaLine, Invocation, Module, Refusal, Running,
 };
 use mpi_base::node::RetiredBlocks;
-use mpi_base::param::About;
+use mpi_base::param::{About, Params};
 use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
 use std::future::{Future, poll_fn};
@@ -61,6 +61,17 @@ impl Component for PluginComponent {
 
     fn params(&self) -> Vec<&'static About> {
         self.plugin.params.iter().collect()
+    }
+
+    fn is_asked_for(&self, params: &Params) -> bool {
+        let param = self
+            .plugin
+            .asked_by
+            .and_then(|name| self.plugin.param(name));
+        param.is_some_and(|param| {
+            let value = params.text(param);
+            !value.is_empty() && value != param.default
+        })
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {

@@ -21,6 +21,8 @@ pub struct Plugin {
     /// Its parameters, the first of which is its priority.
     /// Kept to the end of the process, as the file is.
     pub params: &'static [About],
+    /// The parameter by which the user asks for it.
+    pub asked_by: Option<&'static str>,
     pub(super) query: Query,
 }
 
@@ -148,6 +150,11 @@ impl Plugin {
         // SAFETY: as above.
         let version = unsafe { text(table.version, "version") }?;
         let query = table.query.ok_or(TableError::NoQuery)?;
+        let asked_by = match table.asked_by.is_null() {
+            true => None,
+            // SAFETY: as above.
+            false => Some(unsafe { text(table.asked_by, "asked_by") }?),
+        };
         let mut params = vec![priority::about(
             name,
             // A listing wants texts that live as long as the library; one short text for each plugin is what that costs.
@@ -166,6 +173,7 @@ impl Plugin {
             version,
             priority: table.priority,
             params: params.leak(),
+            asked_by,
             query,
         })
     }

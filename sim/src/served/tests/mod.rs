@@ -13,6 +13,8 @@ use std::thread::JoinHandle;
 struct Served {
     address: Address,
     stop: Arc<AtomicBool>,
+    /// While set, the server reads nothing and answers nothing, as a process that is stopped.
+    frozen: Arc<AtomicBool>,
     notices: Arc<Mutex<Vec<Notice>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -23,10 +25,15 @@ impl Served {
             Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
         let address = server.address().into();
         let stop = Arc::new(AtomicBool::new(false));
+        let frozen = Arc::new(AtomicBool::new(false));
         let notices = Arc::new(Mutex::new(Vec::new()));
-        let (stopped, noted) = (stop.clone(), notices.clone());
+        let (stopped, is_frozen, noted) = (stop.clone(), frozen.clone(), notices.clone());
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
+                if is_frozen.load(Ordering::Relaxed) {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    continue;
+                }
                 let news = server.turn().expect("the system waits for sockets");
                 noted
                     .lock()
@@ -37,6 +44,7 @@ impl Served {
         Self {
             address,
             stop,
+            frozen,
             notices,
             thread: Some(thread),
         }

@@ -110,6 +110,91 @@ fn whoever_hears_of_a_release_rings() {
     assert_eq!(rung.load(Ordering::Relaxed), 2);
 }
 
+/// Polls a node that waits until its wire says something else than low.
+fn polled(input: &mut InWire<Silent>) -> Result<bool, LineError> {
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < LIMIT {
+        match input.is_high() {
+            Ok(false) => std::thread::yield_now(),
+            said => return said,
+        }
+    }
+    panic!("nothing has changed for {LIMIT:?}")
+}
+
+#[test]
+fn a_server_that_is_stopped_is_noticed_by_a_node_that_waits_and_by_one_that_enters() {
+    let rig = <Rig as barrier_driver::suite::Rig>::build(2);
+    let [mut waiting, mut entering] = [0, 1].map(|node| rig.connect(node));
+    waiting.out.set_high().expect("connected");
+    for wires in [&waiting, &entering] {
+        wires.lookout.notice_within(Duration::from_millis(200));
+    }
+    rig.0.frozen.store(true, Ordering::Relaxed);
+    let said = polled(&mut waiting.input).expect_err("the server says nothing");
+    assert_eq!(
+        said.to_string(),
+        format!(
+            "the board at {} has not answered node 0 for 100ms: its process or its host has stopped, or the network is cut",
+            rig.0.address
+        )
+    );
+    let said = entering
+        .out
+        .set_high()
+        .expect_err("the server says nothing");
+    assert!(
+        said.to_string().contains("has not answered node 1"),
+        "{said}"
+    );
+    rig.0.frozen.store(false, Ordering::Relaxed);
+}
+
+/// A server made by hand that releases its one node once it has been asked twice whether it is there.
+#[test]
+fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
+    use super::super::frame::{REQUEST, Reply, Request};
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = Address::from(listener.local_addr().expect("bound"));
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut view = View::default();
+        stream.write_all(b"HWBARR\x01\x01").expect("it reads");
+        let welcome = Reply::Welcome(view).encode();
+        stream.write_all(&welcome).expect("it reads");
+        let mut hello = [0; 8];
+        stream.read_exact(&mut hello).expect("a hello");
+        let mut questions = 0;
+        let mut request = [0; REQUEST];
+        while stream.read_exact(&mut request).is_ok() {
+            let answer = match Request::decode(&request).expect("of this version") {
+                Request::Write { .. } => {
+                    view.board.inputs = 1;
+                    Reply::Answer(view)
+                }
+                Request::Look => {
+                    questions += 1;
+                    Reply::Answer(view)
+                }
+                _ => Reply::Farewell,
+            };
+            stream.write_all(&answer.encode()).expect("it reads");
+            if questions == 2 {
+                view.board.outputs = 1;
+                let released = Reply::Released(view);
+                stream.write_all(&released.encode()).expect("it reads");
+            }
+        }
+    });
+    let mut node = Wires::connect(&address, 0, 1, silent as Silent).expect("welcome");
+    node.lookout.notice_within(Duration::from_secs(2));
+    node.out.set_high().expect("connected");
+    assert_eq!(polled(&mut node.input), Ok(true));
+    drop(node);
+    server.join().expect("it has heard the end");
+}
+
 #[test]
 fn a_node_is_free_when_its_last_handle_has_been_dropped() {
     let rig = <Rig as barrier_driver::suite::Rig>::build(1);

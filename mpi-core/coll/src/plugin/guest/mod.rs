@@ -37,6 +37,8 @@ pub trait Guest: 'static {
     const PRIORITY: i32;
     /// What the user can set besides the priority; each is read by [`Comm::param`].
     const PARAMS: &'static [abi::Param] = &[];
+    /// The parameter by which the user asks for the component: its value is not the default then.
+    const ASKED_BY: Option<&'static CStr> = None;
     /// What one communicator is served by.
     type Module: Module;
 

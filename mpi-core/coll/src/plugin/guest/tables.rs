@@ -46,6 +46,10 @@ impl<G: Guest> Tables<G> {
         params: G::PARAMS.as_ptr(),
         param_count: G::PARAMS.len(),
         query: Some(query::<G>),
+        asked_by: match G::ASKED_BY {
+            Some(param) => param.as_ptr(),
+            None => std::ptr::null(),
+        },
     };
 
     const MODULE: &'static ModuleTable = &ModuleTable {

@@ -42,7 +42,7 @@ fn the_header_and_the_rust_tables_have_one_layout() {
         Param is "portcullis_param" { name = "name", default_value = "default_value", help = "help", kind = "type" }
         ComponentTable is "portcullis_component_table" {
             size = "size", abi_version = "abi_version", priority = "priority", framework = "framework", name = "name",
-            version = "version", params = "params", param_count = "param_count", query = "query"
+            version = "version", params = "params", param_count = "param_count", query = "query", asked_by = "asked_by"
         }
         Why is "portcullis_why" { text = "text" }
     };

@@ -1,0 +1,103 @@
+//! Components that the user asks for by name, and what happens where `MPI_COMM_WORLD` cannot have one.
+//!
+//! A component that is only asked for costs one warning of rank 0; one that is required ends the job.
+//! Other communicators are served without a word: a component may be meant for a few of them.
+
+use super::{Refused, Table, reason_for};
+use crate::{CallId, CollError, Component};
+use mpi_base::param::{ParamError, Params, Value};
+use mpi_engine::comm::Comm;
+use std::rc::Rc;
+
+/// How much the user wants a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Demand {
+    Asked,
+    Required,
+}
+
+/// What the user wants of this process's components, by their names.
+#[derive(Clone, Default)]
+pub(super) struct Demands(Rc<[(Rc<str>, Demand)]>);
+
+impl Demands {
+    /// Reads the parameters; `may_serve` tells which components the user has not left out.
+    pub fn read(
+        components: &[Box<dyn Component>],
+        params: &Params,
+        may_serve: impl Fn(&str) -> bool,
+    ) -> Result<Demands, CollError> {
+        let mut demands: Vec<(Rc<str>, Demand)> = Vec::new();
+        for component in components {
+            let name = component.name();
+            if demands.iter().any(|(known, _)| **known == *name) {
+                continue;
+            }
+            let is_required = is_required(name, params).map_err(CollError::Parameter)?;
+            if is_required {
+                demands.push((name.into(), Demand::Required));
+            } else if may_serve(name) && component.is_asked_for(params) {
+                demands.push((name.into(), Demand::Asked));
+            }
+        }
+        Ok(Demands(demands.into()))
+    }
+
+    /// Compares them with what the members of `comm` have agreed on; every member calls.
+    pub fn compare(&self, comm: &Comm, table: &Table) -> Result<(), CollError> {
+        if !comm.is_world() {
+            return Ok(());
+        }
+        for (name, demand) in self.0.iter().filter(|(name, _)| !table.has(name)) {
+            let reason = reason(name, table.refused(), comm.rank());
+            match demand {
+                Demand::Required => {
+                    return Err(CollError::Unusable {
+                        component: name.to_string(),
+                        reason: format!("{reason} (coll_{name}_required is true)"),
+                    });
+                }
+                Demand::Asked if comm.rank() == 0 => warn(comm, name, &reason, table),
+                Demand::Asked => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of `coll_<component>_required`.
+fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
+    // Looked up by its text, as priorities are.
+    let wanted = format!("coll_{component}_required");
+    let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
+        return Ok(false);
+    };
+    bool::parse(value).map_err(|expected| ParamError::Malformed {
+        name: name.into(),
+        value: value.into(),
+        source: source.clone(),
+        expected,
+    })
+}
+
+/// Why the component does not serve, as rank `me` says it.
+fn reason(name: &str, refused: &Refused, me: u32) -> String {
+    let reason = reason_for(name, refused).0;
+    // The line begins with this rank.
+    match reason.strip_prefix(&format!("rank {me}: ")) {
+        Some(own) => own.to_owned(),
+        None => reason,
+    }
+}
+
+fn warn(comm: &Comm, component: &str, reason: &str, table: &Table) {
+    let next = match table.chain(CallId::Barrier).next() {
+        Some(next) => format!("barriers go in software (component {next})"),
+        None => "no other component may serve barriers".to_owned(),
+    };
+    eprintln!(
+        "[rank {} of {}] coll {component}: warning: {reason}; {next}",
+        comm.rank(),
+        comm.name(),
+    );
+}
