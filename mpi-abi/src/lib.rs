@@ -39,6 +39,7 @@ pub mod registry;
 pub mod state;
 pub mod stdio;
 mod text;
+mod thrown;
 pub mod tool;
 mod unfreed;
 pub mod unknown_params;
