@@ -161,7 +161,7 @@ fn callback(out: &mut String, item: &Item) {
     };
     let _ = writeln!(
         out,
-        "pub type {name} = unsafe extern \"C\" fn({}){result};",
+        "/// May throw, where it is called by `crate::thrown::guarded`.\npub type {name} = unsafe extern \"C-unwind\" fn({}){result};",
         params.join(", ")
     );
 }
@@ -355,11 +355,13 @@ impl<'a> Exports<'a> {
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
             match self.unmade(f) {
-                unmade if unmade.is_empty() => format!("call({id}, {target}, move || {body})"),
+                unmade if unmade.is_empty() => {
+                    format!("pass_on(call({id}, {target}, move || {body}))")
+                }
                 unmade => {
                     // SAFETY: what is written here stands below PROMISE.
                     format!(
-                        "call_making({id}, {target}, move || unsafe {{ {unmade} }}, move || {body})"
+                        "pass_on(call_making({id}, {target}, move || unsafe {{ {unmade} }}, move || {body}))"
                     )
                 }
             }
@@ -370,7 +372,7 @@ impl<'a> Exports<'a> {
                 // A function of its own, so that the short way has no registers to save.
                 let _ = writeln!(
                     out,
-                    "#[inline(never)]\nunsafe extern \"C\" fn {name}_in_full({params}) -> {result} {{\n    \
+                    "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
                 // SAFETY: what is written here stands below PROMISE.
@@ -390,9 +392,9 @@ impl<'a> Exports<'a> {
         let to_profiled = format!("unsafe {{ P{name}({args}) }}");
         let _ = writeln!(
             out,
-            "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({params}) -> {result} {{\n    \
+            "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn P{name}({params}) -> {result} {{\n    \
              {PROMISE}\n    {body}\n}}\n\
-             #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
+             #[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({params}) -> {result} {{\n    \
              {PROMISE}\n    {to_profiled}\n}}"
         );
     }
@@ -414,9 +416,9 @@ impl<'a> Exports<'a> {
         );
         let _ = writeln!(
             out,
-            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn PMPI_{plain}({params}) -> c_int {{\n    \
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn PMPI_{plain}({params}) -> c_int {{\n    \
              {PROMISE}\n    {direct}\n}}\n\
-             #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn MPI_{plain}({params}) -> c_int {{\n    \
+             #[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn MPI_{plain}({params}) -> c_int {{\n    \
              {PROMISE}\n    {profiled}\n}}"
         );
     }

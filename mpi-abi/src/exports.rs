@@ -20,6 +20,7 @@ use crate::convert::{read_scalar, scalar, write_scalar};
 #[allow(unused_imports)]
 use crate::error::Failure;
 use crate::error::Target;
+use crate::thrown::pass_on;
 use std::ffi::{c_char, c_double, c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/exports.rs"));

@@ -8,6 +8,7 @@
 
 use crate::error::Failure;
 use crate::state::{self, state};
+use crate::thrown;
 use mpi_base::param::{Level, Param};
 use mpi_core::Engine;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -60,6 +61,7 @@ fn run() {
             let rests = engine.is_none();
             if let Some(engine) = engine {
                 engine.poll_once();
+                thrown::end_if_kept();
             }
             if rests {
                 RUNS.store(false, Relaxed);

@@ -27,7 +27,6 @@ use crate::unknown_params;
 use crate::{unfreed, unreceived};
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
-use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::btl::{self, OpenContext};
 use mpi_core::coll::Coll;
@@ -328,8 +327,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         .map_err(at("the memory of this node cannot be shared"))?;
     memory_rights::give(&params, membership.local_ranks.len() > 1)
         .map_err(at("a parameter cannot be read"))?;
-    let node = Node::attach(membership.fd, membership.local_rank)
-        .map_err(at("the memory of this node cannot be used"))?;
+    let node = (membership.place.join()).map_err(at("the memory of this node cannot be used"))?;
     let around = OpenContext {
         me: identity.rank,
         size: identity.size,

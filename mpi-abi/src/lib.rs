@@ -40,6 +40,7 @@ pub mod registry;
 pub mod state;
 pub mod stdio;
 mod text;
+mod thrown;
 pub mod tool;
 mod unfreed;
 mod unreceived;

@@ -12,13 +12,15 @@ use crate::call::call;
 use crate::error::{Context, Contextual, Failure, Release, Target, handler};
 use crate::functions::id_of;
 use crate::info::Hints;
+use crate::thrown::guarded;
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 /// Context, input, input and output, elements, datatype.
-type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
+type Combine =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
 /// Makes an operator; `combine` is called for at most `most` elements at once.
 ///
 /// # Safety
@@ -50,17 +52,14 @@ pub unsafe extern "C" fn portcullis_make_operator(
                 while at < len {
                     let part = (len - at).min(most);
                     let offset = (at * datatype.extent()) as isize;
+                    let context = context.value;
+                    let input = input.cast_mut().wrapping_offset(offset).cast();
+                    let inout = inout.wrapping_offset(offset).cast();
                     // SAFETY: the engine's buffers hold that many elements; what the function does with its input is the
                     // program's promise.
-                    unsafe {
-                        combine(
-                            context.value,
-                            input.cast_mut().wrapping_offset(offset).cast(),
-                            inout.wrapping_offset(offset).cast(),
-                            part,
-                            handle,
-                        );
-                    }
+                    guarded((), move || unsafe {
+                        combine(context, input, inout, part, handle)
+                    });
                     at += part;
                 }
             });
@@ -85,7 +84,7 @@ const SERVED: [handler::Serves; 4] = [
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn portcullis_make_error_handler(
     kind: c_int,
-    function: unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
+    function: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
     context: *mut c_void,
     release: Release,
     errhandler: *mut MPI_Errhandler,

@@ -4,6 +4,9 @@
 //! is killed. So when the library is loaded under a launcher, before `main`, it makes such a standard output line buffered, as the C
 //! library itself does on a terminal. A program that calls `setvbuf` keeps what it chose.
 //! `mpirun --stream-buffering` chooses another mode from `MPI_Init` on.
+//! A pseudo-terminal for each rank would serve programs without the library too, but they would take it for a user (colours, pagers),
+//! each line would cost several times as much, and the system has few of them.
+//! Full buffers that are flushed while a call waits would lose the lines before a crash.
 //!
 //! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait for ever:
 //! a stream that another thread has locked is given [`PATIENCE`], and no memory is allocated, since some programs abort in a signal handler.

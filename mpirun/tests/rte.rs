@@ -5,7 +5,6 @@
 mod common;
 
 use common::{Done, Launch, mpich, run_bounded};
-use mpi_base::node::{Inspection, Node};
 use mpi_base::param::Params;
 use mpi_base::state::{About, Waits};
 use mpi_core::rte::{self, Env, Rte};
@@ -38,9 +37,8 @@ fn as_a_rank() {
             }
         }
         "die in a call" => {
-            let node = rte.node_segment().unwrap();
-            let attached = Node::attach(&node.fd, node.local_rank).unwrap();
-            let page = attached.state(node.local_rank).unwrap();
+            let attached = rte.node_segment().unwrap().place.join().unwrap();
+            let page = attached.state(attached.rank()).unwrap();
             page.start(std::process::id(), rte.identity().rank);
             page.run();
             page.enter(1);
@@ -148,13 +146,12 @@ fn meet(rte: &dyn Rte) {
         assert_eq!(rte.get(rank, "long").unwrap(), value(rank));
     }
     assert!(rte.get(0, "nothing").is_err());
-    let node = rte.node_segment().unwrap();
-    Node::attach(&node.fd, node.local_rank).unwrap();
+    let membership = rte.node_segment().unwrap();
+    let node = membership.place.join().unwrap();
     rte.fence().unwrap();
     // The others are seen in the very same memory.
-    let gallery = Inspection::open(&node.fd).unwrap();
-    let here = (0..gallery.nlocal())
-        .filter(|&rank| gallery.pid(rank).is_some())
+    let here = (0..node.nlocal())
+        .filter(|&rank| node.pid(rank).is_some())
         .count();
     rte.fence().unwrap();
     rte.finalize().unwrap();
@@ -163,8 +160,8 @@ fn meet(rte: &dyn Rte) {
         me.rank,
         me.size,
         rte.component(),
-        node.local_rank,
-        node.local_ranks.len()
+        node.rank(),
+        membership.local_ranks.len()
     );
 }
 

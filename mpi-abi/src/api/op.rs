@@ -7,6 +7,7 @@ use crate::error::{Failure, Outcome};
 use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
 use crate::registry::datatype::{handle_of, remove};
 use crate::state::{self, state};
+use crate::thrown::guarded;
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
@@ -51,16 +52,12 @@ pub unsafe fn MPI_Op_create(
             while left > 0 {
                 let mut part = c_int::try_from(left).unwrap_or(c_int::MAX);
                 let offset = (at * datatype.extent()) as isize;
+                let input = input.cast_mut().wrapping_offset(offset).cast();
+                let inout = inout.wrapping_offset(offset).cast();
+                let (part, handle) = (&raw mut part, &raw mut handle);
                 // SAFETY: the program promises that its function combines that many elements; the engine's buffers hold
                 // them, and the input is not changed by a function that keeps to the standard.
-                unsafe {
-                    function(
-                        input.cast_mut().wrapping_offset(offset).cast(),
-                        inout.wrapping_offset(offset).cast(),
-                        &mut part,
-                        &mut handle,
-                    );
-                }
+                guarded((), move || unsafe { function(input, inout, part, handle) });
                 let done = i64::from(c_int::try_from(left).unwrap_or(c_int::MAX));
                 at += done;
                 left -= done;
@@ -79,8 +76,10 @@ pub unsafe fn MPI_Op_create_c(
     let function = user_fn.ok_or_else(no_function)?;
     let call = move |input: *const u8, inout: *mut u8, mut len: i64, datatype: &Datatype| {
         with_handle(datatype, |mut handle| {
+            let (input, inout) = (input.cast_mut().cast(), inout.cast());
+            let (len, handle) = (&raw mut len, &raw mut handle);
             // SAFETY: as for the small form.
-            unsafe { function(input.cast_mut().cast(), inout.cast(), &mut len, &mut handle) };
+            guarded((), move || unsafe { function(input, inout, len, handle) });
         });
     };
     // SAFETY: an output argument of the caller.

@@ -1,6 +1,7 @@
 //! A function of the program of another ABI, which is called with a context so that it can convert what the program expects.
 #![allow(unsafe_code)]
 
+use crate::thrown::guarded;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -29,14 +30,15 @@ impl Drop for Context {
 /// An error handler whose function gets a context, the object's handle, and the code, which it may change.
 #[derive(Clone, Debug)]
 pub struct Contextual {
-    pub(crate) function: unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
+    pub(crate) function: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
     pub(crate) context: Arc<Context>,
 }
 
 impl Contextual {
     /// Calls the function on an object.
     pub fn invoke(&self, object: usize, code: &mut c_int) {
+        let (function, context, code) = (self.function, self.context.value, &raw mut *code);
         // SAFETY: the library that made the handler promises that its function takes these; the code is a local.
-        unsafe { (self.function)(self.context.value, object, code) }
+        guarded((), move || unsafe { function(context, object, code) });
     }
 }

@@ -7,6 +7,7 @@ use crate::abi::*;
 use crate::abort::abort;
 use crate::functions;
 use crate::state;
+use crate::thrown::guarded;
 use std::ffi::c_int;
 
 /// Takes a failure of function `id` to the error handler of the object it concerns, and returns the code the call returns.
@@ -35,14 +36,26 @@ pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
 fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failure) -> c_int {
     let mut code = failure.code();
     match (user, target) {
-        // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
-        (Some(UserHandler::Comm(f)), Target::Comm(mut c)) => unsafe { f(&mut c, &mut code) },
-        // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
-        (Some(UserHandler::Win(f)), Target::Win(mut w)) => unsafe { f(&mut w, &mut code) },
-        // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
-        (Some(UserHandler::File(f)), Target::File(mut h)) => unsafe { f(&mut h, &mut code) },
-        // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
-        (Some(UserHandler::Session(f)), Target::Session(mut s)) => unsafe { f(&mut s, &mut code) },
+        (Some(UserHandler::Comm(f)), Target::Comm(mut c)) => {
+            let (object, code) = (&raw mut c, &raw mut code);
+            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::Win(f)), Target::Win(mut w)) => {
+            let (object, code) = (&raw mut w, &raw mut code);
+            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::File(f)), Target::File(mut h)) => {
+            let (object, code) = (&raw mut h, &raw mut code);
+            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::Session(f)), Target::Session(mut s)) => {
+            let (object, code) = (&raw mut s, &raw mut code);
+            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
         (Some(UserHandler::Contextual(Serves::Comm, f)), Target::Comm(c)) => {
             f.invoke(c.0, &mut code)
         }
@@ -61,13 +74,15 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         }
         (Some(UserHandler::Comm(f)), Target::New(_)) => {
             let mut none = MPI_COMM_NULL;
-            // SAFETY: as above.
-            unsafe { f(&mut none, &mut code) }
+            let (object, code) = (&raw mut none, &raw mut code);
+            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Session(f)), Target::New(_)) => {
             let mut none = MPI_SESSION_NULL;
-            // SAFETY: as above.
-            unsafe { f(&mut none, &mut code) }
+            let (object, code) = (&raw mut none, &raw mut code);
+            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
         }
         // The object's handler has gone or is of another kind, which `check_serves` and the reference counts exclude.
         _ => fatal(id, target, failure),

@@ -8,6 +8,7 @@
 
 use crate::abi::*;
 use crate::error::{Failure, class_text};
+use crate::thrown::guarded;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
@@ -20,10 +21,17 @@ pub enum Carrier {
 }
 
 /// A copy function; communicators, datatypes and windows are all numbers to it.
-pub type CopyFunction =
-    unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+pub type CopyFunction = unsafe extern "C-unwind" fn(
+    usize,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
 /// A delete function.
-pub type DeleteFunction = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
+pub type DeleteFunction =
+    unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// What happens to an attribute when its carrier is duplicated.
 #[derive(Clone, Copy, Debug)]
@@ -300,8 +308,11 @@ impl Owner<'_> {
         else {
             return Ok(());
         };
+        let handle = self.handle;
         // SAFETY: the program gave the function for this purpose and promises that it takes what the standard passes.
-        match unsafe { delete(self.handle, keyval, value, extra_state) } {
+        let delete = move || unsafe { delete(handle, keyval, value, extra_state) };
+        // An attribute whose function throws is gone: it would be deleted again with its carrier.
+        match guarded(MPI_SUCCESS, delete) {
             MPI_SUCCESS => Ok(()),
             code => Err(refused("delete", keyval, code)),
         }
@@ -319,18 +330,11 @@ impl Owner<'_> {
         };
         let mut copied: *mut c_void = std::ptr::null_mut();
         let mut flag = 0;
+        let (handle, extra) = (self.handle, k.extra_state);
+        let (place, has_copied) = ((&raw mut copied).cast(), &raw mut flag);
         // SAFETY: as for deletion; the new value and the flag are locals that outlive the call.
-        let code = unsafe {
-            copy(
-                self.handle,
-                keyval,
-                k.extra_state,
-                value,
-                (&raw mut copied).cast(),
-                &mut flag,
-            )
-        };
-        match code {
+        let copy = move || unsafe { copy(handle, keyval, extra, value, place, has_copied) };
+        match guarded(MPI_SUCCESS, copy) {
             MPI_SUCCESS => Ok((flag != 0).then_some(copied)),
             code => Err(refused("copy", keyval, code)),
         }

@@ -3,7 +3,8 @@
 //! One sparse memfd holds everything (see `layout`): a header, a control page for each rank, a ring for each ordered pair,
 //! and a private area for each rank with its pooled fragments and its arena.
 //! The launcher or the first process makes it with [`Node::create`]; each rank comes with [`Node::attach`],
-//! whether it is a process or one of several threads of a process.
+//! whether it is a process or one of several threads of a process. A process that must know first that no other process has
+//! its place takes it with [`Node::claim`] and joins later.
 //!
 //! Which rank touches what: a rank claims its control page once and for all, in one compare-and-swap, and by that becomes
 //! the only producer of the rings from it, the only consumer of the rings to it, and the only one that hands out its arena.
@@ -76,6 +77,69 @@ struct Taken {
     frags: bool,
 }
 
+/// A local rank that is this process's and that its neighbours do not see yet.
+pub struct Claim {
+    segment: Arc<Segment>,
+    layout: Layout,
+    /// How long the memory's file is.
+    file: usize,
+    rank: u32,
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claim({} of {})", self.rank, self.layout.nlocal)
+    }
+}
+
+impl Claim {
+    /// The local rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Joins the node.
+    pub fn join(self) -> Result<Node, NodeError> {
+        let Claim {
+            segment,
+            layout,
+            file,
+            rank,
+        } = self;
+        let nlocal = layout.nlocal;
+        let control = segment
+            .at::<Control>(layout.control(rank))
+            .ok_or(NodeError::NotANode)?;
+        let word = Box::new(AtomicU64::new(random_word(rank)));
+        let address = std::ptr::from_ref(&*word).expose_provenance() as u64;
+        let presence = &control.presence;
+        presence.address.store(address, Ordering::Relaxed);
+        presence
+            .word
+            .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
+        // SYNC POINT node.ready: read by `is_attached`.
+        presence.ready.store(1, Ordering::Release);
+        let inbox_at = layout.control(rank) + std::mem::offset_of!(Control, inbox);
+        let inbox = Held::new(&segment, inbox_at).ok_or(NodeError::NotANode)?;
+        let n = nlocal as usize;
+        Ok(Node(Arc::new(Attached {
+            inbox,
+            arena: Mutex::new(Arena::new(layout.arena_len())),
+            annex: Annex::new(layout.total(), file, nlocal, rank),
+            taken: Mutex::new(Taken {
+                producers: vec![false; n],
+                consumers: vec![false; n],
+                frags: false,
+            }),
+            readable: (0..n).map(|_| OnceLock::new()).collect(),
+            segment,
+            layout,
+            rank,
+            _word: word,
+        })))
+    }
+}
+
 impl Node {
     /// Makes the shared memory of `nlocal` ranks, with sizes that suit the number.
     pub fn create(nlocal: u32) -> Result<OwnedFd, NodeError> {
@@ -119,49 +183,31 @@ impl Node {
 
     /// Joins as local rank `rank`; the mapping stays when the descriptor is closed.
     pub fn attach(fd: impl AsFd, rank: u32) -> Result<Node, NodeError> {
+        Node::claim(fd, rank)?.join()
+    }
+
+    /// Takes local rank `rank` for this process, to the end of the memory; the mapping stays when the descriptor is closed.
+    pub fn claim(fd: impl AsFd, rank: u32) -> Result<Claim, NodeError> {
         let layout = read_head(&fd)?;
         let nlocal = layout.nlocal;
         if rank >= nlocal {
             return Err(NodeError::NoSuchRank { rank, nlocal });
         }
         let segment = map(&fd, layout.total())?;
-        let file = file_len(&fd).unwrap_or(0);
         let control = segment
             .at::<Control>(layout.control(rank))
             .ok_or(NodeError::NotANode)?;
-        let pid = std::process::id();
         control
             .presence
             .pid
-            .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(0, std::process::id(), Ordering::Relaxed, Ordering::Relaxed)
             .map_err(|pid| NodeError::Claimed { rank, pid })?;
-        let word = Box::new(AtomicU64::new(random_word(rank)));
-        let address = std::ptr::from_ref(&*word).expose_provenance() as u64;
-        let presence = &control.presence;
-        presence.address.store(address, Ordering::Relaxed);
-        presence
-            .word
-            .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-        // SYNC POINT node.ready: read by `is_attached`.
-        presence.ready.store(1, Ordering::Release);
-        let inbox_at = layout.control(rank) + std::mem::offset_of!(Control, inbox);
-        let inbox = Held::new(&segment, inbox_at).ok_or(NodeError::NotANode)?;
-        let n = nlocal as usize;
-        Ok(Node(Arc::new(Attached {
-            inbox,
-            arena: Mutex::new(Arena::new(layout.arena_len())),
-            annex: Annex::new(layout.total(), file, nlocal, rank),
-            taken: Mutex::new(Taken {
-                producers: vec![false; n],
-                consumers: vec![false; n],
-                frags: false,
-            }),
-            readable: (0..n).map(|_| OnceLock::new()).collect(),
+        Ok(Claim {
+            file: file_len(&fd).unwrap_or(0),
             segment,
             layout,
             rank,
-            _word: word,
-        })))
+        })
     }
 
     /// Our own rank on this node.

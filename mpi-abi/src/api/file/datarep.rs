@@ -7,6 +7,7 @@ use crate::api::args::string;
 use crate::error::{Failure, Outcome};
 use crate::registry::datatype::{handle_of, remove};
 use crate::state::state;
+use crate::thrown::guarded;
 use mpi_core::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use mpi_core::io::{Conversion, IoClass, IoError, Representation};
 use std::ffi::{c_char, c_int, c_void};
@@ -53,11 +54,19 @@ impl Registered {
     ) -> Result<(), IoError> {
         let extra = self.extra;
         let code = with_handle(datatype, |handle| match function {
-            // SAFETY: the program promised a function of this type; the buffers hold the elements, and the position is the first.
-            Function::Large(f) => unsafe { f(user, handle, count, file, 0, extra) },
+            Function::Large(f) => {
+                // SAFETY: the program promised a function of this type; the buffers hold the elements, and the position is the first.
+                guarded(MPI_ERR_CONVERSION, move || unsafe {
+                    f(user, handle, count, file, 0, extra)
+                })
+            }
             Function::Small(f) => match c_int::try_from(count) {
-                // SAFETY: as above.
-                Ok(count) => unsafe { f(user, handle, count, file, 0, extra) },
+                Ok(count) => {
+                    // SAFETY: as above.
+                    guarded(MPI_ERR_CONVERSION, move || unsafe {
+                        f(user, handle, count, file, 0, extra)
+                    })
+                }
                 Err(_) => MPI_ERR_COUNT,
             },
         })?;
@@ -75,10 +84,12 @@ impl Conversion for Registered {
             return Ok(datatype.size());
         };
         let mut extent: MPI_Aint = 0;
-        let extra = self.extra;
-        // SAFETY: the program promised a function of this type; the result goes into a local.
-        let code = with_handle(datatype, |handle| unsafe {
-            function(handle, &mut extent, extra)
+        let (extra, place) = (self.extra, &raw mut extent);
+        let code = with_handle(datatype, |handle| {
+            // SAFETY: the program promised a function of this type; the result goes into a local.
+            guarded(MPI_ERR_CONVERSION, move || unsafe {
+                function(handle, place, extra)
+            })
         })?;
         match code {
             MPI_SUCCESS if extent >= 0 => Ok(extent as i64),

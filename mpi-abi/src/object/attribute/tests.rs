@@ -7,7 +7,7 @@ use std::sync::Mutex;
 static CALLS: Mutex<Vec<(char, usize, c_int)>> = Mutex::new(Vec::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-unsafe extern "C" fn copy_next(
+unsafe extern "C-unwind" fn copy_next(
     handle: usize,
     keyval: c_int,
     _extra: *mut c_void,
@@ -24,7 +24,7 @@ unsafe extern "C" fn copy_next(
     MPI_SUCCESS
 }
 
-unsafe extern "C" fn delete_noted(
+unsafe extern "C-unwind" fn delete_noted(
     handle: usize,
     keyval: c_int,
     _value: *mut c_void,
@@ -34,7 +34,12 @@ unsafe extern "C" fn delete_noted(
     MPI_SUCCESS
 }
 
-unsafe extern "C" fn delete_refused(_: usize, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn delete_refused(
+    _: usize,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> c_int {
     MPI_ERR_KEYVAL
 }
 

@@ -7,6 +7,7 @@
 use crate::abi::*;
 use crate::error::Failure;
 use crate::object::status::EMPTY;
+use crate::thrown::guarded;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
@@ -24,20 +25,23 @@ impl General {
     pub(super) fn query(&self) -> (MPI_Status, Option<Failure>) {
         let mut status = EMPTY;
         // SAFETY: the program gave the function for this purpose; the status is a local.
-        let code = unsafe { (self.query)(self.extra_state, &mut status) };
+        let (query, extra, place) = (self.query, self.extra_state, &raw mut status);
+        let code = guarded(MPI_SUCCESS, move || unsafe { query(extra, place) });
         let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
         (status, failure)
     }
 
     pub(super) fn free(&self) -> Option<Failure> {
         // SAFETY: as above.
-        let code = unsafe { (self.free)(self.extra_state) };
+        let (free, extra) = (self.free, self.extra_state);
+        let code = guarded(MPI_SUCCESS, move || unsafe { free(extra) });
         (code != MPI_SUCCESS).then(|| refused("free", code))
     }
 
     pub(super) fn cancel(&self) -> Result<(), Failure> {
+        let (cancel, extra, complete) = (self.cancel, self.extra_state, self.complete.get().into());
         // SAFETY: as above.
-        match unsafe { (self.cancel)(self.extra_state, self.complete.get().into()) } {
+        match guarded(MPI_SUCCESS, move || unsafe { cancel(extra, complete) }) {
             MPI_SUCCESS => Ok(()),
             code => Err(refused("cancel", code)),
         }

@@ -177,8 +177,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
         fdpass::take(&first.socket, &first.key, deadline).map_err(RteError::Pass)?
     };
     Ok(NodeMembership {
-        fd,
-        local_rank,
+        place: Node::claim(fd, local_rank).map_err(RteError::Node)?,
         sharers: sharers(card.processors.as_deref(), &processors),
         local_ranks,
     })

@@ -27,13 +27,12 @@ mod sys;
 pub mod wire;
 
 use mpi_base::fdpass::PassError;
-use mpi_base::node::NodeError;
+use mpi_base::node::{Claim, NodeError};
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
 use wire::WireError;
 
 pub use board::Board;
@@ -86,9 +85,8 @@ pub struct Identity {
 /// The memory we share with the ranks of our node.
 #[derive(Debug)]
 pub struct NodeMembership {
-    /// Made by `mpi_base::node::Node::create`; to be attached as `local_rank`.
-    pub fd: OwnedFd,
-    pub local_rank: u32,
+    /// Our place in the memory, which `mpi_base::node::Node::create` has made.
+    pub place: Claim,
     /// Job ranks in the order of local ranks.
     pub local_ranks: Vec<u32>,
     /// How many of them may run on our cores, if that was found out; see [`mpi_base::cpu`].
@@ -301,6 +299,14 @@ pub enum RteError {
         name: String,
         value: String,
     },
+    /// Another process has come as this rank before.
+    Taken {
+        rank: u32,
+        size: u32,
+        pid: u32,
+        /// Its program, while it lives.
+        program: Option<String>,
+    },
     /// A launcher started several of us and gave us no way to speak to it.
     NoWireUp {
         launcher: &'static str,
@@ -377,6 +383,22 @@ impl fmt::Display for RteError {
                 f,
                 "the launcher set {name}=\"{value}\", which is not a whole number"
             ),
+            RteError::Taken {
+                rank,
+                size,
+                pid,
+                program,
+            } => {
+                let first = match program {
+                    Some(program) => format!("is process {pid} ({program})"),
+                    None => format!("was process {pid}, which has ended"),
+                };
+                write!(
+                    f,
+                    "rank {rank} of {size} {first}, and this process has inherited the same place from the process that started it; \
+                     an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of its own, or by mpirun or MPI_Comm_spawn"
+                )
+            }
             RteError::NoWireUp {
                 launcher,
                 size,

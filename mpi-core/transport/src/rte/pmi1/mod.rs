@@ -16,6 +16,7 @@ use super::{
 };
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
+use mpi_base::node::{Claim, Node, NodeError};
 use mpi_base::param::{Param, Params};
 use mpi_base::ranges;
 use std::os::fd::OwnedFd;
@@ -48,8 +49,9 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
+    // Before a word is said: a second process with the same socket would take the answers that are the first one's.
+    let inherited = Inherited::find(env, rank, size)?;
     client.init(env.get(deaths::SERVED) == Some("1"))?;
-    let inherited = Inherited::find(env, size)?;
     let identity = identify(env, &mut client, rank, size)?;
     client.set_kvsname(&identity.job);
     Ok(Offer::Here(Box::new(Pmi1 {
@@ -95,15 +97,14 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// The node's memory as our own mpirun hands it down.
+/// Our place in the node's memory as our own mpirun hands it down.
 struct Inherited {
-    fd: OwnedFd,
-    local_rank: u32,
+    place: Claim,
     local_ranks: Vec<u32>,
 }
 
 impl Inherited {
-    fn find(env: &Env, size: u32) -> Result<Option<Inherited>, RteError> {
+    fn find(env: &Env, rank: u32, size: u32) -> Result<Option<Inherited>, RteError> {
         let (Some(number), Some(local_rank), Some(local_size)) = (
             env.number("PORTCULLIS_NODE_FD")?,
             env.number("PORTCULLIS_LOCAL_RANK")?,
@@ -130,12 +131,24 @@ impl Inherited {
         let fd = sys::inherited(number, |fd| {
             rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size > 0)
         });
-        Ok(fd.map(|fd| Inherited {
-            fd,
-            local_rank,
-            local_ranks,
-        }))
+        let Some(fd) = fd else { return Ok(None) };
+        let place = Node::claim(fd, local_rank).map_err(|error| match error {
+            NodeError::Claimed { pid, .. } => RteError::Taken {
+                rank,
+                size,
+                pid,
+                program: program(pid),
+            },
+            other => RteError::Node(other),
+        })?;
+        Ok(Some(Inherited { place, local_ranks }))
     }
+}
+
+/// The program that a process runs, if it lives and can be seen.
+fn program(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii()).into_owned())
 }
 
 pub(super) struct Pmi1 {
@@ -216,8 +229,7 @@ impl Rte for Pmi1 {
             .take();
         match inherited {
             Some(inherited) => Ok(NodeMembership {
-                fd: inherited.fd,
-                local_rank: inherited.local_rank,
+                place: inherited.place,
                 local_ranks: inherited.local_ranks,
                 // Our mpirun says it in the environment.
                 sharers: None,

@@ -140,9 +140,9 @@ impl Rte for Singleton {
     }
 
     fn node_segment(&self) -> Result<NodeMembership, RteError> {
+        let memory = Node::create(1).map_err(RteError::Node)?;
         Ok(NodeMembership {
-            fd: Node::create(1).map_err(RteError::Node)?,
-            local_rank: 0,
+            place: Node::claim(memory, 0).map_err(RteError::Node)?,
             local_ranks: vec![0],
             sharers: None,
         })

@@ -10,9 +10,12 @@
 //! The socket stays open until both processes have said goodbye. If it ends without a goodbye, the process at its other end has died.
 //!
 //! Promises: only processes of the same user that know the secret are let in; a caller that says nothing costs its place for [`PATIENCE`] and no other process's time.
+//! Any user can see the socket's name and fill its queue; processes of other users are refused at the owner's next poll, and a caller waits for its place behind them.
 
 use mpi_base::fdpass::{self, Key};
 use rustix::event::epoll;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
     bind, connect, listen, recv, send, socket_with,
@@ -26,6 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// So many callers may be about to say which processes they are; the one that came first gives way to others.
 const GUESTS: usize = 64;
 const BACKLOG: i32 = 128;
+/// How many connections are accepted or refused in one poll, so that a flood of them does not hold the owner.
+const ACCEPTED: usize = 2 * BACKLOG as usize;
+/// How long a caller waits for a place in a full queue; its own progress rests meanwhile.
+const QUEUE: Duration = Duration::from_secs(2);
 const GOODBYE: u8 = b'G';
 
 /// How a process is called at, as its card says.
@@ -94,13 +101,34 @@ fn socket() -> io::Result<OwnedFd> {
 /// Brings memory to the process that is called at `entry`; the answer is the socket between the two.
 pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let socket = socket()?;
-    connect(&socket, &entry.address()?)?;
+    reach(&socket, entry)?;
     fdpass::same_user(&socket)?;
     let mut greeting = [0; 16];
     greeting[..8].copy_from_slice(&entry.secret.to_le_bytes());
     greeting[8..].copy_from_slice(&name.to_le_bytes());
     fdpass::send(socket.as_fd(), &greeting, memory)?;
     Ok(socket)
+}
+
+/// Connects, and waits for a place if the queue is full: the system gives places in the order in which they were asked for.
+fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
+    let address = entry.address()?;
+    match connect(socket, &address) {
+        Err(Errno::AGAIN) => {}
+        other => return Ok(other?),
+    }
+    set_socket_timeout(socket, Timeout::Send, Some(QUEUE))?;
+    ioctl_fionbio(socket, false)?;
+    let found = connect(socket, &address);
+    ioctl_fionbio(socket, true)?;
+    match found {
+        Err(Errno::AGAIN) => Err(io::Error::other(format!(
+            "the queue of its socket @portcullis-meeting-{:016x} has been full for {} s, by callers that it has not answered or that are strangers to it",
+            entry.name,
+            QUEUE.as_secs()
+        ))),
+        other => Ok(other?),
+    }
 }
 
 /// A process that has come, and proved that it knows the secret.
@@ -175,7 +203,10 @@ impl Meeting {
 
     /// The processes that have come since the last time.
     pub fn callers(&mut self, epoll: BorrowedFd<'_>) -> Vec<Caller> {
-        while let Some(listener) = &self.listener {
+        for _ in 0..ACCEPTED {
+            let Some(listener) = &self.listener else {
+                break;
+            };
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let Ok(guest) = accept_with(listener, flags) else {
                 break;
@@ -215,4 +246,89 @@ impl Meeting {
 pub(super) fn watch(epoll: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> io::Result<()> {
     let token = epoll::EventData::new_u64(0);
     Ok(epoll::add(epoll, socket, token, epoll::EventFlags::IN)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_base::mem::memfd;
+
+    fn poller() -> OwnedFd {
+        epoll::create(epoll::CreateFlags::CLOEXEC).unwrap()
+    }
+
+    /// Callers that say nothing, until the socket takes no more.
+    fn fill(entry: Entry) -> Vec<OwnedFd> {
+        let mut strangers = Vec::new();
+        loop {
+            let stranger = socket().unwrap();
+            match connect(&stranger, &entry.address().unwrap()) {
+                Ok(()) => strangers.push(stranger),
+                Err(error) => {
+                    assert_eq!(error, Errno::AGAIN);
+                    return strangers;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_caller_waits_for_its_place_in_a_full_queue() {
+        let epoll = poller();
+        let mut meeting = Meeting::open(epoll.as_fd()).unwrap();
+        let entry = meeting.entry();
+        let strangers = fill(entry);
+        assert!(strangers.len() > BACKLOG as usize);
+        let memory = memfd("test", 4096).unwrap();
+        std::thread::scope(|s| {
+            let caller = s.spawn(|| call(entry, 7, memory.as_fd()));
+            // Before the first poll the caller has found the queue full, unless it is very late.
+            std::thread::sleep(Duration::from_millis(50));
+            let mut polls = 0;
+            let come = loop {
+                // What a caller says is there when its call has returned.
+                polls += u32::from(caller.is_finished());
+                if let Some(caller) = meeting.callers(epoll.as_fd()).pop() {
+                    break caller;
+                }
+                assert!(polls < 100, "the caller has given up");
+                std::thread::yield_now();
+            };
+            assert_eq!(come.name, 7);
+            caller.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_queue_that_stays_full_is_named() {
+        let epoll = poller();
+        let meeting = Meeting::open(epoll.as_fd()).unwrap();
+        let entry = meeting.entry();
+        let _strangers = fill(entry);
+        let memory = memfd("test", 4096).unwrap();
+        let said = call(entry, 7, memory.as_fd()).unwrap_err().to_string();
+        assert!(
+            said.contains("@portcullis-meeting-") && said.contains("has been full for 2 s"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn one_poll_ends_although_strangers_keep_calling() {
+        let epoll = poller();
+        let mut meeting = Meeting::open(epoll.as_fd()).unwrap();
+        let entry = meeting.entry();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = connect(socket().unwrap(), &entry.address().unwrap());
+                }
+            });
+            for _ in 0..20 {
+                assert!(meeting.callers(epoll.as_fd()).is_empty());
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
 }

@@ -1,0 +1,93 @@
+//! Exceptions that a function of the program throws while the library calls it: a C++ exception, or a panic of a program in Rust.
+//!
+//! An exception that unwound the library would leave its operations half done, and a collective call half done on all other ranks.
+//! So it is caught where the program's function was called ([`guarded`]) and kept for the calling thread, the operation runs to its
+//! end without the function's result, and the exception is raised again where the program's MPI call returns ([`pass_on`]).
+//! There the program catches it as if the call had thrown it; the library's state is that after a call that has ended.
+//! The first exception is kept; those of later functions of the same call are deleted.
+//!
+//! Rust's own `catch_unwind` ends the process when the exception is not one of its own, hence [`landing`].
+#![allow(unsafe_code)]
+
+mod landing;
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// How many threads keep an exception; a hint that spares the calls of all others a look.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The exception to raise when this thread's MPI call returns; null for none.
+    static EXCEPTION: Cell<*mut c_void> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// Calls a function of the program; if it throws, the exception is kept and the result is `instead`.
+///
+/// The closure and its result are plain values, so the frames between `portcullis_try` and the function have nothing to drop: an unwinder
+/// that met a cleanup of theirs would run it by the library's own copy of the unwinder, which has not begun this unwinding.
+/// `Fn`, since calling a closure by `FnOnce` goes through a frame that drops it.
+pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
+    let mut job = Job {
+        call,
+        result: instead,
+    };
+    let exception = landing::run(run::<R, F>, (&raw mut job).cast());
+    if !exception.is_null() {
+        keep(exception);
+    }
+    job.result
+}
+
+struct Job<R, F> {
+    call: F,
+    result: R,
+}
+
+unsafe extern "C-unwind" fn run<R: Copy, F: Fn() -> R + Copy>(job: *mut c_void) {
+    // SAFETY: `guarded` hands a job of these types over, which no other code uses meanwhile.
+    let job = unsafe { &mut *job.cast::<Job<R, F>>() };
+    job.result = (job.call)();
+}
+
+#[cold]
+fn keep(exception: *mut c_void) {
+    EXCEPTION.with(|kept| match kept.get().is_null() {
+        true => {
+            kept.set(exception);
+            KEPT.fetch_add(1, Relaxed);
+        }
+        false => landing::delete(exception),
+    });
+}
+
+/// What an exported function returns: its code, unless a function of the program has thrown meanwhile.
+#[inline(always)]
+pub fn pass_on(code: c_int) -> c_int {
+    if KEPT.load(Relaxed) != 0 {
+        raise_kept();
+    }
+    code
+}
+
+/// Raises the exception that this thread keeps, if it does.
+#[cold]
+#[inline(never)]
+fn raise_kept() {
+    let exception = EXCEPTION.with(|kept| kept.replace(std::ptr::null_mut()));
+    if exception.is_null() {
+        return;
+    }
+    KEPT.fetch_sub(1, Relaxed);
+    landing::raise(exception);
+}
+
+/// Ends the process if this thread, which has no caller in the program, keeps an exception.
+pub fn end_if_kept() {
+    if EXCEPTION.with(|kept| !kept.get().is_null()) {
+        landing::end(
+            "a function of the program has thrown an exception in the library's own progress thread, where no code of the program can catch it",
+        );
+    }
+}

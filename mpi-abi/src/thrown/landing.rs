@@ -1,0 +1,195 @@
+//! Where an exception of any language ends: a function whose personality routine takes every exception, and the way to raise it again.
+//!
+//! Protocol: Itanium C++ ABI, exception handling, level I. In the search phase [`personality`] says that the frame handles the exception;
+//! in the cleanup phase it sets the frame to go on at `portcullis_caught` with the exception as the result.
+//! The functions of the unwinder are those that the process has under their names, since the library's own copy has not begun this unwinding.
+//! Where there is none, and on processors for which there is no frame here, an exception ends the process, with a sentence where one can be printed.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io::Write as _;
+use std::mem::transmute;
+use std::sync::OnceLock;
+
+/// A function that may throw, with its argument.
+pub(super) type Throwing = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// Calls a function; the exception that it has thrown, or null.
+pub(super) fn run(function: Throwing, argument: *mut c_void) -> *mut c_void {
+    // SAFETY: `portcullis_try` calls the function with the argument and returns null, or returns what `personality` has given it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        portcullis_try(function, argument)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // SAFETY: the caller's function and its argument.
+        unsafe { function(argument) };
+        std::ptr::null_mut()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C-unwind" {
+    fn portcullis_try(function: Throwing, argument: *mut c_void) -> *mut c_void;
+    fn portcullis_caught();
+}
+
+// The frame of `portcullis_try` is the return address and the saved rbp, and its stack pointer is rbp where it calls.
+// `portcullis_caught` runs with the registers of that moment and the exception in rax.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .text.portcullis_try,\"ax\",@progbits",
+    ".p2align 4",
+    ".globl portcullis_try",
+    ".hidden portcullis_try",
+    ".type portcullis_try,@function",
+    "portcullis_try:",
+    ".cfi_startproc",
+    // Relative to the place, in four bytes.
+    ".cfi_personality 0x1b, {personality}",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "call rax",
+    "xor eax, eax",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".globl portcullis_caught",
+    ".hidden portcullis_caught",
+    "portcullis_caught:",
+    ".cfi_def_cfa rbp, 16",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size portcullis_try, .-portcullis_try",
+    ".popsection",
+    personality = sym personality,
+);
+
+/// What the unwinder of the process offers.
+struct Unwinder {
+    set_register: unsafe extern "C" fn(*mut c_void, c_int, usize),
+    set_address: unsafe extern "C" fn(*mut c_void, usize),
+    raise: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+    delete: unsafe extern "C" fn(*mut c_void),
+}
+
+fn find(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: looks a name up; the name ends with a zero byte.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    Some(found).filter(|found| !found.is_null())
+}
+
+fn unwinder() -> Option<&'static Unwinder> {
+    static UNWINDER: OnceLock<Option<Unwinder>> = OnceLock::new();
+    UNWINDER
+        .get_or_init(|| {
+            let set_register = find(c"_Unwind_SetGR")?;
+            let set_address = find(c"_Unwind_SetIP")?;
+            let raise = find(c"_Unwind_RaiseException")?;
+            let delete = find(c"_Unwind_DeleteException")?;
+            // SAFETY: the ABI named above gives these names to functions of these signatures.
+            unsafe {
+                Some(Unwinder {
+                    set_register: transmute::<
+                        *mut c_void,
+                        unsafe extern "C" fn(*mut c_void, c_int, usize),
+                    >(set_register),
+                    set_address: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, usize)>(
+                        set_address,
+                    ),
+                    raise: transmute::<
+                        *mut c_void,
+                        unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+                    >(raise),
+                    delete: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(delete),
+                })
+            }
+        })
+        .as_ref()
+}
+
+/// Decides for the frame of `portcullis_try` what becomes of an exception.
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    exception: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    const SEARCH: c_int = 1;
+    const HANDLER: c_int = 4;
+    const FORCED: c_int = 8;
+    const HANDLER_FOUND: c_int = 6;
+    const INSTALL_CONTEXT: c_int = 7;
+    const CONTINUE: c_int = 8;
+    // The register of the processor's ABI that carries the exception, rax.
+    const REGISTER: c_int = 0;
+    // The end of a thread (pthread_exit, pthread_cancel) is no exception.
+    if actions & FORCED != 0 {
+        return CONTINUE;
+    }
+    let Some(unwinder) = unwinder() else {
+        end(
+            "a function of the program that the library has called throws an exception, and the unwinder of the process cannot be found (is the program linked with -static-libgcc?), so the exception cannot be passed through the library",
+        )
+    };
+    if actions & SEARCH != 0 {
+        return HANDLER_FOUND;
+    }
+    if actions & HANDLER == 0 {
+        return CONTINUE;
+    }
+    // SAFETY: the context is that of this frame, which the unwinder has handed over to be changed; the landing is within the frame's function.
+    unsafe {
+        (unwinder.set_register)(context, REGISTER, exception.expose_provenance());
+        (unwinder.set_address)(context, portcullis_caught as *const () as usize);
+    }
+    INSTALL_CONTEXT
+}
+
+/// Deletes an exception that no code will catch.
+pub(super) fn delete(exception: *mut c_void) {
+    if let Some(unwinder) = unwinder() {
+        // SAFETY: an exception that was caught and is not used any more.
+        unsafe { (unwinder.delete)(exception) };
+    }
+}
+
+/// Raises an exception in the caller.
+pub(super) fn raise(exception: *mut c_void) -> ! {
+    if let Some(unwinder) = unwinder() {
+        // SAFETY: an exception that was caught and is raised once. It returns where no frame of the program catches it.
+        unsafe { (unwinder.raise)(exception) };
+    }
+    // As the C++ library does with an exception that is not caught: it prints what was thrown.
+    if let (Some(catch), Some(terminate)) = (find(c"__cxa_begin_catch"), find(c"_ZSt9terminatev")) {
+        // SAFETY: the C++ ABI gives these names to functions of these signatures.
+        unsafe {
+            let catch =
+                transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> *mut c_void>(catch);
+            let terminate = transmute::<*mut c_void, unsafe extern "C" fn()>(terminate);
+            catch(exception);
+            terminate();
+        }
+    }
+    end(
+        "a function of the program that the library has called has thrown an exception that the program does not catch",
+    )
+}
+
+/// Ends the process with a sentence.
+#[cold]
+pub(super) fn end(why: &str) -> ! {
+    let line = format!("process {}: {why}\n", std::process::id());
+    // No process reads it when standard error is closed.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    std::process::abort()
+}

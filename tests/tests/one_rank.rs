@@ -1,0 +1,58 @@
+//! A rank's identity is one process's: an MPI program that the rank starts inherits it and is refused.
+
+use std::path::Path;
+
+use tests::{Job, compile, installation};
+
+/// A rank that is a shell and starts one of the C programs, `$0`.
+fn shell(script: &str, program: &str) -> Job {
+    Job::command(Path::new("sh"))
+        .under(&installation().join("bin/mpirun"))
+        .arg("-c")
+        .arg(script)
+        .arg(compile(program))
+}
+
+const REFUSED: &str = ", and this process has inherited the same place from the process that started it; \
+                       an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of its own, or by mpirun or MPI_Comm_spawn";
+
+const HOLDS: &str = "all claims of hello hold on 1 ranks\n";
+
+#[test]
+fn a_second_process_that_would_be_the_same_rank_is_refused_with_the_first_ones_number() {
+    let outcome = shell("\"$0\"; \"$0\"; echo status $?", "hello").run();
+    assert_eq!(outcome.stdout.matches(HOLDS).count(), 1, "{outcome:?}");
+    assert!(!outcome.stdout.contains("status 0"), "{outcome:?}");
+    let said = outcome.stderr.lines().find(|line| line.contains(REFUSED));
+    let said = said.unwrap_or_else(|| panic!("{outcome:?}"));
+    assert!(said.contains("rank 0 of 1 was process "), "{said}");
+    assert!(said.contains(", which has ended, and"), "{said}");
+}
+
+#[test]
+fn the_job_goes_on_when_a_second_process_is_refused_while_the_first_lives() {
+    // The first waits for its input to end.
+    let script = "mkfifo \"$TMPDIR/go\" && { \"$0\" \"$TMPDIR/go\" & } && read line < \"$TMPDIR/go.there\"; \
+                  \"$0\"; echo status $?; echo > \"$TMPDIR/go\"; wait; rm \"$TMPDIR\"/go*";
+    let script = format!("mkfifo \"$TMPDIR/go.there\" && {script}");
+    let outcome = shell(&script, "waiting").succeeds();
+    assert!(!outcome.stdout.contains("status 0"), "{outcome:?}");
+    assert!(
+        outcome
+            .stdout
+            .contains("all claims of waiting hold on 1 ranks"),
+        "{outcome:?}"
+    );
+    let said = outcome.stderr.lines().find(|line| line.contains(REFUSED));
+    let said = said.unwrap_or_else(|| panic!("{outcome:?}"));
+    assert!(
+        said.contains("rank 0 of 1 is process ") && said.contains(" (waiting), and"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_program_without_the_socket_of_the_rank_is_a_job_of_its_own() {
+    let outcome = shell("\"$0\"; env -u PMI_FD \"$0\"", "hello").succeeds();
+    assert_eq!(outcome.stdout.matches(HOLDS).count(), 2, "{outcome:?}");
+}
