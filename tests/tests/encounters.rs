@@ -31,7 +31,8 @@ fn meet_often(btl: &str, rounds: u32, sizes: &[(u32, u32)]) {
     for &(accepting, connecting) in sizes {
         let job = |what: &str, file: &Path, ranks| {
             let job = part(what, file, ranks).arg(rounds.to_string());
-            job.with(["--mca", "btl", btl])
+            // A thousand encounters take minutes beside other work.
+            job.with(["--mca", "btl", btl]).limit(600)
         };
         let outcomes = two_jobs(
             |file| job("accept", file, accepting),
