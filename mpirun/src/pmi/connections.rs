@@ -1,9 +1,9 @@
-//! Which jobs are connected (MPI 5.0, section 11.10.4): those whose processes say so, and those that they are connected with in turn.
+//! The connected sets of jobs (MPI 5.0, section 11.10.4), as the transitive closure of what processes report.
 //!
-//! A process says with which other jobs it has a communicator in common, whenever that changes.
-//! Two jobs are connected as long as any process of one says so of the other; a process that has left MPI says nothing.
-//! A job that was spawned is connected with its parent from the start, until a process of it says something else;
-//! the processes of a library that says nothing stay connected to the end.
+//! * A process reports the jobs with which it shares a communicator, whenever that set changes ([`CONNECTIONS`](mpi_core::rte::wire::CONNECTIONS)).
+//! * Two jobs are connected as long as any process of one reports the other; reports of processes that have called `MPI_Finalize` do not count.
+//! * A spawned job is connected with its parent until one of its processes sends a first report;
+//!   with a library that sends none it stays connected.
 
 use super::{Job, Server, Stage};
 use mpi_core::rte::wire::{NO_JOBS, WireError};

@@ -1,9 +1,11 @@
-//! News of deaths between jobs: a process hears of the end of one that it has a communicator in common with, though the two have never spoken.
+//! Failure notification between jobs: the death of a process is announced to all processes that share a communicator with it,
+//! also to those that have no connection to it.
 //!
-//! Only processes that are connected see a connection end. A process that has lost one of another job tells the members of the communicators
-//! that both are in, in a circulant graph as a revocation is told, and so does a process of a job that survives deaths when one of its own job dies.
-//! A job that does not survive deaths ends as a whole, so all its processes are lost with the first.
-//! Those that survive have an entry of their own on their card.
+//! * A transport reports a death only to the processes that had a connection to the dead one.
+//!   Each of them notifies the members of the communicators that it shares with the dead process, in a circulant graph as for a revocation.
+//! * Where a job survives deaths, its processes do the same for a dead process of their own job, which the launcher reports to them.
+//! * A job that does not survive deaths ends as a whole, so all its processes are lost with the first.
+//!   A process of a job that survives has the entry [`SURVIVES`] on its card.
 
 use super::failures::{Faults, circulant};
 use crate::engine::Engine;
@@ -16,7 +18,7 @@ const SURVIVES: &str = "ft";
 impl Engine {
     /// Has the card of this process say that its job survives deaths.
     pub(super) fn announce_survival(&self) {
-        // A card that is full says less, and other jobs then hold the whole job for lost with the first death.
+        // Without the entry, as on a full card, other jobs take the whole job for lost with the first death.
         let _ = self.universe().put(SURVIVES, &[1]);
     }
 
@@ -27,21 +29,21 @@ impl Engine {
 }
 
 impl Faults {
-    /// A process is lost: tells the members of the communicators that it shares with other jobs, and loses what has ended with it.
-    pub(super) fn tell_abroad(&self, gone: ProcId) {
+    /// A process is lost: notifies the members of the communicators that it shares with other jobs, and loses the processes that have ended with it.
+    pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
-        if !self.told_abroad.borrow_mut().insert(gone) {
+        if !self.notified_abroad.borrow_mut().insert(gone) {
             return;
         }
-        let mut hearers = BTreeSet::new();
+        let mut recipients = BTreeSet::new();
         for comm in self.comms_of(gone) {
             let members = comm.members_of_several_jobs();
             let place = members.iter().position(|proc| *proc == engine.me());
             let places = place.map(|place| circulant(place as u32, members.len() as u32));
-            hearers.extend(places.into_iter().flatten().map(|at| members[at as usize]));
+            recipients.extend(places.into_iter().flatten().map(|at| members[at as usize]));
         }
-        hearers.remove(&gone);
-        self.say_dead(hearers, engine.name_of(gone));
+        recipients.remove(&gone);
+        self.announce_death(recipients, engine.name_of(gone));
         self.lose_job_of(gone, &engine);
     }
 
@@ -52,8 +54,8 @@ impl Faults {
             return;
         }
         let fellows = universe.fellows(gone);
-        // Their hearers come to the same conclusion.
-        let is_new = |proc: &ProcId| self.told_abroad.borrow_mut().insert(*proc);
+        // No notifications for these: the recipients draw the same conclusion from the first.
+        let is_new = |proc: &ProcId| self.notified_abroad.borrow_mut().insert(*proc);
         let fellows: Vec<ProcId> = fellows.into_iter().filter(is_new).collect();
         for fellow in fellows {
             let (ended, first) = (engine.label_of(fellow), engine.label_of(gone));

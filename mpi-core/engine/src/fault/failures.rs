@@ -41,8 +41,8 @@ pub struct Faults {
     tolerant: bool,
     deaths: Rc<Deaths>,
     outbox: Rc<Outbox>,
-    /// The processes of whose deaths other jobs have been told.
-    pub(super) told_abroad: RefCell<HashSet<ProcId>>,
+    /// The processes whose deaths have been announced to other jobs.
+    pub(super) notified_abroad: RefCell<HashSet<ProcId>>,
     /// The living communicators of this process, by number.
     comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
     /// Numbers of communicators that were revoked before this process made them.
@@ -62,7 +62,7 @@ impl Faults {
             agreements: Agreements::new(deaths.clone(), outbox.clone()),
             deaths,
             outbox,
-            told_abroad: RefCell::default(),
+            notified_abroad: RefCell::default(),
             comms: RefCell::default(),
             early: RefCell::default(),
             retired: Rc::default(),
@@ -156,8 +156,8 @@ impl Faults {
         self.engine.upgrade()
     }
 
-    /// Tells processes of a death.
-    pub(super) fn say_dead(&self, to: impl IntoIterator<Item = ProcId>, name: u64) {
+    /// Sends the announcement of a death.
+    pub(super) fn announce_death(&self, to: impl IntoIterator<Item = ProcId>, name: u64) {
         for proc in to {
             self.outbox.say(proc, DEATH, [name, 0], Vec::new());
         }
@@ -165,7 +165,7 @@ impl Faults {
 
     /// Tells some of the job's other processes of a death.
     fn pass_on(&self, engine: &Engine, dead: ProcId) {
-        self.say_dead(circulant(engine.me(), engine.size()), engine.name_of(dead));
+        self.announce_death(circulant(engine.me(), engine.size()), engine.name_of(dead));
     }
 
     /// Tells some of the members of a communicator, of which this process is one, that it is revoked.
@@ -241,7 +241,7 @@ impl Sink for Faults {
         }
         let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
         if self.deaths.has_failed(peer) || self.engine.upgrade().is_some_and(is_foreign) {
-            self.tell_abroad(peer);
+            self.notify_other_jobs(peer);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! * collective operations of every communicator that it is a member of fail, those under way and all later ones.
 //!
 //! Without it a death ends the job as ever; the functions are there all the same.
-//! Deaths in other jobs are heard of with and without it ([`abroad`]).
+//! Deaths in other jobs are reported with and without it ([`abroad`]).
 //!
 //! What the program can do is in [`comm`](crate::comm); what is here knows a communicator only as something that failures affect:
 //! * [`Comm::revoke`](crate::comm::Comm::revoke): all operations of the communicator fail at all members; told by each member to some others in a circulant graph

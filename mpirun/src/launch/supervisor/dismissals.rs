@@ -1,6 +1,6 @@
-//! Ending some jobs while others go on: those that are connected with a failure, and a spawned job that has come to nothing.
+//! Ending a part of all jobs: the connected set of a failure, or a spawned job that has failed to start. The other jobs go on.
 //!
-//! What the ranks of such a job do from then on is a consequence, and nothing is said of it.
+//! What the ranks of a dismissed job do from then on is a consequence and is not reported.
 
 use super::super::polite;
 use super::super::sys::Signal;
@@ -68,8 +68,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A job that was spawned will never connect to its parent, which is told why; what is left of the job is ended.
-    /// False if there is no parent that would understand it.
+    /// A spawned job will never connect to its parent: notifies the parent and ends what is left of the job.
+    /// Returns false if no parent understands the notice.
     pub(super) fn fail_spawn(&mut self, job: Job, why: &str) -> bool {
         if !self.is_running() {
             return false;

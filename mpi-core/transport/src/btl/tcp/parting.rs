@@ -1,8 +1,9 @@
-//! Connections that this process has parted from: what was taken goes out, then a goodbye, and what the other end sends is delivered until its goodbye comes.
+//! Connections in orderly shutdown. Each direction of a connection ends by its own goodbye frame.
 //!
-//! A goodbye belongs to one connection and one direction. Two processes that part and meet again have a new connection for that,
-//! while the old one is still here until both have said goodbye on it, however late the slower of them does.
-//! What came on the old one is delivered before anything of the new one, so messages keep their order.
+//! This process flushes its queue and sends a goodbye; it delivers what the peer sends until the peer's goodbye has arrived. Then the connection is closed.
+//! A goodbye ends one direction of one connection and says nothing about other connections between the same two processes.
+//! Two processes that part and connect again use a new connection, while the old one stays here until the slower of them has sent its goodbye.
+//! Everything that arrives on the old connection is delivered before anything of the new one, so messages keep their order.
 
 use super::frame::{Frame, Kind};
 use super::incoming::{End, Incoming};

@@ -7,11 +7,11 @@
 //! A process polls its memories every time, and its sockets one time in [`ASK`] and before it sleeps.
 //! While it sleeps, the bells in all these memories ring at its one socket ([`mpi_base::descriptor_doorbell`]).
 //!
-//! # How two processes part and meet again
+//! # Disconnecting and connecting again
 //!
-//! A goodbye belongs to one memory and to one direction: its sender writes no more *there*. It says nothing of other memories of the same two processes.
-//! One process may therefore have parted, and have called again, while the slower one is still busy with the end of the first encounter:
-//! the call brings new memory, and the late goodbye goes to the old one.
+//! A goodbye ends one direction of one memory: its sender writes no more into *that* memory. It says nothing about other memories of the same two processes.
+//! So one process may have disconnected and called again while the slower one is still in the first disconnect:
+//! the new call brings new memory, and the late goodbye goes to the old one.
 //!
 //! * A process sends through one memory, its outlet: one that it has made, or one that was brought, if it has said goodbye in none that is still open:
 //!   what it wrote there is read first.

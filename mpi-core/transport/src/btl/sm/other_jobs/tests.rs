@@ -171,7 +171,7 @@ fn nothing_is_begun_with_a_process_that_no_communicator_names() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn every_encounter_has_its_own_messages_and_its_own_end(course in courses()) {
