@@ -37,10 +37,9 @@ pub mod phase;
 pub mod registry;
 pub mod state;
 pub mod stdio;
-mod text;
 pub mod tool;
 mod unfreed;
-mod unreceived;
 pub mod unknown_params;
+mod unreceived;
 
 pub use functions::{FunctionInfo, extensions, functions};

@@ -1,7 +1,8 @@
 //! Where the library that this code is part of is installed, so that an installation may be moved.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the folder above that of the file which holds this code, if it can be told.
@@ -20,7 +21,7 @@ pub fn prefix() -> Option<PathBuf> {
     }
     // SAFETY: the loader's own string, which lives as long as the library is loaded.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    let path = PathBuf::from(name.to_string_lossy().into_owned());
+    let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
     Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
 }
 
