@@ -2,6 +2,8 @@
 
 use mpirun::wrapper::{Action, Language, Wrapper};
 use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -19,7 +21,10 @@ fn main() -> ExitCode {
     };
     match wrapper.answer(args) {
         Action::Print(text) => {
-            println!("{text}");
+            let mut bytes = text.into_vec();
+            bytes.push(b'\n');
+            // A reader that has gone, as `| head` does, is no error.
+            let _ = std::io::stdout().write_all(&bytes);
             ExitCode::SUCCESS
         }
         Action::Run(command) => {

@@ -13,6 +13,7 @@ use crate::params::GRACE;
 use crate::pmi;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
+use mpi_base::{environment, text};
 use mpi_core::fault;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -127,7 +128,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     let given = !hosts.is_empty();
     let mut allocated = given;
     if !given {
-        let var = |name: &str| std::env::var(name).ok();
+        let var = |name: &str| environment::var(name).map(text::from_os);
         match allocation::find(var).map_err(CliError::Hosts)? {
             Some(allocation) => {
                 hosts = allocation.hosts;

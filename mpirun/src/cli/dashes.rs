@@ -6,6 +6,7 @@
 use super::options::Options;
 use super::{CliError, not_yet};
 use clap::{Arg, Command, CommandFactory};
+use mpi_base::text;
 use std::ffi::{OsStr, OsString};
 
 /// The options of one part with long names in clap's form, and what is missing refused.
@@ -14,9 +15,9 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
     while let Some(arg) = rest.next() {
-        let Some(text) = arg
-            .to_str()
-            .filter(|text| text.len() > 1 && text.starts_with('-'))
+        // A value behind "=" may be any bytes, so the word is read as text that keeps them.
+        let text = text::from_os(arg);
+        let Some(text) = Some(text.as_str()).filter(|text| text.len() > 1 && text.starts_with('-'))
         else {
             // The program; what follows is its own, whatever it looks like.
             out.extend(["--".into(), arg.clone()]);
@@ -53,7 +54,7 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
                 // One letter with one dash is a short option already.
                 let long = text.starts_with("--") || name.len() > 1;
                 out.push(if long {
-                    format!("--{bare}").into()
+                    text::to_os(&format!("--{bare}"))
                 } else {
                     arg.clone()
                 });
@@ -72,7 +73,7 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
                 // `-n4` is clap's; another word with one dash is a long name that clap has to suggest one for.
                 out.push(match text.starts_with("--") || with_value {
                     true => arg.clone(),
-                    false => format!("-{text}").into(),
+                    false => text::to_os(&format!("-{text}")),
                 });
                 0
             }

@@ -2,9 +2,16 @@
 //!
 //! An option's heading is also the help topic it belongs to ([`super::help`]); those hidden from the short help are in their topic.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
+use mpi_base::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// Names of files inside a value, which may be any bytes: the value is text as [`mpi_base::text`] keeps them.
+fn text_of_bytes() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(text::from_os)
+}
 
 pub const RANKS: &str = "Ranks and programs";
 pub const HOSTS: &str = "Hosts";
@@ -87,7 +94,7 @@ pub struct Options {
     pub merge_stderr_to_stdout: bool,
 
     /// Write output to DIR/JOB/rank.N/stdout, too; "DIR:nocopy": only there
-    #[arg(long, aliases = ["output-filename", "output-directory"], value_name = "DIR", help_heading = OUTPUT)]
+    #[arg(long, aliases = ["output-filename", "output-directory"], value_name = "DIR", help_heading = OUTPUT, value_parser = text_of_bytes())]
     pub output: Option<String>,
 
     /// Buffering of ranks' output: 0 none, also inside mpirun; 1 by lines; 2 full
@@ -95,7 +102,7 @@ pub struct Options {
     pub stream_buffering: Option<u8>,
 
     /// Run on another MPI library: openmpi, mpich, intel or its path
-    #[arg(long, value_name = "LIBRARY", help_heading = RANKS, hide_short_help = true)]
+    #[arg(long, value_name = "LIBRARY", help_heading = RANKS, hide_short_help = true, value_parser = text_of_bytes())]
     pub on: Option<String>,
 
     /// "no": programs of MPICH and Open MPI keep the library that they are linked to

@@ -6,7 +6,7 @@ use crate::launch::limits::Limits;
 use crate::launch::program::{Far, Io, StdinTo};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::{Params, Value};
-use std::ffi::OsString;
+use mpi_base::{environment, text};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
         Some(text) => {
             let text = text.strip_prefix("dir=").unwrap_or(text);
             match text.strip_suffix(":nocopy") {
-                Some(folder) => (Some(PathBuf::from(folder)), false),
-                None => (Some(PathBuf::from(text)), true),
+                Some(folder) => (Some(text::to_path(folder)), false),
+                None => (Some(text::to_path(text)), true),
             }
         }
     };
@@ -45,12 +45,12 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
 
 pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
     let agent = match &options.launch_agent {
-        Some(agent) => agent.to_string_lossy().into_owned(),
+        Some(agent) => text::from_os(agent),
         None => params.get(&RSH_AGENT).map_err(CliError::Parameter)?,
     };
     let me = std::env::current_exe().unwrap_or_else(|_| "mpirun".into());
     Ok(Far {
-        agent: agent.split_whitespace().map(OsString::from).collect(),
+        agent: agent.split_whitespace().map(text::to_os).collect(),
         mpirun: match &options.prefix {
             Some(prefix) => prefix.join("bin/mpirun"),
             None => me,
@@ -71,7 +71,7 @@ pub fn survival(options: &Options) -> Option<bool> {
 }
 
 pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {
-    let from_env = std::env::var("MPIEXEC_TIMEOUT").ok();
+    let from_env = environment::text("MPIEXEC_TIMEOUT");
     time(
         "--timeout",
         options.timeout.as_deref().or(from_env.as_deref()),

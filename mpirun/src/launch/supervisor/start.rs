@@ -28,7 +28,7 @@ impl Supervisor<'_> {
     pub(super) fn launch(
         &mut self,
         apps: &[App],
-        preput: &[(String, String)],
+        preput: &[(Vec<u8>, Vec<u8>)],
     ) -> Result<Job, StartError> {
         let placed = self.place(apps).map_err(StartError::Place)?;
         let appnums: Vec<usize> = placed
