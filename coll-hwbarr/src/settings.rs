@@ -6,6 +6,7 @@ use crate::defect::Defect;
 use crate::port::wired;
 use embedded_hal::digital::PinState;
 use mpi_base::param::Value;
+use mpi_base::text;
 use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{Comm, param};
 use sim::served::SCHEME;
@@ -189,7 +190,7 @@ impl SimFiles {
 fn path(text: String) -> Option<PathBuf> {
     Some(text)
         .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
+        .map(|path| text::to_path(&path))
 }
 
 fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, String> {

@@ -10,6 +10,7 @@
 pub mod below;
 pub mod blocks;
 pub mod convert;
+mod environment;
 pub mod family;
 pub mod foreign_below;
 pub mod hand;

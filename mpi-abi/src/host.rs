@@ -8,7 +8,7 @@ pub fn host_name() -> String {
     let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
     let name = std::ffi::CStr::from_bytes_until_nul(&buffer);
     match (failed, name) {
-        (0, Ok(name)) if !name.is_empty() => name.to_string_lossy().into_owned(),
+        (0, Ok(name)) if !name.is_empty() => mpi_base::text::from_bytes(name.to_bytes()),
         _ => "localhost".to_string(),
     }
 }

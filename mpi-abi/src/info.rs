@@ -5,6 +5,7 @@
 use crate::abi::*;
 use crate::error::Failure;
 use crate::handle::{Kind, Table, wrong};
+use mpi_base::text;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Keys and values in the order in which they were set.
@@ -122,7 +123,7 @@ pub fn describe(maxprocs: u32, thread_level: &str) {
 
 fn describe_process(job: Option<(u32, &str)>) -> Hints {
     let mut hints = Hints::default();
-    let mut arguments = std::env::args_os().map(|a| a.to_string_lossy().into_owned());
+    let mut arguments = std::env::args_os().map(text::from_os);
     if let Some(command) = arguments.next() {
         hints.set("command".into(), command);
         hints.set("argv".into(), arguments.collect::<Vec<_>>().join(" "));
@@ -134,7 +135,7 @@ fn describe_process(job: Option<(u32, &str)>) -> Hints {
     hints.set("host".into(), crate::host::host_name());
     hints.set("arch".into(), std::env::consts::ARCH.into());
     if let Ok(dir) = std::env::current_dir() {
-        hints.set("wdir".into(), dir.to_string_lossy().into_owned());
+        hints.set("wdir".into(), text::from_os(dir));
     }
     hints
 }

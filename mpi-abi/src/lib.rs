@@ -39,11 +39,10 @@ pub mod phase;
 pub mod registry;
 pub mod state;
 pub mod stdio;
-mod text;
 mod thrown;
 pub mod tool;
 mod unfreed;
-mod unreceived;
 pub mod unknown_params;
+mod unreceived;
 
 pub use functions::{FunctionInfo, extensions, functions};

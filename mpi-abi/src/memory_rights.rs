@@ -5,6 +5,7 @@
 
 use mpi_base::cma::{self, Tracers};
 use mpi_base::param::{Level, Param, ParamError, Params};
+use mpi_base::{environment, privilege};
 use mpi_core::btl;
 
 /// Which processes may read this process's memory.
@@ -37,9 +38,11 @@ pub fn take_back(params: &Params) {
 }
 
 fn wanted(params: &Params) -> Result<Tracers, ParamError> {
-    let launcher = std::env::var(LAUNCHER)
-        .ok()
-        .and_then(|pid| pid.parse().ok());
+    // The kernel refuses a user's processes the memory of a program with more rights; Yama must not be what is left open.
+    if privilege::is_raised() {
+        return Ok(Tracers::None);
+    }
+    let launcher = environment::text(LAUNCHER).and_then(|pid| pid.parse().ok());
     Ok(match (params.get(&PTRACER)?.as_str(), launcher) {
         ("none", _) => Tracers::None,
         ("launcher", Some(launcher)) => Tracers::StartedBy(launcher),

@@ -30,7 +30,7 @@ impl Cores {
         let usable = std::thread::available_parallelism()
             .map_or_else(|_| affinity.unwrap_or(1), usize::from)
             .max(1);
-        let sharers = std::env::var(SHARERS).ok();
+        let sharers = crate::environment::text(SHARERS);
         Cores {
             usable,
             affinity,

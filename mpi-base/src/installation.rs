@@ -1,7 +1,8 @@
 //! Where the library that this code is part of is installed, so that an installation may be moved.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// The library for `LD_PRELOAD` in programs on other MPI libraries, which lies beside the plugins in `PREFIX/lib/portcullis`.
@@ -23,7 +24,7 @@ pub fn prefix() -> Option<PathBuf> {
     }
     // SAFETY: the loader's own string, which lives as long as the library is loaded.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    let path = PathBuf::from(name.to_string_lossy().into_owned());
+    let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
     Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
 }
 

@@ -16,6 +16,8 @@ pub mod cpu;
 pub mod descriptor_doorbell;
 pub mod doorbell;
 #[cfg(not(loom))]
+pub mod environment;
+#[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
 #[cfg(not(loom))]
@@ -46,6 +48,8 @@ pub mod split_copy;
 #[cfg(not(loom))]
 pub mod state;
 pub mod testimonies;
+#[cfg(not(loom))]
+pub mod text;
 #[cfg(not(loom))]
 pub mod valgrind;
 pub mod wait;

@@ -50,7 +50,7 @@ pub(crate) fn request(_: [u64; 6]) -> u64 {
 /// Elsewhere by what valgrind has the dynamic linker load.
 #[cfg(not(target_arch = "x86_64"))]
 fn request_running() -> u64 {
-    let preloaded = std::env::var("LD_PRELOAD").unwrap_or_default();
+    let preloaded = crate::environment::text("LD_PRELOAD").unwrap_or_default();
     u64::from(preloaded.contains("vgpreload"))
 }
 

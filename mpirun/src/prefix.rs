@@ -1,5 +1,6 @@
 //! Where this installation is, found from the running program, so that it may be moved.
 
+use mpi_base::environment;
 use mpi_base::param::Files;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,6 @@ pub fn prefix() -> Option<PathBuf> {
 
 /// The parameter files of this user and this installation.
 pub fn parameter_files() -> Files {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    let home = environment::var("HOME").filter(|home| !home.is_empty());
     Files::standard(home.as_deref().map(Path::new), prefix().as_deref())
 }

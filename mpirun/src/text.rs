@@ -1,5 +1,6 @@
 //! Text files that a user writes for mpirun, with one thing to a line and `#` before a comment; and what is said of those that cannot be understood.
 
+use mpi_base::text;
 use printable::name;
 use std::fmt;
 use std::path::Path;
@@ -57,11 +58,12 @@ impl TextFile {
     /// Reads a file that the user named; what goes wrong is said with `kind` and its path.
     pub fn read(kind: &'static str, path: &Path) -> Result<TextFile, TextError> {
         let shown = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok(TextFile {
+        // Comments and names of folders may be of any encoding.
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(TextFile {
                 kind,
                 path: shown,
-                text,
+                text: text::from_bytes(&bytes),
             }),
             Err(error) => Err(TextError::Unreadable {
                 kind,

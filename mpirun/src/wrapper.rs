@@ -9,7 +9,9 @@
 
 mod help;
 
+use mpi_base::{environment, text};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// What a wrapper compiles.
@@ -67,8 +69,8 @@ impl Language {
 /// What a call of a wrapper comes to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Print this and end well: a question was asked.
-    Print(String),
+    /// Print this, in which folders are as the system knows them, and end well: a question was asked.
+    Print(OsString),
     /// Become this program.
     Run(Vec<OsString>),
 }
@@ -125,7 +127,7 @@ impl Wrapper {
     /// The installation that this program belongs to, and the compiler that the environment names.
     pub fn of_this_process(language: Language) -> Result<Wrapper, String> {
         let (variable, _) = language.choices();
-        let compiler = std::env::var_os(variable)
+        let compiler = environment::var(variable)
             .filter(|name| !name.is_empty())
             .unwrap_or_else(|| language.compiler().into());
         let prefix = crate::prefix::prefix().ok_or_else(|| {
@@ -148,10 +150,10 @@ impl Wrapper {
         let mut rest = Vec::new();
         let (_, choice) = self.language.choices();
         for arg in args {
-            let text = arg.to_string_lossy();
-            if let Some(name) = text.strip_prefix(choice) {
-                compiler = name.into();
-            } else if let Some(asked) = question_in(&text) {
+            let bytes = arg.as_bytes();
+            if let Some(name) = bytes.strip_prefix(choice.as_bytes()) {
+                compiler = OsStr::from_bytes(name).to_owned();
+            } else if let Some(asked) = arg.to_str().and_then(question_in) {
                 question = Some(asked);
             } else {
                 rest.push(arg);
@@ -161,7 +163,7 @@ impl Wrapper {
             return Action::Run(self.command(compiler, rest));
         };
         Action::Print(match question {
-            Question::Help => help::text(self, &compiler),
+            Question::Help => help::text(self, &compiler).into(),
             Question::Command => line(self.command(compiler, rest)),
             Question::Compile => line(self.compile_flags()),
             Question::Link => line(self.link_flags()),
@@ -170,17 +172,16 @@ impl Wrapper {
                 line([vec![compiler], self.compile_flags(), self.link_flags()].concat())
             }
             Question::Compiler => line(vec![compiler]),
-            Question::IncDirs => self.include().display().to_string(),
-            Question::LibDirs => self.lib().display().to_string(),
+            Question::IncDirs => self.include().into_os_string(),
+            Question::LibDirs => self.lib().into_os_string(),
             Question::Libs => "mpi_abi".into(),
-            Question::Version => {
-                format!(
-                    "{}: Portcullis {} (Language: {})",
-                    self.language.wrapper(),
-                    env!("CARGO_PKG_VERSION"),
-                    self.language.name()
-                )
-            }
+            Question::Version => format!(
+                "{}: Portcullis {} (Language: {})",
+                self.language.wrapper(),
+                env!("CARGO_PKG_VERSION"),
+                self.language.name()
+            )
+            .into(),
         })
     }
 
@@ -209,10 +210,8 @@ impl Wrapper {
             .iter()
             .any(|arg| NO_LINK.iter().any(|stop| arg == stop));
         // A compiler with arguments of its own, as in MPICC_CC="gcc -m64".
-        let mut command: Vec<OsString> = match compiler.to_str() {
-            Some(text) => text.split_whitespace().map(OsString::from).collect(),
-            None => vec![compiler],
-        };
+        let compiler = text::from_os(compiler);
+        let mut command: Vec<OsString> = compiler.split_whitespace().map(text::to_os).collect();
         command.extend(self.compile_flags());
         command.extend(rest);
         if links {
@@ -240,12 +239,12 @@ fn joined(flag: &str, path: &Path) -> OsString {
 }
 
 /// A command as a shell would take it.
-fn line(words: Vec<OsString>) -> String {
-    words
+fn line(words: Vec<OsString>) -> OsString {
+    let words: Vec<String> = words
         .iter()
-        .map(|word| quoted(&word.to_string_lossy()))
-        .collect::<Vec<_>>()
-        .join(" ")
+        .map(|word| quoted(&text::from_os(word)))
+        .collect();
+    text::to_os(&words.join(" "))
 }
 
 fn quoted(word: &str) -> String {
@@ -276,7 +275,7 @@ mod tests {
 
     fn printed(args: &str) -> String {
         match answer(args) {
-            Action::Print(text) => text,
+            Action::Print(text) => text.into_string().unwrap(),
             Action::Run(command) => panic!("{command:?}"),
         }
     }
@@ -370,7 +369,7 @@ mod tests {
         let Action::Print(help) = answer_of(Language::Cxx, "-help -cxx=clang++") else {
             panic!("help was asked for");
         };
-        insta::assert_snapshot!("help_of_mpicxx", help);
+        insta::assert_snapshot!("help_of_mpicxx", help.into_string().unwrap());
     }
 
     #[test]

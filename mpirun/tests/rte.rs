@@ -104,9 +104,9 @@ fn spawn_a_spare(rte: &dyn Rte) {
         assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
         let app = rte::SpawnedApp {
             procs: 1,
-            program: self::me(),
+            program: self::me().into(),
             args: ["--exact", "as_a_rank", "--nocapture", "--test-threads=1"]
-                .map(str::to_string)
+                .map(std::ffi::OsString::from)
                 .to_vec(),
             info: Vec::new(),
         };

@@ -2,61 +2,133 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use tests::{compile, installation, needs};
-use xtask::process;
+use tempfile::TempDir;
+use tests::{Outcome, compile, installation, needs};
+use xtask::process::{self, ProcessError};
 
 /// Ordinary users of every Debian: "nobody".
 const USER: &str = "--reuid=65534";
 
+/// A program in a folder of its own with a copy of the library, since the loader of a set-user-ID program ignores the library path.
+struct Installed {
+    folder: TempDir,
+    program: PathBuf,
+}
+
+impl Installed {
+    fn new(name: &str) -> Installed {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let (program, library) = (folder.path().join("program"), folder.path().join("lib"));
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(&library).unwrap();
+        let soname = "libmpi_abi.so.1";
+        let built = installation().join("lib").join(soname);
+        fs::copy(built, library.join(soname)).unwrap();
+        let source = xtask::workspace::programs().join(format!("{name}.c"));
+        compile(name);
+        let mut mpicc = Command::new(installation().join("bin/mpicc"));
+        mpicc.arg(source).arg("-o").arg(&program);
+        mpicc.arg(format!("-Wl,-rpath,{}", library.display()));
+        process::output(&mut mpicc, Duration::from_secs(60)).unwrap();
+        Installed { folder, program }
+    }
+
+    /// The program with these rights, started by an ordinary user.
+    fn command(&self, mode: u32) -> Command {
+        fs::set_permissions(&self.program, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args([USER, "--clear-groups"]).arg(&self.program);
+        command
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Anyone may start it.
+const ORDINARY: u32 = 0o755;
+/// It has its owner's rights.
+const RAISED: u32 = 0o4755;
+
+fn may_make_such_programs() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    needs(is_root, "root, to make a set-user-ID program")
+}
+
+fn run(command: &mut Command) -> Result<Outcome, ProcessError> {
+    process::output(command, Duration::from_secs(30))
+}
+
 #[test]
 fn a_set_user_id_program_ignores_its_users_settings() {
-    let is_root = rustix::process::geteuid().is_root();
-    if !needs(is_root, "root, to make a set-user-ID program") {
+    if !may_make_such_programs() {
         return;
     }
-    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-    let program = folder.path().join("program");
-    let library = folder.path().join("lib");
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir(&library).unwrap();
-    fs::copy(
-        installation().join("lib/libmpi_abi.so.1"),
-        library.join("libmpi_abi.so.1"),
-    )
-    .unwrap();
-    // Its loader ignores the library path, so the library is found by a run path.
-    let source = xtask::workspace::programs().join("hello.c");
-    compile("hello");
-    let mut mpicc = Command::new(installation().join("bin/mpicc"));
-    mpicc.arg(source).arg("-o").arg(&program);
-    mpicc.arg(format!("-Wl,-rpath,{}", library.display()));
-    process::output(&mut mpicc, Duration::from_secs(60)).unwrap();
-
-    let run = |mode: u32| {
-        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
-        let mut command = Command::new("setpriv");
-        command
-            .args([USER, "--clear-groups"])
-            .arg(&program)
-            // A value that ends any program that reads it.
-            .env("PORTCULLIS_MCA_mpi_base_explain", "neither")
-            .env("HOME", folder.path());
-        process::output(&mut command, Duration::from_secs(30))
+    let hello = Installed::new("hello");
+    let home = hello.folder.path();
+    let start = |mode: u32| {
+        let mut command = hello.command(mode);
+        // A value that ends any program that reads it.
+        command.env("PORTCULLIS_MCA_mpi_base_explain", "neither");
+        run(command.env("HOME", home))
     };
-    let refused = run(0o755).unwrap_err().to_string();
+    let refused = start(ORDINARY).unwrap_err().to_string();
     assert!(refused.contains("mpi_base_explain"), "{refused}");
-    let said = run(0o4755).unwrap();
+    let said = start(RAISED).unwrap();
     assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
 
     // The same of a file in the user's home.
-    fs::create_dir(folder.path().join(".portcullis")).unwrap();
+    fs::create_dir(home.join(".portcullis")).unwrap();
     fs::write(
-        folder.path().join(".portcullis/mca-params.conf"),
+        home.join(".portcullis/mca-params.conf"),
         "mpi_base_explain = perhaps\n",
     )
     .unwrap();
-    run(0o4755).unwrap();
+    start(RAISED).unwrap();
+}
+
+/// Files of hints are read and complained of line by line, folders of names are made, and mpirun is started: by the program's rights.
+#[test]
+fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables_name() {
+    if !may_make_such_programs() {
+        return;
+    }
+    let raised = Installed::new("raised");
+    let open = |name: &str| {
+        let folder = raised.path(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        folder
+    };
+    let (runtime, data) = (open("runtime"), open("data"));
+    let names = runtime.join("portcullis-names");
+    let secret = raised.path("secret");
+    fs::write(&secret, "swordfish\n").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let start = |mode: u32| {
+        let mut command = raised.command(mode);
+        command.arg(data.join("file"));
+        command.env("ROMIO_HINTS", &secret);
+        run(command.env("XDG_RUNTIME_DIR", &runtime)).unwrap()
+    };
+
+    let said = start(RAISED);
+    let all = format!("{}{}", said.stdout, said.stderr);
+    assert!(!all.contains("swordfish"), "{all}");
+    assert!(!all.contains("secret"), "{all}");
+    assert!(!names.exists());
+    assert!(said.stdout.contains("not spawned: "), "{all}");
+    assert!(all.contains("has more rights than its user"), "{all}");
+
+    // An ordinary program does what the variables say, with its user's rights.
+    fs::remove_file(data.join("file")).unwrap();
+    let said = start(ORDINARY);
+    assert!(said.stderr.contains("secret"), "{}", said.stderr);
+    assert!(said.stderr.contains("cannot be read"), "{}", said.stderr);
+    assert!(names.exists());
 }

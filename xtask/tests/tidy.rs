@@ -374,6 +374,51 @@ fn the_help_of_a_parameter_is_one_line() {
     assert!(checked > 30, "only {checked} parameters were found");
 }
 
+/// Where code of the product may read the environment: the door of the library and the launcher, and that of the small compatibility libraries.
+const DOORS: [&str; 2] = ["mpi-base/src/environment.rs", "compat/src/environment.rs"];
+
+/// Folders whose code no user's program loads: tools that run other programs, and tests.
+///
+/// `hdl` runs Verilator for the port `rtl`, which refuses programs with more rights than their user.
+const TOOLS: [&str; 4] = ["xtask/", "tests/", "hdl/", "compat/generate/"];
+
+#[test]
+fn product_code_reads_the_environment_through_one_door() {
+    let reads = ["env::var", "env::vars", "getenv"];
+    let mut found = Vec::new();
+    let mut doors = 0;
+    for path in files("rs") {
+        let name = name(&path);
+        let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
+        let is_build = name.ends_with("/build.rs") || name.contains("/build/");
+        if is_test || is_build || TOOLS.iter().any(|tool| name.starts_with(tool)) {
+            continue;
+        }
+        let text = read(&path);
+        // Tests stand at the end of a file.
+        let product = text
+            .split("#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or_default();
+        for (number, line) in (1..).zip(product.lines()) {
+            let code = line.split("//").next().unwrap_or_default();
+            if !reads.iter().any(|read| code.contains(read)) {
+                continue;
+            }
+            match DOORS.contains(&name.as_str()) {
+                true => doors += 1,
+                false => found.push(format!("{name}:{number}: {}", line.trim())),
+            }
+        }
+    }
+    assert!(doors >= DOORS.len(), "the doors are elsewhere now");
+    assert!(
+        found.is_empty(),
+        "a program with more rights than its user would read its user's variables here; mpi_base::environment does not:\n{}",
+        found.join("\n")
+    );
+}
+
 /// Crate roots: the libraries and the programs of all packages.
 fn crate_roots() -> Vec<PathBuf> {
     let is_root = |path: &PathBuf| {

@@ -70,7 +70,7 @@ pub fn is_wanted() -> bool {
 pub fn priority() -> i32 {
     // SAFETY: the component's table is constant.
     let default = unsafe { (*coll_hwbarr::TABLE.as_ptr()).priority };
-    let set = seat::set("priority").and_then(|priority| priority.parse().ok());
+    let set = seat::set("priority").and_then(|priority| priority.to_str()?.parse().ok());
     set.unwrap_or(default)
 }
 

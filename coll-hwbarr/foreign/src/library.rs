@@ -5,6 +5,7 @@
 //! zeroed before, since some libraries store four bytes of its eight.
 #![allow(unsafe_code)]
 
+use mpi_base::environment;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -147,7 +148,7 @@ pub fn library() -> Result<&'static Library, &'static str> {
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();
-        let is_named = std::env::var_os(ON).is_some_and(|below| !below.is_empty());
+        let is_named = environment::var(ON).is_some_and(|below| !below.is_empty());
         let top = |name: &CStr| match &on_top {
             Some(file) => file.as_c_str() == name,
             None => is_named && name == STANDARD,

@@ -3,10 +3,12 @@
 
 use crate::library::{Handle, Library, address, done, place};
 use crate::messages::{Messages, length, rank};
+use mpi_base::environment;
 use mpi_core::plugin::abi::Param;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, OsString, c_int, c_void};
+use std::os::unix::ffi::OsStringExt as _;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -279,16 +281,16 @@ fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Re
 }
 
 /// A parameter as the user has set it in the environment.
-pub fn set(name: &str) -> Option<String> {
+pub fn set(name: &str) -> Option<OsString> {
     let mut values = PREFIXES
         .iter()
-        .filter_map(|prefix| std::env::var(format!("{prefix}{name}")).ok());
+        .filter_map(|prefix| environment::var(format!("{prefix}{name}")));
     values.next()
 }
 
 /// Whether a parameter of the component is set to true.
 pub fn is_set(name: &str) -> bool {
-    set(name).is_some_and(|value| matches!(&*value, "true" | "1" | "yes" | "on"))
+    set(name).is_some_and(|value| matches!(value.to_str().unwrap_or_default(), "true" | "1" | "yes" | "on"))
 }
 
 fn read_params(params: &[Param]) -> BTreeMap<CString, CString> {
@@ -300,7 +302,8 @@ fn read_params(params: &[Param]) -> BTreeMap<CString, CString> {
                 CStr::from_ptr(param.default_value),
             )
         };
-        let value = set(&name.to_string_lossy()).and_then(|value| CString::new(value).ok());
+        let value =
+            set(&name.to_string_lossy()).and_then(|value| CString::new(value.into_vec()).ok());
         (name.to_owned(), value.unwrap_or_else(|| default.to_owned()))
     };
     params.iter().map(read).collect()

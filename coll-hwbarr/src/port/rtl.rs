@@ -7,19 +7,33 @@
 use crate::choice::RtlSource;
 use hdl::cache::Cache;
 use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
+use mpi_base::privilege;
 use std::path::Path;
 
 /// The RTL of so many nodes.
 pub fn load(source: &RtlSource, nodes: usize) -> Result<&'static Rtl, String> {
+    refuse_raised()?;
     let design = chosen(source, Design::toggle_barrier, Design::of_folder)?;
     kept(Rtl::build(design, nodes, &cache(source)?))
 }
 
 /// The RTL of version 2 for so many nodes.
 pub fn load_channels(source: &RtlSource, nodes: usize) -> Result<&'static ChannelRtl, String> {
+    refuse_raised()?;
     let own = ChannelDesign::channel_barrier;
     let design = chosen(source, own, ChannelDesign::of_folder)?;
     kept(ChannelRtl::build(design, nodes, &cache(source)?))
+}
+
+/// The environment says where Verilator and the compiler are, and where their results are kept and loaded from.
+fn refuse_raised() -> Result<(), String> {
+    match privilege::is_raised() {
+        true => Err(
+            "this program has more rights than its user, and rtl runs programs that the user's environment names; use the port sim"
+                .into(),
+        ),
+        false => Ok(()),
+    }
 }
 
 fn cache(source: &RtlSource) -> Result<Cache, String> {

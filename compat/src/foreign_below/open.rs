@@ -1,11 +1,13 @@
 //! Finds the library below, opens it and fills the slots.
 //!
-//! `PORTCULLIS_ON` names the file; without it the usual names of the family are tried where the loader looks.
+//! `PORTCULLIS_ON` names the file, but not in a program with more rights than its user; without it the usual names of the family are
+//! tried where the loader looks.
 //! The file is opened for itself alone and finds its own symbols first, since it exports the names that this library exports.
 //! A sanitizer refuses that ("deep binding"); then calls that come back are recognised by [`crate::inside`] alone.
 
 use super::{Foreign, fallbacks};
 use crate::below::{NAMES, REFUSED, SLOTS, open_file};
+use crate::environment;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -21,7 +23,7 @@ pub fn open<F: Foreign>() {
 }
 
 fn try_open<F: Foreign>() -> Result<(), String> {
-    let named = std::env::var_os(ON).filter(|path| !path.is_empty());
+    let named = environment::var(ON).filter(|path| !path.is_empty());
     let candidates: Vec<PathBuf> = match &named {
         Some(path) => vec![path.into()],
         None => F::FILES.iter().map(PathBuf::from).collect(),

@@ -4,7 +4,8 @@
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::{state, text};
+use crate::state;
+use mpi_base::text;
 use mpi_core::datatype::{Datatype, Named, RecvBuf, RecvBytes, SendBuf};
 use std::ffi::{CStr, c_char, c_int, c_void};
 

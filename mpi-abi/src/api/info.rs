@@ -4,7 +4,7 @@ use super::args::{length, out, read, string, write_string};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
-use crate::text;
+use mpi_base::text;
 use std::ffi::{c_char, c_int};
 
 /// A key argument.

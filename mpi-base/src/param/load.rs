@@ -2,7 +2,7 @@
 
 use super::value::Value;
 use super::{About, Param, ParamError};
-use crate::privilege::is_raised;
+use crate::{environment, text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -83,7 +83,7 @@ impl Params {
         let mut from_mpirun = BTreeSet::new();
         let mut from_env = Vec::new();
         for (name, value) in env {
-            let value = value.to_string_lossy().into_owned();
+            let value = text::from_os(value);
             if name == OsStr::new(MARKER) {
                 from_mpirun.extend(value.split(',').map(str::to_string));
             } else if let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) {
@@ -109,15 +109,12 @@ impl Params {
 
     /// Merges this process's environment and the usual files; `prefix` is the installation, if it is known.
     ///
-    /// A program that has more rights than its user ([`crate::privilege::is_raised`]) takes nothing of its user's: only the
+    /// A program that has more rights than its user ([`environment`]) takes nothing of its user's: only the
     /// installation's file counts, or a user could have it load a plugin of his own.
     pub fn from_process(prefix: Option<&Path>) -> Params {
-        if is_raised() {
-            return Params::load([], &Files::standard(None, prefix));
-        }
-        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+        let home = environment::var("HOME").filter(|home| !home.is_empty());
         Params::load(
-            std::env::vars_os(),
+            environment::all(),
             &Files::standard(home.as_deref().map(Path::new), prefix),
         )
     }
@@ -187,9 +184,9 @@ impl Params {
     }
 
     fn read_file(&mut self, path: &Path, source: fn(String) -> Source) {
-        let file = path.display().to_string();
+        let file = text::from_os(path);
         let text = match std::fs::read(path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(bytes) => text::from_bytes(&bytes),
             // A home that may not be looked into is as good as one without a file.
             Err(error)
                 if matches!(

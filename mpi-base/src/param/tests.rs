@@ -174,3 +174,18 @@ fn a_parameter_is_known_by_its_full_name_only() {
         assert!(!about.is_called(&format!("x{name}")));
     }
 }
+
+static PLACE: Param<std::path::PathBuf> = Param::new("x", "y", "place", "", Level::USER, "A file.");
+
+#[test]
+fn the_name_of_a_file_keeps_bytes_that_are_not_utf_8() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let name = OsString::from_vec(b"/tmp/\xe4".to_vec());
+    let by_environment = [("PORTCULLIS_MCA_x_y_place".into(), name.clone())];
+    let params = Params::load(by_environment, &Files::default());
+    assert_eq!(params.get(&PLACE).unwrap().into_os_string(), name);
+    let (_dir, files) = files("", "");
+    std::fs::write(files.user.as_ref().unwrap(), b"x_y_place = /tmp/\xe4\n").unwrap();
+    let params = Params::load([], &files);
+    assert_eq!(params.get(&PLACE).unwrap().into_os_string(), name);
+}

@@ -1,7 +1,9 @@
 //! How a text becomes a value: one implementation of [`Value`] for each type a parameter can have.
 
 use super::{Selection, SelectionError};
+use crate::text;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The type of a parameter as a listing names it.
@@ -163,6 +165,15 @@ impl Value for String {
 
     fn parse(text: &str) -> Result<Self, String> {
         Ok(text.to_string())
+    }
+}
+
+/// The name of a file, to the byte.
+impl Value for PathBuf {
+    const KIND: Kind = Kind::Text;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text::to_path(text))
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) const NAME_WORDS: usize = 6;
 
 /// The words of a name: its end, if it is too long, filled up with zeros.
 pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
-    let bytes = name.as_bytes();
+    let bytes = crate::text::to_bytes(name);
     let end = &bytes[bytes.len().saturating_sub(NAME_WORDS * 8)..];
     std::array::from_fn(|word| {
         let byte = |at: usize| end.get(word * 8 + at).copied().unwrap_or(0);

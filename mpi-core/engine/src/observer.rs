@@ -13,7 +13,7 @@ use mpi_base::node::Node;
 use mpi_base::param::{ParamError, Params};
 use mpi_p2p::observer::Observer;
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// What looks on.
@@ -63,11 +63,12 @@ impl Witness {
         let events = params.get(&TRACE).map_err(WitnessError::Param)?;
         let record = params.get(&RECORD).map_err(WitnessError::Param)?;
         let replay = params.get(&REPLAY).map_err(WitnessError::Param)?;
-        let script = match (record.as_str(), replay.as_str()) {
-            ("", "") => None,
-            (folder, "") => Some(Script::record(Path::new(folder), rank, size)),
-            ("", folder) => Some(Script::replay(Path::new(folder), rank, size)),
-            _ => return Err(WitnessError::Both),
+        let named = |folder: &PathBuf| !folder.as_os_str().is_empty();
+        let script = match (named(&record), named(&replay)) {
+            (false, false) => None,
+            (true, false) => Some(Script::record(&record, rank, size)),
+            (false, true) => Some(Script::replay(&replay, rank, size)),
+            (true, true) => return Err(WitnessError::Both),
         };
         let script = script.transpose().map_err(WitnessError::Record)?;
         let trace = match events {

@@ -1,6 +1,7 @@
 //! How a file is opened, and opening and deleting names of the file system.
 
 use super::error::{IoClass, IoError};
+use mpi_base::text;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -78,9 +79,10 @@ impl Amode {
     }
 }
 
+/// Opens the file of a name, which is text of a program ([`mpi_base::text`]) and reaches the system as the bytes that it was.
 pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoError> {
     loop {
-        match rustix::fs::open(path, flags, Mode::from_raw_mode(mode)) {
+        match rustix::fs::open(text::to_path(path), flags, Mode::from_raw_mode(mode)) {
             Err(Errno::INTR) => {}
             Err(errno) => return Err(IoError::system("it cannot be opened", errno)),
             Ok(fd) => {
@@ -98,8 +100,8 @@ pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoEr
     }
 }
 
-/// Takes a name out of the file system.
+/// Takes a name, which is text as for [`open`], out of the file system.
 pub fn delete(path: &str) -> Result<(), IoError> {
-    rustix::fs::unlinkat(CWD, path, AtFlags::empty())
+    rustix::fs::unlinkat(CWD, text::to_path(path), AtFlags::empty())
         .map_err(|errno| IoError::system(&format!("the file {path} cannot be deleted"), errno))
 }

@@ -8,9 +8,10 @@
 
 use mpi_base::param::{Level, Param};
 use std::fmt;
+use std::path::PathBuf;
 
 /// A file of hints.
-pub static HINTS: Param<String> = Param::new(
+pub static HINTS: Param<PathBuf> = Param::new(
     "io",
     "base",
     "hints",

@@ -1,5 +1,6 @@
 //! Where the MPI library is.
 
+use mpi_base::environment;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +53,7 @@ fn in_folders(folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 fn search_path() -> Vec<PathBuf> {
-    let listed = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let listed = environment::var("LD_LIBRARY_PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&listed)
         .filter(|p| !p.as_os_str().is_empty())
         .collect();

@@ -39,6 +39,7 @@ use std::process::ExitCode;
 
 use benchmark::Benchmark;
 use cli::Options;
+use mpi_base::environment;
 use task::Task;
 
 fn main() -> ExitCode {
@@ -75,7 +76,7 @@ fn starts<E: std::error::Error>(
     task: &'static str,
     run: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), Failure> {
-    alone::check(task, |name| std::env::var(name).ok()).map_err(sentence)?;
+    alone::check(task, |name| environment::text(name)).map_err(sentence)?;
     run().map_err(sentence)
 }
 

@@ -1,6 +1,7 @@
 //! `mpi-info`: what this installation has.
 
 use clap::Parser;
+use mpi_base::environment;
 use mpi_base::param::Params;
 use mpirun::cli::usage;
 use mpirun::{info, prefix};
@@ -11,7 +12,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(error) => return answered(&error),
     };
-    let params = Params::load(std::env::vars_os(), &prefix::parameter_files());
+    let params = Params::load(environment::all(), &prefix::parameter_files());
     match info::answer(&options, &params) {
         Ok(text) => {
             // A reader that has gone, as `| head` does, is no error.

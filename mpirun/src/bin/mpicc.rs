@@ -1,6 +1,8 @@
 //! `mpicc`, and `mpicxx` by that name: compiles programs against this installation.
 
 use mpirun::wrapper::{Action, Language, Wrapper};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -18,8 +20,10 @@ fn main() -> ExitCode {
     };
     match wrapper.answer(args) {
         Action::Print(text) => {
-            // A closed pipe is no error.
-            let _ = printable::to_stdout(&format!("{text}\n"));
+            let mut bytes = text.into_vec();
+            bytes.push(b'\n');
+            // A reader that has gone, as `| head` does, is no error.
+            let _ = std::io::stdout().write_all(&bytes);
             ExitCode::SUCCESS
         }
         Action::Run(command) => {

@@ -1,5 +1,6 @@
 //! `mpirun`, and `mpiexec` under its other name.
 
+use mpi_base::environment;
 use mpirun::cli::{self, CliError, Request};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
@@ -62,7 +63,7 @@ fn run(plan: &Plan) -> i32 {
             return 2;
         }
     }
-    match srun::launcher(plan, |name| std::env::var(name).ok()) {
+    match srun::launcher(plan, |name| environment::text(name)) {
         Ok(Launcher::Ourselves) => frontend::run(plan),
         Ok(Launcher::OurselvesBecause(why)) => {
             if !plan.quiet {

@@ -16,6 +16,7 @@ use crate::pmi;
 use mpi_abi::initial_handler::{INITIAL_HANDLER, InitialHandler};
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params, Value};
+use mpi_base::{environment, text};
 use mpi_core::fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -136,7 +137,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     let given = !hosts.is_empty();
     let mut allocated = given;
     if !given {
-        let var = |name: &str| std::env::var(name).ok();
+        let var = |name: &str| environment::var(name).map(text::from_os);
         match allocation::find(var).map_err(CliError::Hosts)? {
             Some(allocation) => {
                 hosts = allocation.hosts;

@@ -4,6 +4,7 @@
 //! and words with spaces stand in quotes, double or single.
 
 use crate::text::{TextError, TextFile};
+use mpi_base::text;
 use printable::name;
 use std::ffi::OsString;
 use std::fmt;
@@ -50,7 +51,7 @@ fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
             line: number,
         })?;
         if !words.is_empty() {
-            parts.push(words.into_iter().map(OsString::from).collect());
+            parts.push(words.iter().map(|word| text::to_os(word)).collect());
         }
     }
     match parts.is_empty() {

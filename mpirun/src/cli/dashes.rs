@@ -7,6 +7,7 @@
 use super::options::{Options, Section};
 use super::{CliError, not_yet, translated};
 use clap::{Arg, Command, CommandFactory};
+use mpi_base::text;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use strsim::normalized_damerau_levenshtein;
@@ -26,9 +27,9 @@ pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliE
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
     while let Some(arg) = rest.next() {
-        let Some(text) = arg
-            .to_str()
-            .filter(|text| text.len() > 1 && text.starts_with('-'))
+        // A value behind "=" may be any bytes, so the word is read as text that keeps them.
+        let text = text::from_os(arg);
+        let Some(text) = Some(text.as_str()).filter(|text| text.len() > 1 && text.starts_with('-'))
         else {
             // The program; what follows is its own, whatever it looks like.
             out.extend(["--".into(), arg.clone()]);
@@ -61,7 +62,7 @@ pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliE
                     continue;
                 }
                 out.push(if long {
-                    format!("--{bare}").into()
+                    text::to_os(&format!("--{bare}"))
                 } else {
                     arg.clone()
                 });

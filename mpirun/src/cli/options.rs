@@ -4,9 +4,16 @@
 //! Other spellings of the peers, which no help shows, are in [`super::translated`]; what is refused by name is in [`super::not_yet`].
 
 use super::numbers::{buffering, count, ranks};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
+use mpi_base::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// Names of files inside a value, which may be any bytes: the value is text as [`mpi_base::text`] keeps them.
+fn text_of_bytes() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(text::from_os)
+}
 
 pub const RANKS: &str = "Ranks and programs";
 pub const HOSTS: &str = "Hosts";
@@ -113,7 +120,7 @@ pub struct Options {
     pub stream_buffering: Option<u8>,
 
     /// Run on another MPI library: openmpi, mpich, intel or its path
-    #[arg(long, value_name = "LIBRARY", help_heading = RANKS, hide_short_help = true)]
+    #[arg(long, value_name = "LIBRARY", help_heading = RANKS, hide_short_help = true, value_parser = text_of_bytes())]
     pub on: Option<String>,
 
     /// "no": programs of MPICH and Open MPI keep the library that they are linked to

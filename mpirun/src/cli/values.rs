@@ -6,7 +6,8 @@ use crate::launch::limits::Limits;
 use crate::launch::program::{Far, Io, StdinTo};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::{Params, Value};
-use std::ffi::{OsStr, OsString};
+use mpi_base::{environment, text};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -167,12 +168,12 @@ pub fn shown(options: &Options) -> Result<Shown, CliError> {
 
 pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
     let agent = match &options.launch_agent {
-        Some(agent) => agent.to_string_lossy().into_owned(),
+        Some(agent) => text::from_os(agent),
         None => params.get(&RSH_AGENT).map_err(CliError::Parameter)?,
     };
     let me = std::env::current_exe().unwrap_or_else(|_| "mpirun".into());
     Ok(Far {
-        agent: agent.split_whitespace().map(OsString::from).collect(),
+        agent: agent.split_whitespace().map(text::to_os).collect(),
         mpirun: match &options.prefix {
             Some(prefix) => prefix.join("bin/mpirun"),
             None => me,
@@ -193,7 +194,7 @@ pub fn survival(options: &Options) -> Option<bool> {
 }
 
 pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {
-    let from_env = std::env::var("MPIEXEC_TIMEOUT").ok();
+    let from_env = environment::text("MPIEXEC_TIMEOUT");
     time(
         "--timeout",
         options.timeout.as_deref().or(from_env.as_deref()),

@@ -1,5 +1,6 @@
 //! What a program asks its loader for: the dynamic section of its file (System V ABI, chapter 5, "Dynamic Section").
 
+use mpi_base::text;
 use object::elf::{
     DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, ELFCLASS32,
     ELFMAG, FileHeader64, PT_LOAD,
@@ -50,17 +51,17 @@ fn find(folders: &[PathBuf], library: &str, program: &Path) -> Option<PathBuf> {
     let origin = program.parent().unwrap_or(Path::new("."));
     let files = folders
         .iter()
-        .map(|folder| expand(folder, origin).join(library));
+        .map(|folder| expand(folder, origin).join(text::to_os(library)));
     files.into_iter().find(|file| file.is_file())
 }
 
 /// A folder of a run path, whose `$ORIGIN` is where the program lies.
 fn expand(folder: &Path, origin: &Path) -> PathBuf {
-    let text = folder.to_string_lossy();
-    let origin = origin.to_string_lossy();
-    text.replace("${ORIGIN}", &origin)
-        .replace("$ORIGIN", &origin)
-        .into()
+    let (folder, origin) = (text::from_os(folder), text::from_os(origin));
+    let expanded = folder
+        .replace("${ORIGIN}", &origin)
+        .replace("$ORIGIN", &origin);
+    text::to_path(&expanded)
 }
 
 /// The dynamic section of a 64-bit ELF file; `None` for what is none, has none, or cannot be read.
@@ -85,7 +86,7 @@ fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
     let table = StringTable::new(data, start, start.checked_add(length)?);
     let text = |offset: u64| {
         let bytes = table.get(u32::try_from(offset).ok()?).ok()?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
+        Some(text::from_bytes(bytes))
     };
     let mut found = Dynamic::default();
     for entry in entries {
@@ -99,7 +100,7 @@ fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
                     DT_RUNPATH => &mut found.run_path,
                     _ => &mut found.rpath,
                 };
-                path.extend(folders.split(':').map(PathBuf::from));
+                path.extend(folders.split(':').map(text::to_path));
             }
             _ => {}
         }

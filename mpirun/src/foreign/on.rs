@@ -11,6 +11,7 @@
 
 use super::dynamic::Dynamic;
 use super::{Env, First, PRELOAD, SEARCH, Served, folders, get, put};
+use mpi_base::text;
 use printable::name;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -145,15 +146,15 @@ pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError
     let known = WORDS.iter().find(|(known, ..)| *known == word);
     let (files, folders): (&[&str], Vec<PathBuf>) = match known {
         Some((_, files, below)) => (files, searched(word, below, env)),
-        None if Path::new(word).is_dir() => {
-            let prefix = Path::new(word);
+        None if text::to_path(word).is_dir() => {
+            let prefix = text::to_path(word);
             (
                 &["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"],
-                vec![prefix.to_owned(), prefix.join("lib"), prefix.join("lib64")],
+                vec![prefix.join("lib"), prefix.join("lib64"), prefix],
             )
         }
         None => {
-            let file = PathBuf::from(word);
+            let file = text::to_path(word);
             return match file.is_file() {
                 true => Ok(fs::canonicalize(&file).unwrap_or(file)),
                 false => Err(OnError::Missing {

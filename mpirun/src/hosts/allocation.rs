@@ -5,7 +5,7 @@
 //! * LSF: `LSB_MCPU_HOSTS` (`a 4 b 2`).
 
 use super::{Host, HostError, merge, named};
-use std::path::Path;
+use mpi_base::text;
 
 /// The name of the resource manager that is handed jobs.
 pub const SLURM: &str = "Slurm";
@@ -32,7 +32,7 @@ pub fn find(var: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, 
         });
     }
     if let Some(path) = var("PBS_NODEFILE") {
-        let hosts = named::file(Path::new(&path))?
+        let hosts = named::file(&text::to_path(&path))?
             .into_iter()
             .map(|host| Host {
                 counted: true,

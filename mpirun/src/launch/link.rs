@@ -5,6 +5,7 @@
 use super::limits::Limits;
 use super::sys::{self, Image, Wiring};
 use super::wire::{ALL, Branch, Frames, Hello, ToDaemon, frame};
+use mpi_base::environment;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -113,7 +114,12 @@ impl Link {
         let (ours_in, theirs_out) = reading_pipe()?;
         let argv = command(&hello.far.agent, &hello.you.name, &hello.far.mpirun);
         let program = find(&argv[0]);
-        let image = Image::new(program.as_os_str(), &argv, std::env::vars_os(), None)?;
+        let image = Image::new(
+            program.as_os_str(),
+            &argv,
+            environment::for_children(),
+            None,
+        )?;
         let pid = sys::start(
             &image,
             &Wiring {
@@ -296,7 +302,7 @@ fn find(program: &OsString) -> OsString {
     if program.as_bytes().contains(&b'/') {
         return program.clone();
     }
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let path = environment::var("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
     std::env::split_paths(&path)
         .map(|place| place.join(program))
         .find(|path| path.is_file())

@@ -5,6 +5,7 @@ use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::Seat;
 use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
+use mpi_base::environment;
 use printable::name;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -233,7 +234,7 @@ pub fn is_of_a_launch(name: &OsStr) -> bool {
 
 /// This process's environment without what an outer launcher told it about itself.
 pub fn clean_env() -> Vec<(OsString, OsString)> {
-    std::env::vars_os()
+    environment::for_children()
         .filter(|(name, _)| !is_of_a_launch(name))
         .collect()
 }

@@ -22,7 +22,7 @@ use barrier::{Barriers, Release};
 use mpi_core::rte::room;
 use mpi_core::rte::wire::{
     CONNECTIONS, DEATH, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX, KVSNAME_MAX, Line, Message,
-    SPAWN_FAILED, WireError, hex,
+    SPAWN_FAILED, TAKES_HEX, WireError, hex,
 };
 use spawn::Collector;
 pub use spawn::{App, SpawnRequest};
@@ -87,7 +87,7 @@ impl Client {
 #[derive(Debug)]
 struct JobState {
     kvsname: String,
-    kvs: HashMap<String, String>,
+    kvs: HashMap<Vec<u8>, Vec<u8>>,
     /// Rank to process.
     procs: Vec<Proc>,
     /// Rank to host.
@@ -109,7 +109,7 @@ struct JobState {
 pub struct Server {
     jobs: Vec<JobState>,
     clients: Vec<Client>,
-    names: HashMap<String, String>,
+    names: HashMap<Vec<u8>, Vec<u8>>,
     /// Those that have died and are told of, in this order.
     dead: Vec<Proc>,
     /// Makes the names of key-value spaces differ from those of any other `mpirun`.
@@ -157,7 +157,7 @@ impl Server {
         &mut self,
         appnums: &[usize],
         hosts: &[u32],
-        preput: &[(String, String)],
+        preput: &[(Vec<u8>, Vec<u8>)],
     ) -> Job {
         let job = self.jobs.len();
         let size = appnums.len();
@@ -173,11 +173,11 @@ impl Server {
                 spawn: None,
                 connections: None,
             }));
-        let mut kvs: HashMap<String, String> = preput.iter().cloned().collect();
+        let mut kvs: HashMap<Vec<u8>, Vec<u8>> = preput.iter().cloned().collect();
         // One that is too long for a client is left out, as servers do; clients then find out by themselves.
         let mapping = process_mapping(hosts);
         if mapping.len() < VALUE_MAX {
-            kvs.insert("PMI_process_mapping".into(), mapping);
+            kvs.insert(b"PMI_process_mapping".into(), mapping.into_bytes());
         }
         self.jobs.push(JobState {
             kvsname: format!("kvs_{}_{job}", self.stem),
@@ -325,7 +325,7 @@ impl Server {
         const LONGEST: usize = 400;
         let state = &self.jobs[job.0];
         let parent = state.parent?;
-        let understands = state.kvs.get(HEARS_FAILURE).is_some_and(|said| said == "1");
+        let understands = state.kvs.get(HEARS_FAILURE.as_bytes()).is_some_and(|said| said == b"1");
         if !understands || state.met || self.clients[parent.0].stage != Stage::Talking {
             return None;
         }
@@ -377,7 +377,8 @@ impl Server {
                 return Ok(Vec::new());
             }
             "publish_name" => {
-                let (service, port) = (message.need("service")?, message.need("port")?);
+                let service = message.need_bytes("service")?;
+                let port = message.need_bytes("port")?;
                 if self.names.contains_key(service) {
                     refusal("publish_result", "service_is_already_published")
                 } else {
@@ -385,11 +386,11 @@ impl Server {
                     success("publish_result")
                 }
             }
-            "lookup_name" => match self.names.get(message.need("service")?) {
-                Some(port) => success("lookup_result").with("port", port),
+            "lookup_name" => match self.names.get(message.need_bytes("service")?) {
+                Some(port) => success("lookup_result").with_bytes("port", port),
                 None => refusal("lookup_result", "service_not_found"),
             },
-            "unpublish_name" => match self.names.remove(message.need("service")?) {
+            "unpublish_name" => match self.names.remove(message.need_bytes("service")?) {
                 Some(_) => success("unpublish_result"),
                 None => refusal("unpublish_result", "service_not_found"),
             },
@@ -416,6 +417,7 @@ impl Server {
                 .with("rc", 0)
                 .with("pmi_version", 1)
                 .with("pmi_subversion", minor.clamp(1, 2))
+                .with(TAKES_HEX, 1)
         } else {
             reply
                 .with("rc", -1)
@@ -431,11 +433,11 @@ impl Server {
     }
 
     fn put(&mut self, job: usize, message: &Message) -> Result<Line, WireError> {
-        let (key, value) = (message.need("key")?, message.need("value")?);
+        let (key, value) = (message.need_bytes("key")?, message.need_bytes("value")?);
         if !self.is_own_space(job, message) {
             return Ok(refusal("put_result", "not_my_kvsname"));
         }
-        if key.starts_with("PMI_") || value.is_empty() {
+        if key.starts_with(b"PMI_") || value.is_empty() {
             return Ok(refusal("put_result", "reserved_key_or_empty_value"));
         }
         self.jobs[job].kvs.insert(key.into(), value.into());
@@ -443,12 +445,12 @@ impl Server {
     }
 
     fn get(&self, job: usize, message: &Message) -> Result<Line, WireError> {
-        let key = message.need("key")?;
+        let key = message.need_bytes("key")?;
         if !self.is_own_space(job, message) {
             return Ok(refusal("get_result", "not_my_kvsname"));
         }
         Ok(match self.jobs[job].kvs.get(key) {
-            Some(value) => success("get_result").with("value", value),
+            Some(value) => success("get_result").with_bytes("value", value),
             None => refusal("get_result", "key_not_found").with("value", "unknown"),
         })
     }
@@ -456,8 +458,8 @@ impl Server {
     /// A client may leave the name of its space out, but may not name another.
     fn is_own_space(&self, job: usize, message: &Message) -> bool {
         message
-            .get("kvsname")
-            .is_none_or(|name| name == self.jobs[job].kvsname)
+            .bytes("kvsname")
+            .is_none_or(|name| name == self.jobs[job].kvsname.as_bytes())
     }
 
     fn barrier(
@@ -534,9 +536,9 @@ fn abort(by: Proc, message: &Message) -> Effect {
         by,
         code: message.number("exitcode").map_or(1, |code| code as i32),
         message: message
-            .get("message")
-            .or(message.get("error_msg"))
-            .map(unescaped),
+            .bytes("message")
+            .or(message.bytes("error_msg"))
+            .map(|message| unescaped(&String::from_utf8_lossy(message))),
     }
 }
 

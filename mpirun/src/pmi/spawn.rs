@@ -1,9 +1,11 @@
 //! The spawn request of PMI-1: one block of lines for each program, `mcmd=spawn` … `endcmd`.
 //!
 //! In these lines a value runs to the end of the line, so that it may hold spaces; nothing is escaped.
+//! A value with a newline comes as hexadecimal digits behind the key `KEY.hex`, which our own clients send ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
 //! Arguments are counted from 1, infos and preputs from 0, programs (`spawnssofar`) from 1.
 
-use mpi_core::rte::wire::{WireError, shown};
+use mpi_base::text;
+use mpi_core::rte::wire::{HEX_SUFFIX, WireError, shown, unhex};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -28,7 +30,7 @@ pub struct App {
 pub struct SpawnRequest {
     pub apps: Vec<App>,
     /// Stored in the new job's key-value space before it starts.
-    pub preput: Vec<(String, String)>,
+    pub preput: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Gathers the lines of one spawn.
@@ -54,8 +56,16 @@ impl Collector {
                     .iter()
                     .position(|&byte| byte == b'=')
                     .ok_or_else(|| WireError::NotAMessage { line: shown(line) })?;
-                let key = String::from_utf8_lossy(&line[..sign]).into_owned();
-                self.block.insert(key, line[sign + 1..].to_vec());
+                let (key, value) = (text::from_bytes(&line[..sign]), &line[sign + 1..]);
+                let (key, value) = match key.strip_suffix(HEX_SUFFIX) {
+                    None => (key, value.to_vec()),
+                    Some(plain) => {
+                        let bytes = unhex(value);
+                        let bytes = bytes.ok_or_else(|| WireError::NotHex { key: key.clone() })?;
+                        (plain.to_owned(), bytes)
+                    }
+                };
+                self.block.insert(key, value);
             }
         }
         Ok(None)
@@ -70,12 +80,12 @@ impl Collector {
             .map(|n| {
                 let key = self.need(&format!("info_key_{n}"))?;
                 let value = self.need(&format!("info_val_{n}"))?;
-                Ok((String::from_utf8_lossy(key).into_owned(), os(value)))
+                Ok((text::from_bytes(key), os(value)))
             })
             .collect::<Result<_, WireError>>()?;
         for n in 0..self.count("preput_num")? {
-            let key = text(self.need(&format!("preput_key_{n}"))?);
-            let value = text(self.need(&format!("preput_val_{n}"))?);
+            let key = self.need(&format!("preput_key_{n}"))?.to_vec();
+            let value = self.need(&format!("preput_val_{n}"))?.to_vec();
             self.request.preput.push((key, value));
         }
         self.request.apps.push(App {
@@ -126,8 +136,4 @@ impl Collector {
 
 fn os(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

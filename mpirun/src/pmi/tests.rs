@@ -3,6 +3,8 @@
 use super::*;
 use mpi_core::rte::wire::NO_JOBS;
 use proptest::prelude::*;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 
 fn server(size: usize) -> Server {
     let mut server = Server::new("test", 1);
@@ -239,7 +241,7 @@ fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
 fn family() -> Server {
     let mut server = server(1);
     for _ in 0..2 {
-        let left = [(HEARS_FAILURE.to_string(), "1".to_string())];
+        let left = [(HEARS_FAILURE.as_bytes().to_vec(), b"1".to_vec())];
         let job = server.add_job(&[0; 2], &[0; 2], &left);
         server.spawned(Proc(0), Ok(job));
     }
@@ -389,12 +391,65 @@ fn a_spawn_is_gathered_from_its_blocks() {
     };
     assert_eq!(request.apps[0].args, ["x", "y z=1"]);
     assert_eq!(request.apps[1].info, [("wdir".to_string(), "/tmp".into())]);
-    assert_eq!(request.preput, [("K".to_string(), "V".to_string())]);
+    assert_eq!(request.preput, [(b"K".to_vec(), b"V".to_vec())]);
     assert!(
         told(&mut server, 0, "cmd=get_maxes")[0]
             .1
             .contains("keylen_max=64")
     );
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_come_and_go_unchanged() {
+    let mut server = server(1);
+    let put = b"cmd=put kvsname=kvs_test_0 key=k\xe4 value=\xff\xfe";
+    server.line(Proc(0), put).unwrap();
+    let got = server.line(Proc(0), b"cmd=get kvsname=kvs_test_0 key=k\xe4");
+    let got = bytes_of(&got.unwrap()[0]);
+    assert!(got.ends_with(b" value=\xff\xfe\n"), "{got:?}");
+    server
+        .line(Proc(0), b"cmd=publish_name service=s\xe4 port=p\xff")
+        .unwrap();
+    let found = server.line(Proc(0), b"cmd=lookup_name service=s\xe4");
+    let found = bytes_of(&found.unwrap()[0]);
+    assert!(found.ends_with(b" port=p\xff\n"), "{found:?}");
+}
+
+/// What a client of ours sends for a program whose name, argument and variable no line can hold.
+#[test]
+fn a_spawn_has_any_bytes_and_newlines_come_as_digits() {
+    let mut server = server(1);
+    let reply = told(&mut server, 0, "cmd=init pmi_version=1 pmi_subversion=1");
+    assert!(reply[0].1.ends_with("portcullis_hex=1"), "{reply:?}");
+    let lines: [&[u8]; 11] = [
+        b"mcmd=spawn",
+        b"nprocs=1",
+        b"execname=/tmp/\xe4 b",
+        b"totspawns=1",
+        b"argcnt=2",
+        b"arg1.hex=610A62ff",
+        b"arg2=",
+        b"info_num=1",
+        b"info_key_0=wdir",
+        b"info_val_0=/tmp/\xe4",
+        b"endcmd",
+    ];
+    let mut effects = Vec::new();
+    for line in lines {
+        effects = server.line(Proc(0), line).unwrap();
+    }
+    let [Effect::Spawn { request, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    let app = &request.apps[0];
+    let os = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    assert_eq!(app.program, os(b"/tmp/\xe4 b"));
+    assert_eq!(app.args, [os(b"a\nb\xff"), os(b"")]);
+    assert_eq!(app.info, [("wdir".to_string(), os(b"/tmp/\xe4"))]);
+
+    server.line(Proc(0), b"mcmd=spawn").unwrap();
+    let refused = server.line(Proc(0), b"arg1.hex=6g").unwrap_err();
+    assert!(refused.to_string().contains("arg1.hex"), "{refused}");
 }
 
 proptest! {

@@ -1,5 +1,6 @@
 //! What the user wants to be watched, by the environment, which launchers hand to all ranks.
 
+use mpi_base::{environment, text};
 use mpi_report::trace::EVENTS;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub struct Settings {
 impl Settings {
     /// Nothing if the user wants nothing; a sentence if it is not understood.
     pub fn read() -> Result<Option<Settings>, String> {
-        Settings::of(|name| std::env::var_os(name)?.into_string().ok())
+        Settings::of(|name| environment::var(name).map(text::from_os))
     }
 
     fn of(value: impl Fn(&str) -> Option<String>) -> Result<Option<Settings>, String> {
@@ -37,9 +38,9 @@ impl Settings {
                 .map_err(|_| format!("{KEPT}={text}: it takes how many events are kept"))?,
         };
         let settings = Settings {
-            trace: value(TRACE).map(PathBuf::from),
+            trace: value(TRACE).as_deref().map(text::to_path),
             patience,
-            report: value(HANG_REPORT).map(PathBuf::from),
+            report: value(HANG_REPORT).as_deref().map(text::to_path),
             kept,
         };
         let wanted = settings.trace.is_some() || settings.patience.is_some();

@@ -13,14 +13,16 @@ use crate::api::args::{out, slice, slice_mut, string};
 use crate::error::{Failure, Outcome};
 use crate::initial_handler::InitialHandler;
 use crate::object::comm::CommObject;
-use crate::{info, phase, state, text};
+use crate::{info, phase, state};
 use mpi_base::param::Value;
+use mpi_base::text;
 use mpi_core::Engine;
 use mpi_core::comm::ControlGroup;
 use mpi_core::dynamic::PortName;
 use mpi_core::rte::wire::HEARS_FAILURE;
 use mpi_core::rte::{FailedSpawn, Rte, SpawnRequest, SpawnedApp};
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 
 /// A path is at most so long, and so is a command.
@@ -38,7 +40,7 @@ struct Command {
 ///
 /// # Safety
 /// `argv` is null or such an array of strings.
-unsafe fn arguments(argv: *mut *mut c_char) -> Vec<String> {
+unsafe fn arguments(argv: *mut *mut c_char) -> Vec<OsString> {
     let mut all = Vec::new();
     if argv.is_null() {
         return all;
@@ -50,9 +52,8 @@ unsafe fn arguments(argv: *mut *mut c_char) -> Vec<String> {
             return all;
         }
         // SAFETY: a string of the caller.
-        all.push(text::from_bytes(
-            unsafe { CStr::from_ptr(argument) }.to_bytes(),
-        ));
+        let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
+        all.push(OsStr::from_bytes(bytes).to_owned());
     }
 }
 
@@ -136,7 +137,7 @@ impl Request {
         })?;
         let hints = info::hints(command.info)?;
         let mut procs = maxprocs;
-        let mut kept: Vec<(String, String)> = Vec::new();
+        let mut kept: Vec<(String, OsString)> = Vec::new();
         for (key, value) in hints.iter() {
             match key {
                 "soft" => {
@@ -152,22 +153,22 @@ impl Request {
                 }
                 // One line for each variable.
                 "env" => {
-                    let variables = value.lines().filter(|line| !line.is_empty());
-                    kept.extend(variables.map(|line| (key.into(), line.into())));
+                    let variables = value.split('\n').filter(|line| !line.is_empty());
+                    kept.extend(variables.map(|line| (key.into(), text::to_os(line))));
                 }
-                _ => kept.push((key.into(), value.into())),
+                _ => kept.push((key.into(), text::to_os(value))),
             }
         }
         // A new process begins where its parent is, not where the launcher was started.
         if hints.get("wdir").is_none()
             && let Ok(here) = std::env::current_dir()
         {
-            kept.push(("wdir".into(), here.to_string_lossy().into_owned()));
+            kept.push(("wdir".into(), here.into_os_string()));
         }
         self.maxprocs.push(maxprocs);
         self.request.apps.push(SpawnedApp {
             procs,
-            program,
+            program: text::to_os(&program),
             args,
             info: kept,
         });

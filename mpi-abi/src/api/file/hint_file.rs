@@ -7,10 +7,10 @@
 //! and a letter too few in it costs a day of measuring.
 //! Not told of are names that act in other libraries: one file serves several.
 
+use mpi_base::{environment, text};
 use mpi_core::comm::Comm;
 use mpi_core::io::Tuning;
 use mpi_core::io::hints::{ACTING, HINTS};
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use strsim::normalized_damerau_levenshtein;
 
@@ -73,16 +73,15 @@ pub(super) fn tuning(members: &Comm) -> Result<Tuning, Failure> {
     let tells = members.size() > 1 || engine.me() == 0;
     // A parameter that cannot be read was refused when the process began.
     let by_parameter = engine.params().get(&HINTS).unwrap_or_default();
-    let (named, by) = match by_parameter.is_empty() {
-        true => (std::env::var_os(ROMIOS).unwrap_or_default(), ROMIOS),
-        false => (by_parameter.into(), "io_base_hints"),
+    let (path, by) = match by_parameter.as_os_str().is_empty() {
+        true => (environment::var(ROMIOS).unwrap_or_default().into(), ROMIOS),
+        false => (by_parameter, "io_base_hints"),
     };
-    if named.is_empty() {
+    if path.as_os_str().is_empty() {
         return Ok(tuning);
     }
-    let path = Path::new(&named);
-    let sentences = match std::fs::read_to_string(path) {
-        Ok(text) => take(&mut tuning, &text),
+    let sentences = match std::fs::read(&path) {
+        Ok(bytes) => take(&mut tuning, &text::from_bytes(&bytes)),
         Err(error) => vec![format!("it cannot be read, so it sets nothing: {error}")],
     };
     for sentence in sentences.into_iter().filter(|_| tells) {

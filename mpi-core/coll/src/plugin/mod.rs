@@ -42,6 +42,7 @@ pub use table::{Plugin, TableError};
 
 use crate::Component;
 use mpi_base::param::{About, Level, Param, Params};
+use mpi_base::text;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -166,13 +167,13 @@ impl Catalogue {
 
     /// The files to look at; directories that cannot be read are rejected if the user has named them.
     fn files(&mut self, params: &Params, usual: Option<&Path>) -> Vec<PathBuf> {
-        let named = params.text(PATH.about());
+        let named = text::to_os(params.text(PATH.about()));
         if let (false, Some(directory)) = (named.is_empty(), usual) {
             // Only names are wanted of it, so that it cannot be read says nothing.
             self.passed.files = load::files(directory).unwrap_or_default();
         }
         let usual = usual.filter(|_| named.is_empty()).map(Path::to_path_buf);
-        let directories = std::env::split_paths(named).filter(|d| !d.as_os_str().is_empty());
+        let directories = std::env::split_paths(&named).filter(|d| !d.as_os_str().is_empty());
         let mut all = Vec::new();
         for directory in directories.chain(usual) {
             match load::files(&directory) {

@@ -18,6 +18,7 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::node::RetiredBlocks;
 use mpi_base::param::Params;
+use mpi_base::text;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -37,7 +38,8 @@ pub(super) fn values(plugin: &Plugin, params: &Params) -> Rc<Values> {
 }
 
 fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', " ")).unwrap_or_default()
+    let text = text.replace('\0', " ");
+    CString::new(text::to_bytes(&text)).unwrap_or_default()
 }
 
 /// A member on this node by its rank, and its doorbell.

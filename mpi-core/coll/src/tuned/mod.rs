@@ -18,6 +18,7 @@ use super::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Runni
 use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::{About, Params};
+use mpi_base::text;
 use rules::{Rules, Setting, Step, algorithm_named};
 use std::cell::{OnceCell, RefCell};
 use std::hash::{Hash, Hasher};
@@ -98,7 +99,7 @@ fn read(params: &Params) -> Result<Rules, String> {
     let complain = |what: &dyn std::fmt::Display| format!("the decision table {file}: {what}");
     let text = match file {
         "" => rules::BUILT_IN.into(),
-        _ => std::fs::read_to_string(file).map_err(|e| complain(&e))?,
+        _ => std::fs::read_to_string(text::to_path(file)).map_err(|e| complain(&e))?,
     };
     Rules::parse(&text).map_err(|e| complain(&e))
 }

@@ -2,9 +2,10 @@
 
 use crate::CallId;
 use mpi_base::param::{About, Level, Param};
+use std::path::PathBuf;
 
 /// A decision table instead of the built-in one.
-pub static RULES: Param<String> = Param::new(
+pub static RULES: Param<PathBuf> = Param::new(
     "coll",
     "tuned",
     "rules",
@@ -59,7 +60,7 @@ pub fn algorithm(call: CallId) -> &'static Param<String> {
 
 /// All of them, for listings.
 pub fn all() -> impl Iterator<Item = &'static About> {
-    std::iter::once(&RULES).chain(&ALGORITHMS).map(Param::about)
+    std::iter::once(RULES.about()).chain(ALGORITHMS.iter().map(Param::about))
 }
 
 #[cfg(test)]

@@ -28,10 +28,10 @@ use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Set by `mpirun --record`.
-pub static RECORD: Param<String> = Param::new(
+pub static RECORD: Param<PathBuf> = Param::new(
     "mpi",
     "base",
     "record",
@@ -41,7 +41,7 @@ pub static RECORD: Param<String> = Param::new(
 );
 
 /// Set by `mpirun --replay`.
-pub static REPLAY: Param<String> = Param::new(
+pub static REPLAY: Param<PathBuf> = Param::new(
     "mpi",
     "base",
     "replay",

@@ -11,6 +11,7 @@ use super::{
     SingleCopy, Sink, Transport,
 };
 use mpi_base::param::{Level, Param};
+use mpi_base::text;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -38,7 +39,7 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
         return Ok(inner);
     }
     let path = format!("{file}.{}.{number}.json", around.me);
-    let file = File::create(&path).map_err(|error| OpenError::System {
+    let file = File::create(text::to_path(&path)).map_err(|error| OpenError::System {
         doing: "creating the file of btl_trace_file",
         reason: format!("{path}: {error}"),
     })?;

@@ -1,11 +1,14 @@
 //! Names of services that processes without a launcher publish, for this user's processes on this machine.
 //!
 //! Protocol: a name is a file in a folder that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
+//! The user is the effective one. A program with more rights than the user that started it takes the folder in `/tmp`, since the other
+//! one is that user's choice.
 //! The publisher holds a lock on the file as long as the name is published, so a name ends with its process however that ends:
 //! a file that can be locked is what a dead publisher has left, and the one that finds it takes it away.
 //! The file holds the port; it is empty only between being made and being written, and then there is no such name yet.
 
 use super::RteError;
+use mpi_base::{environment, text};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -49,9 +52,9 @@ impl MachineNames {
                 remove_if_same(&path, &file);
                 return Ok(None);
             }
-            let mut port = String::new();
-            (&mut file).take(LONGEST).read_to_string(&mut port)?;
-            Ok((!port.is_empty()).then_some(port))
+            let mut port = Vec::new();
+            (&mut file).take(LONGEST).read_to_end(&mut port)?;
+            Ok((!port.is_empty()).then(|| text::from_bytes(&port)))
         };
         read().map_err(|error| failed("looking up", service, error))
     }
@@ -93,7 +96,7 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
             continue;
         }
         file.set_len(0)?;
-        file.write_all(port.as_bytes())?;
+        file.write_all(&text::to_bytes(port))?;
         return Ok(file);
     }
 }
@@ -127,8 +130,8 @@ fn remove_if_same(path: &Path, file: &File) {
 
 /// The folder of this user's names, made if it is not there; one that others could have put there, or can enter, is not used.
 fn folder() -> io::Result<PathBuf> {
-    let me = rustix::process::getuid().as_raw();
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
+    let me = rustix::process::geteuid().as_raw();
+    let folder = match environment::var("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
         Some(dir) => Path::new(&dir).join("portcullis-names"),
         None => PathBuf::from(format!("/tmp/portcullis-names-{me}")),
     };

@@ -14,6 +14,7 @@
 //! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
 //!
 //! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
+//! An [`Env`] says how the launcher started this process; what names a file or code comes from [`mpi_base::environment`].
 
 mod board;
 mod cards;
@@ -26,6 +27,7 @@ mod spawn;
 mod sys;
 pub mod wire;
 
+use mpi_base::environment;
 use mpi_base::fdpass::PassError;
 use mpi_base::node::{Claim, NodeError};
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
@@ -215,7 +217,7 @@ pub struct Env {
 impl Env {
     /// A copy, so that later changes of the program are not seen.
     pub fn of_this_process() -> Env {
-        std::env::vars_os().collect()
+        environment::of_launch().collect()
     }
 
     /// The value of a variable, if it is set and is text.
@@ -332,6 +334,11 @@ pub enum RteError {
         rank: u32,
         reasons: Vec<String>,
     },
+    /// A PMIx launcher has started us, and this program has more rights than its user.
+    Raised {
+        namespace: String,
+        rank: u32,
+    },
     /// A PMIx launcher that does not say how many we are, or fewer than our rank needs.
     NoSize {
         namespace: String,
@@ -428,6 +435,10 @@ impl fmt::Display for RteError {
                 f,
                 "this is rank {rank} of the job {namespace}, which was started by way of PMIx, and its library cannot be loaded ({}); install libpmix (Debian: libpmix2) or name its file by rte_pmix_library",
                 reasons.join("; ")
+            ),
+            RteError::Raised { namespace, rank } => write!(
+                f,
+                "this is rank {rank} of the job {namespace}, which was started by way of PMIx; its program has more rights than its user (set-user-ID or the like), and libpmix would load what the user's environment names; start it with the mpirun of this library"
             ),
             RteError::NoSize {
                 namespace,

@@ -1,13 +1,17 @@
 //! What a process asks of its launcher when it starts others.
+//!
+//! Programs, arguments and values are bytes from the caller to the system call that starts the program.
+
+use std::ffi::OsString;
 
 /// One program of a new job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnedApp {
     pub procs: u32,
-    pub program: String,
-    pub args: Vec<String>,
+    pub program: OsString,
+    pub args: Vec<OsString>,
     /// Keys and values for the launcher, such as `wdir` and `host`.
-    pub info: Vec<(String, String)>,
+    pub info: Vec<(String, OsString)>,
 }
 
 /// A new job.

@@ -4,11 +4,14 @@
 //! and a backslash keeps the character after it in the value.
 //! There is no standard text; this follows what Hydra, Slurm, gforker and Flux have been seen to accept and send:
 //! * any order of keys, unknown keys are passed over;
-//! * a value is never empty and never holds a space, a newline or a NUL, so binary values travel as [`hex`];
+//! * a value is never empty and never holds a space, a newline or a NUL, so binary values travel as [`hex`]; other bytes come as they are, UTF-8 or not;
 //! * a whole line stays below 1024 bytes, because Slurm reads one `read()` of that size as one request;
 //! * a reply without `rc` has succeeded, as old servers never send it.
 //!
 //! Values are kept as they came, backslashes included, so that what one client puts another gets to the byte.
+//!
+//! In the block of lines of a spawn a value runs to the end of its line. A value with a newline travels as [`hex`] behind the key `KEY.hex`
+//! to a server that has said [`TAKES_HEX`]; no other server has a way to take it.
 //!
 //! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
 
@@ -17,7 +20,9 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// The longest line that is ever accepted; Hydra's clients may send much longer ones than [`SEND_MAX`].
-pub const LINE_MAX: usize = 128 * 1024;
+///
+/// The kernel takes arguments of programs up to 128 KiB, whose hexadecimal digits take twice that.
+pub const LINE_MAX: usize = 512 * 1024;
 
 /// The longest line that is ever sent, newline included.
 pub const SEND_MAX: usize = 1023;
@@ -56,6 +61,12 @@ pub const CONNECTIONS: &str = "connections";
 /// The value of `jobs` where there are none, since no value is empty.
 pub const NO_JOBS: &str = "none";
 
+/// The key of the answer to `init` whose value `1` says that the server takes values of a spawn as hexadecimal digits, behind [`HEX_SUFFIX`].
+pub const TAKES_HEX: &str = "portcullis_hex";
+
+/// What stands behind the key of a value that travels as hexadecimal digits.
+pub const HEX_SUFFIX: &str = ".hex";
+
 /// Why bytes off the wire, or a message meant for it, are not PMI-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {
@@ -69,6 +80,8 @@ pub enum WireError {
     Missing { key: String, line: String },
     /// A key whose value is not a number.
     NotANumber { key: String, value: String },
+    /// A value that is not made of hexadecimal digits.
+    NotHex { key: String },
     /// The other side answered with an error code.
     Refused { request: String, answer: String },
     /// A value that this protocol cannot carry.
@@ -98,6 +111,9 @@ impl fmt::Display for WireError {
                     f,
                     "{key}=\"{value}\" came where a whole number was expected"
                 )
+            }
+            WireError::NotHex { key } => {
+                write!(f, "the value of {key} is not made of hexadecimal digits")
             }
             WireError::Refused { request, answer } => {
                 write!(f, "the request {request} was answered \"{answer}\"")
@@ -130,7 +146,7 @@ pub fn shown(line: &[u8]) -> String {
 #[derive(Clone, Debug)]
 pub struct Message {
     line: String,
-    words: Vec<(String, String)>,
+    words: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Message {
@@ -138,7 +154,7 @@ impl Message {
     pub fn parse(line: &[u8]) -> Result<Message, WireError> {
         let message = Message {
             line: shown(line),
-            words: words(&String::from_utf8_lossy(line)),
+            words: words(line),
         };
         match message.get("cmd") {
             Some(_) => Ok(message),
@@ -156,20 +172,34 @@ impl Message {
         &self.line
     }
 
-    /// The value of a key, the first if it stands twice.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.words
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
+    /// The value of a key to the byte, the first if it stands twice.
+    pub fn bytes(&self, key: &str) -> Option<&[u8]> {
+        let mut words = self.words.iter();
+        words
+            .find(|(name, _)| name == key.as_bytes())
+            .map(|(_, value)| value.as_slice())
     }
 
-    /// The value of a key that must be there.
+    /// The value of a key that is text; `None` also if it is not UTF-8.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        std::str::from_utf8(self.bytes(key)?).ok()
+    }
+
+    /// The value, to the byte, of a key that must be there.
+    pub fn need_bytes(&self, key: &str) -> Result<&[u8], WireError> {
+        self.bytes(key).ok_or_else(|| self.missing(key))
+    }
+
+    /// The value of a key that must be there and be text.
     pub fn need(&self, key: &str) -> Result<&str, WireError> {
-        self.get(key).ok_or_else(|| WireError::Missing {
+        self.get(key).ok_or_else(|| self.missing(key))
+    }
+
+    fn missing(&self, key: &str) -> WireError {
+        WireError::Missing {
             key: key.into(),
             line: self.line.clone(),
-        })
+        }
     }
 
     /// The value of a key that must be a whole number.
@@ -187,28 +217,33 @@ impl Message {
     }
 }
 
-fn words(line: &str) -> Vec<(String, String)> {
+fn words(line: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut words = Vec::new();
     let mut rest = line;
     loop {
-        rest = rest.trim_start_matches([' ', '\r', '\t']);
-        let Some((key, after)) = rest.split_once('=') else {
+        rest = &rest[rest
+            .iter()
+            .take_while(|byte| b" \r\t".contains(byte))
+            .count()..];
+        let Some(sign) = rest.iter().position(|&byte| byte == b'=') else {
             return words;
         };
+        let (key, after) = (&rest[..sign], &rest[sign + 1..]);
         // A word without "=" is passed over; the key is what stands directly before the sign.
-        let key = key.rsplit(' ').next().unwrap_or(key);
+        let key = key.rsplit(|&byte| byte == b' ').next().unwrap_or(key);
         let end = end_of_value(after);
-        words.push((
-            key.to_string(),
-            after[..end].trim_end_matches('\r').to_string(),
-        ));
+        let mut value = &after[..end];
+        while let Some(shorter) = value.strip_suffix(b"\r") {
+            value = shorter;
+        }
+        words.push((key.to_vec(), value.to_vec()));
         rest = &after[end..];
     }
 }
 
-fn end_of_value(text: &str) -> usize {
+fn end_of_value(bytes: &[u8]) -> usize {
     let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
+    for (at, byte) in bytes.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
@@ -216,13 +251,14 @@ fn end_of_value(text: &str) -> usize {
             _ => {}
         }
     }
-    text.len()
+    bytes.len()
 }
 
 /// A message to send, made word by word.
 #[derive(Clone, Debug)]
 pub struct Line {
-    text: String,
+    name: String,
+    bytes: Vec<u8>,
     bad: Option<(String, String)>,
 }
 
@@ -230,30 +266,33 @@ impl Line {
     /// A message that begins with this command.
     pub fn cmd(name: &str) -> Line {
         Line {
-            text: format!("cmd={name}"),
+            name: name.into(),
+            bytes: format!("cmd={name}").into_bytes(),
             bad: None,
         }
     }
 
     /// The name of the command, for messages to people.
     pub fn name(&self) -> &str {
-        let head = self.text.split(' ').next().unwrap_or_default();
-        head.trim_start_matches("cmd=")
+        &self.name
     }
 
     /// Adds `key=value`.
-    pub fn with(mut self, key: &str, value: impl fmt::Display) -> Line {
-        let value = value.to_string();
+    pub fn with(self, key: &str, value: impl fmt::Display) -> Line {
+        self.with_bytes(key, value.to_string().as_bytes())
+    }
+
+    /// Adds `key=value` with a value of any bytes that the protocol can carry.
+    pub fn with_bytes(mut self, key: &str, value: &[u8]) -> Line {
         // With a space after it the value must end where it ends, which a lone backslash at its end would prevent.
-        let fits = end_of_value(&format!("{value} ")) == value.len();
-        if value.is_empty() || !fits || value.contains(['\n', '\0']) {
-            self.bad
-                .get_or_insert((key.into(), shown(value.as_bytes())));
+        let fits = end_of_value(&[value, b" "].concat()) == value.len();
+        if value.is_empty() || !fits || value.contains(&b'\n') || value.contains(&0) {
+            self.bad.get_or_insert((key.into(), shown(value)));
         }
-        self.text.push(' ');
-        self.text.push_str(key);
-        self.text.push('=');
-        self.text.push_str(&value);
+        self.bytes.push(b' ');
+        self.bytes.extend_from_slice(key.as_bytes());
+        self.bytes.push(b'=');
+        self.bytes.extend_from_slice(value);
         self
     }
 
@@ -262,7 +301,7 @@ impl Line {
         if let Some((key, value)) = self.bad {
             return Err(WireError::Unsendable { key, value });
         }
-        let mut bytes = self.text.into_bytes();
+        let mut bytes = self.bytes;
         bytes.push(b'\n');
         Ok(bytes)
     }
@@ -335,13 +374,13 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Bytes from hexadecimal digits; `None` if they are not.
-pub fn unhex(text: &str) -> Option<Vec<u8>> {
+pub fn unhex(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|value| value as u8);
+    let text = text.as_ref();
     if !text.len().is_multiple_of(2) {
         return None;
     }
-    text.as_bytes()
-        .chunks_exact(2)
+    text.chunks_exact(2)
         .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
         .collect()
 }
@@ -411,6 +450,15 @@ mod tests {
         }
 
         #[test]
+        fn a_value_comes_as_the_bytes_that_were_sent(value in proptest::collection::vec(0x21u8.., 1..80)) {
+            prop_assume!(!value.contains(&b'\\'));
+            let line = Line::cmd("put").with_bytes("key", &value).with("z", 1).finish().unwrap();
+            let message = Message::parse(line.strip_suffix(b"\n").unwrap()).unwrap();
+            prop_assert_eq!(message.bytes("key"), Some(&value[..]));
+            prop_assert_eq!(message.get("key"), std::str::from_utf8(&value).ok());
+        }
+
+        #[test]
         fn lines_do_not_depend_on_how_the_stream_is_cut(text in "[a-z\n]{0,200}", cut in 1usize..50) {
             let mut lines = Lines::default();
             let mut found = Vec::new();
@@ -426,11 +474,11 @@ mod tests {
 
         #[test]
         fn hexadecimal_digits_carry_any_bytes(bytes: Vec<u8>) {
-            prop_assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+            prop_assert_eq!(unhex(hex(&bytes)), Some(bytes));
         }
 
         #[test]
-        fn what_is_not_hexadecimal_is_refused_without_panic(text: String) {
+        fn what_is_not_hexadecimal_is_refused_without_panic(text: Vec<u8>) {
             let _ = unhex(&text);
         }
     }

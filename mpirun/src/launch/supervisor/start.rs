@@ -30,7 +30,7 @@ impl Supervisor<'_> {
     pub(super) fn launch(
         &mut self,
         apps: &[App],
-        preput: &[(String, String)],
+        preput: &[(Vec<u8>, Vec<u8>)],
     ) -> Result<Job, StartError> {
         let (job, known) = (Job(self.server.jobs()), self.ranks.count());
         let started = self.launch_job(apps, preput);
@@ -42,7 +42,7 @@ impl Supervisor<'_> {
         started
     }
 
-    fn launch_job(&mut self, apps: &[App], preput: &[(String, String)]) -> Result<Job, StartError> {
+    fn launch_job(&mut self, apps: &[App], preput: &[(Vec<u8>, Vec<u8>)]) -> Result<Job, StartError> {
         let placed = self.place(apps).map_err(StartError::Place)?;
         let appnums: Vec<usize> = placed
             .iter()

@@ -257,6 +257,8 @@ impl Comm {
             return None;
         }
         // SAFETY: the host's texts stay while the communicator is alive, and it was when it answered.
-        Some(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
+        Some(mpi_base::text::from_bytes(
+            unsafe { CStr::from_ptr(at) }.to_bytes(),
+        ))
     }
 }

@@ -7,15 +7,17 @@
 //! `name.rank.2` and so on hold the rest of the digits.
 
 use super::super::wire::{
-    CONNECTIONS, DEATH, HEARS_DEATHS, KEY_MAX, Line, Lines, Message, NO_JOBS, SEND_MAX,
-    SPAWN_FAILED, VALUE_MAX, WireError, hex, unhex,
+    CONNECTIONS, DEATH, HEARS_DEATHS, HEX_SUFFIX, KEY_MAX, Line, Lines, Message, NO_JOBS, SEND_MAX,
+    SPAWN_FAILED, TAKES_HEX, VALUE_MAX, WireError, hex, unhex,
 };
-use super::super::{Death, FailedSpawn, RteError, SpawnRequest};
+use super::super::{Death, FailedSpawn, RteError, SpawnRequest, SpawnedApp};
+use mpi_base::text;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 
 pub struct Client {
     socket: OwnedFd,
@@ -23,6 +25,8 @@ pub struct Client {
     kvsname: String,
     /// Whether the server was asked to tell of deaths.
     hears_deaths: bool,
+    /// Whether the server takes values of a spawn as hexadecimal digits.
+    takes_hex: bool,
     /// Those that have been told and not been taken.
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
@@ -36,6 +40,7 @@ impl Client {
             lines: Lines::default(),
             kvsname: String::new(),
             hears_deaths: false,
+            takes_hex: false,
             deaths: Vec::new(),
             failed_spawns: Vec::new(),
         }
@@ -93,7 +98,9 @@ impl Client {
             false => hello,
         };
         self.hears_deaths = hears_deaths;
-        self.ask(hello, "response_to_init").map(drop)
+        let answer = self.ask(hello, "response_to_init")?;
+        self.takes_hex = answer.get(TAKES_HEX) == Some("1");
+        Ok(())
     }
 
     /// The deaths that have been told since the last call; waits for nothing.
@@ -280,18 +287,18 @@ impl Client {
     /// Names of services and ports may hold anything, so they travel as digits.
     pub fn publish(&mut self, service: &str, port: &str) -> Result<(), RteError> {
         let line = Line::cmd("publish_name")
-            .with("service", hex(service.as_bytes()))
-            .with("port", hex(port.as_bytes()));
+            .with("service", hex(&text::to_bytes(service)))
+            .with("port", hex(&text::to_bytes(port)));
         self.ask(line, "publish_result").map(drop)
     }
 
     /// `None` where the server does not know the service.
     pub fn lookup(&mut self, service: &str) -> Result<Option<String>, RteError> {
-        let line = Line::cmd("lookup_name").with("service", hex(service.as_bytes()));
+        let line = Line::cmd("lookup_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "lookup_result") {
             Ok(message) => {
                 let port = message.get("port").and_then(unhex);
-                Ok(port.and_then(|bytes| String::from_utf8(bytes).ok()))
+                Ok(port.map(|bytes| text::from_bytes(&bytes)))
             }
             Err(error) if is_refusal(&error) => Ok(None),
             Err(error) => Err(error),
@@ -300,7 +307,7 @@ impl Client {
 
     /// False where the server does not know the service.
     pub fn unpublish(&mut self, service: &str) -> Result<bool, RteError> {
-        let line = Line::cmd("unpublish_name").with("service", hex(service.as_bytes()));
+        let line = Line::cmd("unpublish_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "unpublish_result") {
             Ok(_) => Ok(true),
             Err(error) if is_refusal(&error) => Ok(false),
@@ -322,46 +329,14 @@ impl Client {
     /// The result is the name of the job, where the server says it.
     pub fn spawn(&mut self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
         let doing = "spawn";
-        let mut text = String::new();
+        let mut lines = SpawnLines {
+            bytes: Vec::new(),
+            takes_hex: self.takes_hex,
+        };
         for (number, app) in request.apps.iter().enumerate() {
-            let mut line = |key: &str, value: &str| {
-                // A value that does not fit a line would be read as another line.
-                match value.contains(['\n', '\0']) {
-                    true => Err(RteError::Wire {
-                        doing: doing.into(),
-                        reason: WireError::Unsendable {
-                            key: key.into(),
-                            value: super::super::wire::shown(value.as_bytes()),
-                        },
-                    }),
-                    false => {
-                        text.push_str(&format!("{key}={value}\n"));
-                        Ok(())
-                    }
-                }
-            };
-            line("mcmd", "spawn")?;
-            line("nprocs", &app.procs.to_string())?;
-            line("execname", &app.program)?;
-            line("totspawns", &request.apps.len().to_string())?;
-            line("spawnssofar", &(number + 1).to_string())?;
-            for (at, arg) in app.args.iter().enumerate() {
-                line(&format!("arg{}", at + 1), arg)?;
-            }
-            line("argcnt", &app.args.len().to_string())?;
-            line("preput_num", &request.left.len().to_string())?;
-            for (at, (key, value)) in request.left.iter().enumerate() {
-                line(&format!("preput_key_{at}"), key)?;
-                line(&format!("preput_val_{at}"), value)?;
-            }
-            line("info_num", &app.info.len().to_string())?;
-            for (at, (key, value)) in app.info.iter().enumerate() {
-                line(&format!("info_key_{at}"), key)?;
-                line(&format!("info_val_{at}"), value)?;
-            }
-            text.push_str("endcmd\n");
+            lines.program(request, number, app)?;
         }
-        send_all(&self.socket, text.as_bytes()).map_err(|error| lost_or(error, doing))?;
+        send_all(&self.socket, &lines.bytes).map_err(|error| lost_or(error, doing))?;
         let message = self.expect("spawn_result", doing)?;
         let all_started = message
             .get("errcodes")
@@ -434,6 +409,72 @@ impl Client {
             }));
         }
         Ok(message)
+    }
+}
+
+/// The lines of a spawn request.
+struct SpawnLines {
+    bytes: Vec<u8>,
+    takes_hex: bool,
+}
+
+impl SpawnLines {
+    /// The block of one program.
+    fn program(
+        &mut self,
+        request: &SpawnRequest,
+        number: usize,
+        app: &SpawnedApp,
+    ) -> Result<(), RteError> {
+        self.number("nprocs", app.procs as usize, "mcmd=spawn\n");
+        self.value("execname", app.program.as_bytes())?;
+        self.number("totspawns", request.apps.len(), "");
+        self.number("spawnssofar", number + 1, "");
+        for (at, arg) in (1..).zip(&app.args) {
+            self.value(&format!("arg{at}"), arg.as_bytes())?;
+        }
+        self.number("argcnt", app.args.len(), "");
+        self.number("preput_num", request.left.len(), "");
+        for (at, (key, value)) in request.left.iter().enumerate() {
+            self.value(&format!("preput_key_{at}"), key.as_bytes())?;
+            self.value(&format!("preput_val_{at}"), value.as_bytes())?;
+        }
+        self.number("info_num", app.info.len(), "");
+        for (at, (key, value)) in app.info.iter().enumerate() {
+            self.value(&format!("info_key_{at}"), &text::to_bytes(key))?;
+            self.value(&format!("info_val_{at}"), value.as_bytes())?;
+        }
+        self.bytes.extend_from_slice(b"endcmd\n");
+        Ok(())
+    }
+
+    fn number(&mut self, key: &str, number: usize, before: &str) {
+        let line = format!("{before}{key}={number}\n");
+        self.bytes.extend_from_slice(line.as_bytes());
+    }
+
+    /// A line whose value runs to its end, or digits where the rest of the value would be read as another line.
+    fn value(&mut self, key: &str, value: &[u8]) -> Result<(), RteError> {
+        self.bytes.extend_from_slice(key.as_bytes());
+        match (value.contains(&b'\n'), self.takes_hex) {
+            (false, _) => {
+                self.bytes.push(b'=');
+                self.bytes.extend_from_slice(value);
+            }
+            (true, true) => {
+                let rest = format!("{HEX_SUFFIX}={}", hex(value));
+                self.bytes.extend_from_slice(rest.as_bytes());
+            }
+            (true, false) => {
+                return Err(RteError::NotStarted {
+                    why: format!(
+                        "a newline is in {key}, which its protocol has no form for; the mpirun of this library takes it"
+                    ),
+                });
+            }
+        }
+        self.bytes.push(b'\n');
+        Ok(())
     }
 }
 

@@ -17,8 +17,8 @@ use std::sync::OnceLock;
 const SONAME: &str = "libpmix.so.2";
 
 /// What is loaded, if we may choose: what the user named, or what lies in one of the prefixes, or what the system has.
-pub fn candidates(named: &str, prefixes: &[PathBuf]) -> Vec<PathBuf> {
-    if !named.is_empty() {
+pub fn candidates(named: &Path, prefixes: &[PathBuf]) -> Vec<PathBuf> {
+    if !named.as_os_str().is_empty() {
         return vec![named.into()];
     }
     let inside = |prefix: &PathBuf| {

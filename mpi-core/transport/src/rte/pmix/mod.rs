@@ -26,11 +26,12 @@ use abi::{Proc, Status};
 use library::{Found, Library};
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Level, Param, Params};
+use mpi_base::{environment, text};
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-static LIBRARY: Param<String> = Param::new(
+static LIBRARY: Param<PathBuf> = Param::new(
     "rte",
     "pmix",
     "library",
@@ -69,16 +70,18 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     }
     let named = params.get(&LIBRARY).map_err(RteError::Param)?;
     let patience = params.get(&MEET).map_err(RteError::Param)?;
-    let prefixes: Vec<PathBuf> = match mpi_base::privilege::is_raised() {
-        // The user chooses the environment and the parent, so neither may choose code that runs with more rights.
-        true => Vec::new(),
-        false => env
-            .get("PMIX_PREFIX")
-            .map(PathBuf::from)
-            .into_iter()
-            .chain(library::prefix_of_parent())
-            .collect(),
-    };
+    if mpi_base::privilege::is_raised() {
+        // The library takes plugins and files that the environment names, and the user chooses that and the parent.
+        return Err(RteError::Raised {
+            namespace: namespace.into(),
+            rank,
+        });
+    }
+    let prefixes: Vec<PathBuf> = environment::var("PMIX_PREFIX")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(library::prefix_of_parent())
+        .collect();
     let library = Library::open(&library::candidates(&named, &prefixes)).map_err(|reasons| {
         RteError::NoPmix {
             namespace: namespace.into(),
@@ -199,7 +202,7 @@ fn wire_key(key: &str) -> Result<CString, RteError> {
 /// Names may be of any characters and length; keys may not.
 fn service_key(service: &str) -> String {
     use sha2::{Digest, Sha256};
-    let digest = Sha256::digest(service.as_bytes());
+    let digest = Sha256::digest(text::to_bytes(service));
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{PREFIX}service.{hex}")
 }
@@ -253,7 +256,8 @@ impl Rte for Pmix {
 
     fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
         let key = service_key(service);
-        let text = CString::new(port).map_err(|_| RteError::BadKey { key: port.into() })?;
+        let text = CString::new(text::to_bytes(port).into_owned())
+            .map_err(|_| RteError::BadKey { key: port.into() })?;
         self.done("PMIx_Publish", NAMES, self.library.publish(&key, &text))
     }
 

@@ -36,7 +36,7 @@ impl Library {
             unsafe {
                 let start = data.value.data.text;
                 let text = (!start.is_null())
-                    .then(|| CStr::from_ptr(start).to_string_lossy().into_owned());
+                    .then(|| mpi_base::text::from_bytes(CStr::from_ptr(start).to_bytes()));
                 libc::free(start.cast());
                 text
             }

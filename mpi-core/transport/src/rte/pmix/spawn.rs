@@ -8,15 +8,16 @@
 use super::abi::{self, App, Info, Status};
 use super::library::{Library, succeeded};
 use crate::rte::{RteError, SpawnRequest, SpawnedApp};
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The variable in which a child finds what its parent has left under a key.
 pub(super) fn left(key: &str) -> String {
     format!("PORTCULLIS_LEFT_{key}")
 }
 
-fn c_string(text: &str) -> Result<CString, RteError> {
-    CString::new(text).map_err(|error| RteError::NotStarted {
+fn c_string(text: impl AsRef<OsStr>) -> Result<CString, RteError> {
+    CString::new(text.as_ref().as_bytes()).map_err(|error| RteError::NotStarted {
         why: format!("{error}, which no program can be given"),
     })
 }
@@ -79,14 +80,14 @@ impl Request {
             None => value("hosts")?,
         };
         let program = c_string(&app.program)?;
-        let args = app.args.iter().map(|arg| c_string(arg));
+        let args = app.args.iter().map(c_string);
         let argv: Vec<CString> = std::iter::once(Ok(program.clone()))
             .chain(args)
             .collect::<Result<_, _>>()?;
         let lines = app.info.iter().filter(|(key, _)| key == "env");
         let lines = lines.map(|(_, line)| c_string(line));
         let legacies = legacies.iter();
-        let legacies = legacies.map(|(key, value)| c_string(&format!("{}={value}", left(key))));
+        let legacies = legacies.map(|(key, value)| c_string(format!("{}={value}", left(key))));
         let env: Vec<CString> = lines.chain(legacies).collect::<Result<_, _>>()?;
         let mut new = App {
             cmd: duplicate(&program),

@@ -13,7 +13,7 @@ fn env(pairs: &[(&str, &str)]) -> Env {
 #[test]
 fn a_user_who_names_a_library_gets_no_other() {
     assert_eq!(
-        candidates("/a/libpmix.so", &["/p".into()]),
+        candidates("/a/libpmix.so".as_ref(), &["/p".into()]),
         [PathBuf::from("/a/libpmix.so")]
     );
 }
@@ -24,9 +24,12 @@ fn the_launchers_own_library_comes_before_the_systems() {
     let folder = prefix.path().join("lib/openmpi");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("libpmix.so.2"), "").unwrap();
-    let found = candidates("", &[prefix.path().into()]);
+    let found = candidates("".as_ref(), &[prefix.path().into()]);
     assert_eq!(found, [folder.join("libpmix.so.2"), "libpmix.so.2".into()]);
-    assert_eq!(candidates("", &[]), [PathBuf::from("libpmix.so.2")]);
+    assert_eq!(
+        candidates("".as_ref(), &[]),
+        [PathBuf::from("libpmix.so.2")]
+    );
 }
 
 #[test]

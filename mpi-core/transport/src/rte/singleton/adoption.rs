@@ -8,6 +8,7 @@ use super::super::pmi1::Pmi1;
 use super::super::{Identity, RteError, room};
 use mpi_base::cpu::Cores;
 use mpi_base::installation;
+use mpi_base::privilege;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
 use std::path::PathBuf;
@@ -15,6 +16,12 @@ use std::process::{Command, Stdio};
 
 /// Starts a launcher that serves this process.
 pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
+    if privilege::is_raised() {
+        return Err(RteError::NotStarted {
+            why: "this program has more rights than its user (set-user-ID or the like), and mpirun would start what the user's environment names; start the program with the mpirun of this library"
+                .into(),
+        });
+    }
     let program = mpirun().map_err(|why| failed("looking for mpirun".into(), why))?;
     let starting = || format!("starting {}", program.display());
     let (ours, theirs) = socketpair(

@@ -3,8 +3,13 @@
 //! Inside it is a `String`, so that it can stand in sentences.
 //! A byte that is no part of UTF-8 becomes a character of its own, from [`ESCAPES`] on, and that a byte again on the way out;
 //! so do the bytes of such characters themselves, or two texts could become one.
+//!
+//! Such a `String` is no name for the system: the name of a file or a program leaves it by [`to_os`] or [`to_path`].
 
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
 
 /// A range of 256 characters for private use, which no text of people has.
 const ESCAPES: u32 = 0xF700;
@@ -51,6 +56,21 @@ pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
+/// A name from the system as text.
+pub fn from_os(name: impl AsRef<OsStr>) -> String {
+    from_bytes(name.as_ref().as_bytes())
+}
+
+/// The name for the system that the text was made of.
+pub fn to_os(text: &str) -> OsString {
+    OsString::from_vec(to_bytes(text).into_owned())
+}
+
+/// The same, as the name of a file or a folder.
+pub fn to_path(text: &str) -> PathBuf {
+    to_os(text).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +80,13 @@ mod tests {
     fn what_people_write_stays_readable() {
         assert_eq!(from_bytes("grün".as_bytes()), "grün");
         assert_ne!(from_bytes(b"gr\xfcn"), from_bytes(b"gr\xfdn"));
+    }
+
+    #[test]
+    fn names_come_back_to_the_byte() {
+        let name = OsStr::from_bytes(b"/tmp/\xe4 b");
+        assert_eq!(to_os(&from_os(name)), name);
+        assert_eq!(to_path(&from_os(name)).as_os_str(), name);
     }
 
     proptest! {
