@@ -3,6 +3,7 @@
 #[cfg(test)]
 use crate::defect::Defect;
 use sim::served::Address;
+use sim::wave_files::WaveFiles;
 use std::path::PathBuf;
 
 /// The port that the user has chosen.
@@ -31,9 +32,9 @@ pub struct RtlSource {
 /// What the simulator writes when the last node has closed.
 #[derive(Clone, Default)]
 pub struct SimFiles {
-    pub vcd: Option<PathBuf>,
+    pub vcd: Option<WaveFiles>,
     pub report: Option<PathBuf>,
-    /// Events to record; zero without a VCD file.
+    /// Events to record; zero without a waveform.
     pub record: usize,
     /// Nodes of a version 2 board; zero for one for each rank.
     pub nodes: u32,

@@ -10,6 +10,7 @@ use mpi_base::text;
 use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{Comm, param};
 use sim::served::SCHEME;
+use sim::wave_files::{WaveError, WaveFiles, check_writable};
 use std::ffi::CStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,7 +69,7 @@ pub static PARAMS: [Param; 13] = [
         c"How long a rank in MPI_Barrier sleeps at once until its port's interrupt, between looks at messages, which wait for it so long; for ranks that share cores, such as 1ms; 0 is not at all, and it is so with a port that has no interrupt",
     ),
     param(SELF_TEST, c"1", c"unsigned_int", c"How many nodes are late in turn when the wires are tested at start"),
-    param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and files for GTKWave and Surfer beside it"),
+    param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this file, an FST if it ends in .fst and else a VCD, and files for GTKWave and Surfer beside it"),
     param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
     param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
     param(SIM_NODES, c"0", c"unsigned_int", c"How many nodes of the simulator's board of version 2 the ranks have, divided among them in order; 0 is one for each rank, or on a served board one for each host"),
@@ -172,7 +173,15 @@ impl RtlSource {
 impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
         let file = |name| path(comm.param(name));
-        let vcd = file(SIM_VCD);
+        let refused = |name: &CStr, why: WaveError| {
+            Unfit::Wrong(format!("coll_hwbarr_{}: {why}", name.to_string_lossy()))
+        };
+        let vcd = file(SIM_VCD).map(|path| WaveFiles::named(&path));
+        let vcd = vcd.transpose().map_err(|why| refused(SIM_VCD, why))?;
+        let report = file(SIM_REPORT);
+        if let Some(report) = &report {
+            check_writable(report).map_err(|why| refused(SIM_REPORT, why))?;
+        }
         let record = if vcd.is_some() {
             value(comm, SIM_RECORD)?
         } else {
@@ -180,7 +189,7 @@ impl SimFiles {
         };
         Ok(SimFiles {
             vcd,
-            report: file(SIM_REPORT),
+            report,
             record,
             nodes: value(comm, SIM_NODES)?,
         })

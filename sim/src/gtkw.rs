@@ -8,6 +8,7 @@ use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, SAYS};
 use crate::event::Record;
 use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, node_scope};
 use crate::view::{Group, Show, View};
+use crate::words::counted;
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
@@ -22,11 +23,16 @@ mod flags {
 }
 
 /// One group for each kind of signal: title, signal in the node's scope, how a node's signal is called.
+///
+/// The wires come first: with sixty nodes a window has no room for the marks of all programs and any wire.
 pub(crate) const GROUPS: [(&str, &str, &str); 3] = [
-    ("in the barrier (enter to leave)", "inside", "in barrier"),
     ("wires to the barrier", "out", "to barrier"),
     ("wires from the barrier", "in", "from barrier"),
+    ("in the barrier (enter to leave)", "inside", "in barrier"),
 ];
+
+/// The first row of a wire: it stands for the wires from the barrier to all nodes, which carry one level.
+const RELEASE: &str = "released, to all nodes";
 
 /// Signals that are numbers and not a bit for each wire.
 const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
@@ -35,29 +41,29 @@ const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
 const WAVE_PIXELS: f64 = 1000.0;
 /// GTKWave's frame: so many pixels show 2^-zoom units of time (`calczoom` in its zoombuttons.c).
 const FRAME_PIXELS: f64 = 200.0;
-/// How much of the run is shown at first: from its first change on, this multiple of the time to its first release.
+/// How much of the run is shown at first: from the view's begin on, this multiple of the time to its release.
 const SHOWN: u64 = 2;
 /// How many named markers GTKWave has, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
 
 /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time.
-/// What is shown ends well behind the first release, or with the run where there is none.
+/// What is shown ends well behind the view's release, or with the run where there is none.
 fn zoom(view: View) -> f64 {
     let all = view.end.saturating_sub(view.begin);
-    let shown = view.first_release.map_or(all, |at| {
+    let shown = view.release.map_or(all, |at| {
         at.saturating_sub(view.begin).saturating_mul(SHOWN).min(all)
     });
     -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
 }
 
-/// The lines before the signals: which waveform, what of it is shown first, and the primary marker at the first release.
+/// The lines before the signals: which waveform, what of it is shown first, and the primary marker at the release.
 fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()> {
-    writeln!(sink, "[*] hwbarr: {} nodes", view.nodes)?;
+    writeln!(sink, "[*] hwbarr: {}", counted(view.nodes, "node"))?;
     writeln!(sink, "[dumpfile] \"{dump_file}\"")?;
     writeln!(sink, "[timestart] {}", view.begin)?;
     write!(sink, "*{:.6}", zoom(view))?;
     // No named marker is set.
-    match view.first_release {
+    match view.release {
         Some(at) => write!(sink, " {at}")?,
         None => write!(sink, " -1")?,
     }
@@ -82,9 +88,10 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
         "+{{nodes arrived}} {TOP}.arrived[{}:0]",
         arrived_bits(nodes) - 1
     )?;
+    writeln!(sink, "@{:x}", flags::BINARY)?;
+    writeln!(sink, "+{{{RELEASE}}} {TOP}.{}.in", node_scope(0))?;
     let with_line = eureka_wave::is_used(record);
     if with_line {
-        writeln!(sink, "@{:x}", flags::BINARY)?;
         writeln!(sink, "+{{{}}} {TOP}.{}", FOUND.1, FOUND.0)?;
         writeln!(sink, "@{:x}", flags::DECIMAL)?;
         let (signal, called) = FIRST;
@@ -167,9 +174,10 @@ pub fn write_channels(
     }
     writeln!(sink, "@{:x}\n-serial lines", flags::GROUP_OPEN)?;
     for signal in channel_vcd::SERIAL_TEXTS {
+        let range = shown.text_bits().map_or(String::new(), channel_vcd::range);
         writeln!(
             sink,
-            "@{:x}\n+{{{signal}}} {TOP}.{}.{signal}",
+            "@{:x}\n+{{{signal}}} {TOP}.{}.{signal}{range}",
             flags::ASCII,
             channel_vcd::SERIAL
         )?;
@@ -194,6 +202,7 @@ pub fn write_channels(
 mod tests {
     use super::*;
     use crate::event::{Event, What};
+    use std::collections::HashMap;
 
     const BEGIN: u64 = 2;
 
@@ -222,6 +231,143 @@ mod tests {
                 "{pixels} of {at} ns"
             );
         }
+    }
+
+    /// Rows that a window of the save file's size shows, at GTKWave's row of 20 pixels and below its menus.
+    const FOLD: usize = 38;
+
+    /// A self-test of sixty nodes, which releases twice, and two barriers of their programs.
+    fn tested_then_used() -> Record {
+        const NODES: usize = 60;
+        let mut events = Vec::new();
+        let mut at_ns = 1_000;
+        let mut push = |step, what| {
+            at_ns += step;
+            events.push(Event { at_ns, what });
+        };
+        for round in 0..4 {
+            let (high, used) = (round % 2 == 0, round >= 2);
+            for node in 0..NODES {
+                let pause = if node == 0 { 1_000_000 } else { 500 };
+                if used {
+                    push(pause, What::Enter { node });
+                }
+                push(if used { 300 } else { pause }, What::Wire { node, high });
+            }
+            push(119, What::Release { high });
+            for node in (0..NODES).filter(|_| used) {
+                push(50, What::Leave { node });
+            }
+        }
+        Record {
+            nodes: NODES,
+            events,
+            dropped: 0,
+        }
+    }
+
+    /// The rows of a save file in their order, as paths of the dump without a range; groups' titles are rows too.
+    fn rows(save: &str) -> Vec<String> {
+        let row = |line: &str| {
+            let title = line.strip_prefix('-').filter(|_| !line.starts_with("-1"));
+            let path = line
+                .strip_prefix("+{")
+                .and_then(|line| line.split_once("} "));
+            let path = path.map(|(_, path)| path.split('[').next().unwrap_or(path));
+            path.or(title).map(str::to_owned)
+        };
+        save.lines().filter_map(row).collect()
+    }
+
+    /// When each signal of a dump changes after its beginning.
+    fn changes(record: &Record) -> HashMap<String, Vec<u64>> {
+        let mut dump = Vec::new();
+        crate::vcd::write(&mut dump, record).expect("memory takes everything");
+        let mut parser = vcd::Parser::new(dump.as_slice());
+        let header = parser.parse_header().expect("a header");
+        let mut paths = HashMap::new();
+        let scope = header.find_scope(&[TOP]).expect("the top");
+        for item in &scope.items {
+            match item {
+                vcd::ScopeItem::Var(var) => {
+                    paths.insert(var.code, format!("{TOP}.{}", var.reference));
+                }
+                vcd::ScopeItem::Scope(node) => {
+                    for item in &node.items {
+                        if let vcd::ScopeItem::Var(var) = item {
+                            let path = format!("{TOP}.{}.{}", node.identifier, var.reference);
+                            paths.insert(var.code, path);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut changes: HashMap<String, Vec<u64>> = HashMap::new();
+        let mut now = 0;
+        for command in parser {
+            let code = match command.expect("well-formed") {
+                vcd::Command::Timestamp(at) => {
+                    now = at;
+                    continue;
+                }
+                vcd::Command::ChangeScalar(code, _) | vcd::Command::ChangeVector(code, _) => code,
+                _ => continue,
+            };
+            if now > 0 {
+                changes.entry(paths[&code].clone()).or_default().push(now);
+            }
+        }
+        changes
+    }
+
+    /// What GTKWave shows before anything is clicked: its rows above the fold, in the time that fits its width.
+    #[test]
+    fn the_first_picture_is_the_programs_first_barrier_with_wires_in_every_row() {
+        let record = tested_then_used();
+        let mut out = Vec::new();
+        write(&mut out, "/tmp/wave.vcd", &record).expect("memory takes everything");
+        let save = String::from_utf8(out).expect("UTF-8");
+        let entered = |event: &&Event| matches!(event.what, What::Enter { node: 0 });
+        let begin = record.events.iter().find(entered).expect("an entry").at_ns;
+        let released =
+            |event: &&Event| event.at_ns > begin && matches!(event.what, What::Release { .. });
+        let release = record
+            .events
+            .iter()
+            .find(released)
+            .expect("a release")
+            .at_ns;
+        assert!(save.contains(&format!("[timestart] {begin}\n")), "{save}");
+        let view = View::of(&record);
+        let end = begin + (WAVE_PIXELS / FRAME_PIXELS * (-zoom(view)).exp2()) as u64;
+        let shown = |at: &&u64| (begin..=end).contains(*at);
+        let changes = changes(&record);
+        let rows = rows(&save);
+        let above: Vec<_> = rows[..FOLD]
+            .iter()
+            .filter(|row| row.starts_with(TOP))
+            .collect();
+        for row in &above {
+            assert!(
+                changes[*row].iter().any(|at| shown(&at)),
+                "{row} is flat\n{save}"
+            );
+        }
+        let ends = |end: &str| above.iter().filter(|row| row.ends_with(end)).count();
+        assert!(ends(".out") >= 30 && ends(".in") >= 1, "{above:?}");
+        let releases = &changes["barrier.releases"];
+        let picture: Vec<_> = releases.iter().filter(shown).collect();
+        assert_eq!(
+            picture,
+            [&release],
+            "one barrier, its release within the picture"
+        );
+        let marker = save
+            .lines()
+            .find(|line| line.starts_with('*'))
+            .expect("a zoom");
+        assert_eq!(marker.split(' ').nth(1), Some(release.to_string().as_str()));
     }
 
     #[test]

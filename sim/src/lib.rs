@@ -10,6 +10,7 @@
 //! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
 //! * [`waves`]: virtual time as a waveform at one picosecond, with clocks and flip-flops.
 //! * [`vcd`], [`channel_vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
+//! * [`wave_files`]: a waveform and the files beside it, named by the user; [`words`]: numbers in sentences.
 //!
 //! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier
@@ -23,6 +24,7 @@
 
 pub mod channel_vcd;
 mod clock;
+mod dump;
 #[cfg(feature = "emulate")]
 pub mod emulate;
 mod eureka_wave;
@@ -38,4 +40,6 @@ pub mod surfer;
 pub mod vcd;
 mod view;
 pub mod virtual_time;
+pub mod wave_files;
 pub mod waves;
+pub mod words;

@@ -1,5 +1,5 @@
 //! A command file with which Surfer shows a waveform at once: which file, which signals in which order, the cursor at the
-//! first release.
+//! first release of a barrier of the program.
 //!
 //! Surfer has state files too, whose form is its own and changes from version to version; a command file (`.sucl`) is
 //! what its manual gives for being written by others. A line is a command as it would be typed; `#` begins a comment and
@@ -12,6 +12,7 @@ use crate::event::Record;
 use crate::gtkw::GROUPS;
 use crate::vcd::{TOP, node_scope};
 use crate::view::{Group, View};
+use crate::words::counted;
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
@@ -114,7 +115,7 @@ fn commands(
     view: View,
     sections: impl IntoIterator<Item = Section>,
 ) -> io::Result<()> {
-    writeln!(sink, "# hwbarr: {} nodes", view.nodes)?;
+    writeln!(sink, "# hwbarr: {}", counted(view.nodes, "node"))?;
     if names_the_dump(dump_file) {
         writeln!(sink, "load_file {dump_file}")?;
     }
@@ -125,7 +126,7 @@ fn commands(
         }
     }
     writeln!(sink, "zoom_fit")?;
-    if let Some(at) = view.first_release {
+    if let Some(at) = view.release {
         writeln!(sink, "cursor_set {at}")?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Events as a waveform: IEEE 1364 value change dump, timescale 1 ns, changes only.
+//! Events as a waveform, a value change dump (IEEE 1364) or an FST: timescale 1 ns, changes only.
 //!
 //! The tree of signals is
 //!
@@ -17,12 +17,12 @@
 //! ```
 //!
 //! One scalar for each wire, because a 60-bit vector would be written whole at each of its changes.
-//! A record that was full says in a comment, at the head and at the end, how many events are missing.
+//! A record that was full says in a comment, at the head and at the end, how many events are missing; an FST says it in its version.
 
+use crate::dump::{Dump, Form, FstDump, Kind, Signal, Unit, Value, VcdDump};
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, Heard, SAYS};
 use crate::event::{Event, Record, What};
 use std::io;
-use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
 
 /// The scope that holds everything.
 pub(crate) const TOP: &str = "barrier";
@@ -36,6 +36,9 @@ pub(crate) fn arrived_bits(nodes: usize) -> u32 {
     }
 }
 
+const LOW: Value = Value::Bits(0);
+const HIGH: Value = Value::Bits(1);
+
 /// The name of a node's scope.
 pub(crate) fn node_scope(node: usize) -> String {
     format!("node{node:02}")
@@ -43,16 +46,36 @@ pub(crate) fn node_scope(node: usize) -> String {
 
 /// The signals of one node.
 struct NodeIds {
-    out: IdCode,
-    input: IdCode,
-    inside: IdCode,
+    out: Signal,
+    input: Signal,
+    inside: Signal,
     /// On a board whose eureka line is used.
-    says: Option<IdCode>,
+    says: Option<Signal>,
 }
 
-/// Writes the record; give a buffered `sink`.
+/// Writes the record as a value change dump; give a buffered `sink`.
 pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
-    let mut dump = Dump::begin(sink, record)?;
+    draw(VcdDump::new(sink, Unit::Nanosecond)?, record)
+}
+
+/// Writes the record in this form; give a buffered `sink`.
+pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) -> io::Result<()> {
+    match form {
+        Form::Vcd => write(sink, record),
+        Form::Fst => {
+            let remark = missing(record.dropped).unwrap_or_default();
+            draw(FstDump::new(sink, Unit::Nanosecond, &remark)?, record)
+        }
+    }
+}
+
+/// What is said of a record that was full.
+fn missing(dropped: u64) -> Option<String> {
+    (dropped > 0).then(|| format!("the record was full: {dropped} later events are missing"))
+}
+
+fn draw(dump: impl Dump, record: &Record) -> io::Result<()> {
+    let mut dump = Drawing::begin(dump, record)?;
     let mut heard = eureka_wave::heard(record).into_iter().peekable();
     for event in &record.events {
         while let Some(heard) = heard.next_if(|heard| heard.at_ns <= event.at_ns) {
@@ -64,16 +87,16 @@ pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
         dump.hear(heard)?;
     }
     dump.note_dropped(record.dropped)?;
-    dump.writer.flush()
+    dump.dump.finish()
 }
 
-struct Dump<W: io::Write> {
-    writer: Writer<W>,
+struct Drawing<D> {
+    dump: D,
     nodes: Vec<NodeIds>,
-    releases_id: IdCode,
-    arrived_id: IdCode,
+    releases_id: Signal,
+    arrived_id: Signal,
     /// The eureka line, and the node that was first.
-    line: Option<[IdCode; 2]>,
+    line: Option<[Signal; 2]>,
     at_ns: u64,
     releases: u64,
     /// Levels of the wires to the barrier, and of those from it.
@@ -83,41 +106,38 @@ struct Dump<W: io::Write> {
     arrived: usize,
 }
 
-impl<W: io::Write> Dump<W> {
-    fn begin(sink: W, record: &Record) -> io::Result<Self> {
-        let mut writer = Writer::new(sink);
-        writer.version("hwbarr")?;
-        writer.timescale(1, TimescaleUnit::NS)?;
-        writer.add_module(TOP)?;
-        let releases_id = writer.add_wire(RELEASES_BITS, "releases")?;
-        let arrived_id = writer.add_wire(arrived_bits(record.nodes), "arrived")?;
+impl<D: Dump> Drawing<D> {
+    fn begin(mut dump: D, record: &Record) -> io::Result<Self> {
+        dump.scope(TOP)?;
+        let releases_id = dump.signal("releases", Kind::Bits(RELEASES_BITS))?;
+        let arrived_id = dump.signal("arrived", Kind::Bits(arrived_bits(record.nodes)))?;
         let with_line = eureka_wave::is_used(record);
         let line = match with_line {
             true => Some([
-                writer.add_wire(1, FOUND.0)?,
-                writer.add_wire(FIRST_BITS, FIRST.0)?,
+                dump.signal(FOUND.0, Kind::Bits(1))?,
+                dump.signal(FIRST.0, Kind::Bits(FIRST_BITS))?,
             ]),
             false => None,
         };
         let mut nodes = Vec::with_capacity(record.nodes);
         for node in 0..record.nodes {
-            writer.add_module(&node_scope(node))?;
+            dump.scope(&node_scope(node))?;
             nodes.push(NodeIds {
-                out: writer.add_wire(1, "out")?,
-                input: writer.add_wire(1, "in")?,
-                inside: writer.add_wire(1, "inside")?,
+                out: dump.signal("out", Kind::Bits(1))?,
+                input: dump.signal("in", Kind::Bits(1))?,
+                inside: dump.signal("inside", Kind::Bits(1))?,
                 says: match with_line {
-                    true => Some(writer.add_wire(1, SAYS.1)?),
+                    true => Some(dump.signal(SAYS.1, Kind::Bits(1))?),
                     false => None,
                 },
             });
-            writer.upscope()?;
+            dump.up_scope()?;
         }
-        writer.upscope()?;
-        writer.enddefinitions()?;
+        dump.up_scope()?;
+        dump.declared()?;
         let (wires, output) = levels_before(record);
-        let mut dump = Self {
-            writer,
+        let mut drawing = Self {
+            dump,
             nodes,
             releases_id,
             arrived_id,
@@ -128,26 +148,25 @@ impl<W: io::Write> Dump<W> {
             wires,
             output,
         };
-        dump.note_dropped(record.dropped)?;
-        dump.initial_values()?;
-        Ok(dump)
+        drawing.note_dropped(record.dropped)?;
+        drawing.initial_values()?;
+        Ok(drawing)
     }
 
     fn initial_values(&mut self) -> io::Result<()> {
-        self.writer.timestamp(0)?;
-        self.writer.begin(SimulationCommand::Dumpvars)?;
-        self.writer.change_vector(self.releases_id, bits(0))?;
+        self.dump.initial_values()?;
+        self.dump.change(self.releases_id, &Value::Bits(0))?;
         self.counts()?;
         for (node, ids) in self.nodes.iter().enumerate() {
-            self.writer.change_scalar(ids.out, bit(self.wires[node]))?;
-            self.writer.change_scalar(ids.input, bit(self.output))?;
-            self.writer.change_scalar(ids.inside, Value::V0)?;
+            self.dump.change(ids.out, &Value::bit(self.wires[node]))?;
+            self.dump.change(ids.input, &Value::bit(self.output))?;
+            self.dump.change(ids.inside, &LOW)?;
             if let Some(says) = ids.says {
-                self.writer.change_scalar(says, Value::V0)?;
+                self.dump.change(says, &LOW)?;
             }
         }
         self.line(false, None)?;
-        self.writer.end()
+        self.dump.initial_values_end()
     }
 
     fn hear(&mut self, heard: Heard) -> io::Result<()> {
@@ -160,16 +179,16 @@ impl<W: io::Write> Dump<W> {
         let Some([found_id, first_id]) = self.line else {
             return Ok(());
         };
-        self.writer.change_scalar(found_id, bit(found))?;
+        self.dump.change(found_id, &Value::bit(found))?;
         match first {
-            Some(node) => self.writer.change_vector(first_id, bits(node as u64)),
-            None => self.writer.change_vector(first_id, [Value::Z]),
+            Some(node) => self.dump.change(first_id, &Value::Bits(node as u64)),
+            None => self.dump.change(first_id, &Value::NotDrawn),
         }
     }
 
     fn time(&mut self, at_ns: u64) -> io::Result<()> {
         if at_ns != self.at_ns {
-            self.writer.timestamp(at_ns)?;
+            self.dump.time(at_ns)?;
             self.at_ns = at_ns;
         }
         Ok(())
@@ -188,7 +207,7 @@ impl<W: io::Write> Dump<W> {
                         false => self.arrived += 1,
                     }
                 }
-                self.scalar(node, |ids| ids.out, bit(high))?;
+                self.scalar(node, |ids| ids.out, &Value::bit(high))?;
                 self.counts()
             }
             What::Release { high } => {
@@ -198,17 +217,17 @@ impl<W: io::Write> Dump<W> {
                 }
                 self.releases += 1;
                 for node in 0..self.nodes.len() {
-                    self.scalar(node, |ids| ids.input, bit(high))?;
+                    self.scalar(node, |ids| ids.input, &Value::bit(high))?;
                 }
-                self.writer
-                    .change_vector(self.releases_id, bits(self.releases))?;
+                self.dump
+                    .change(self.releases_id, &Value::Bits(self.releases))?;
                 self.counts()
             }
-            What::Enter { node } => self.scalar(node, |ids| ids.inside, Value::V1),
-            What::Leave { node } => self.scalar(node, |ids| ids.inside, Value::V0),
-            What::Down { node } => self.scalar(node, |ids| ids.inside, Value::X),
+            What::Enter { node } => self.scalar(node, |ids| ids.inside, &HIGH),
+            What::Leave { node } => self.scalar(node, |ids| ids.inside, &LOW),
+            What::Down { node } => self.scalar(node, |ids| ids.inside, &Value::Dead),
             What::Say { node, high } => match self.nodes.get(node).and_then(|ids| ids.says) {
-                Some(says) => self.writer.change_scalar(says, bit(high)),
+                Some(says) => self.dump.change(says, &Value::bit(high)),
                 None => Ok(()),
             },
         }
@@ -218,26 +237,24 @@ impl<W: io::Write> Dump<W> {
     fn scalar(
         &mut self,
         node: usize,
-        of: impl Fn(&NodeIds) -> IdCode,
-        value: Value,
+        of: impl Fn(&NodeIds) -> Signal,
+        value: &Value,
     ) -> io::Result<()> {
         match self.nodes.get(node) {
-            Some(ids) => self.writer.change_scalar(of(ids), value),
+            Some(ids) => self.dump.change(of(ids), value),
             None => Ok(()),
         }
     }
 
     fn counts(&mut self) -> io::Result<()> {
-        self.writer
-            .change_vector(self.arrived_id, bits(self.arrived as u64))
+        self.dump
+            .change(self.arrived_id, &Value::Bits(self.arrived as u64))
     }
 
     fn note_dropped(&mut self, dropped: u64) -> io::Result<()> {
-        match dropped {
-            0 => Ok(()),
-            n => self.writer.comment(&format!(
-                "the record was full: {n} later events are missing"
-            )),
+        match missing(dropped) {
+            Some(words) => self.dump.comment(&words),
+            None => Ok(()),
         }
     }
 }
@@ -261,21 +278,10 @@ fn levels_before(record: &Record) -> (Vec<bool>, bool) {
     (wires.collect(), output.unwrap_or(false))
 }
 
-pub(crate) fn bit(high: bool) -> Value {
-    if high { Value::V1 } else { Value::V0 }
-}
-
-/// Most significant bit first and without leading zeros, which the format lets a reader put back.
-pub(crate) fn bits(value: u64) -> impl Iterator<Item = Value> {
-    let width = (u64::BITS - value.leading_zeros()).max(1);
-    (0..width)
-        .rev()
-        .map(move |place| bit(value >> place & 1 == 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vcd::TimescaleUnit;
 
     fn two_nodes(dropped: u64) -> Record {
         let events = [

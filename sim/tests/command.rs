@@ -278,10 +278,9 @@ fn what_cannot_be_run_is_refused_with_a_sentence() {
             &["run", "--cable=-1"],
             "the length must be between 0 and 1e9 metres",
         ),
-        (
-            &["report", "-k", "0"],
-            "a report needs at least 1 barrier to tell of",
-        ),
+        (&["run", "-k", "0"], "a run needs at least 1 barrier"),
+        (&["report", "-k", "0"], "a run needs at least 1 barrier"),
+        (&["wave", "-k", "0"], "a run needs at least 1 barrier"),
         (
             &["run", "--sweep", "nodes=1.5"],
             "'1.5' is no value of nodes: write a whole number as 10",
@@ -300,12 +299,76 @@ fn what_cannot_be_run_is_refused_with_a_sentence() {
         ),
         (
             &["wave", "-o", "/no/such/folder/x.vcd"],
-            "cannot write /no/such/folder/x.vcd: No such file",
+            "cannot write /no/such/folder/x.vcd: there is no folder /no/such/folder",
+        ),
+        (
+            &["report", "-o", "/no/such/folder/x.html"],
+            "cannot write /no/such/folder/x.html: there is no folder /no/such/folder",
         ),
     ] {
         let said = hwbarr(arguments);
         assert!(said.contains(sentence), "{arguments:?}: {said}");
         assert!(!said.contains("[exit 0]"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_version_is_that_of_hwbarr() {
+    let said = hwbarr(&["--version"]);
+    assert!(said.starts_with("hwbarr "), "{said}");
+}
+
+#[test]
+fn one_of_something_is_singular() {
+    let said = hwbarr(&["run", "-n", "1", "-k", "1"]);
+    assert!(said.starts_with("1 node, 1 barrier, "), "{said}");
+}
+
+/// A waveform whose name is refused costs no run: no node has passed a barrier then.
+#[test]
+fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
+    for (name, why) in [
+        ("live.gtkw", "GTKWave's save file"),
+        ("missing/live.vcd", "there is no folder"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join(name);
+        let said = hwbarr(&[
+            "live",
+            "-n",
+            "2",
+            "-k",
+            "2",
+            "-o",
+            output.to_str().expect("UTF-8"),
+        ]);
+        assert!(said.contains(why), "{said}");
+        assert!(!said.contains("passed"), "{said}");
+        assert!(said.ends_with("[exit 1]"), "{said}");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).expect("a folder").count(),
+            0
+        );
+    }
+}
+
+/// An FST begins with its header: the kind 0, and the length 329.
+#[test]
+fn a_name_that_ends_in_fst_gives_an_fst() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for command in [
+        &["live", "-n", "2", "-k", "2"][..],
+        &["wave", "-n", "2", "-k", "2"],
+        &["wave", "-n", "2", "-k", "2", "--channels", "1"],
+    ] {
+        let dump = folder.path().join("wave.fst");
+        let said = hwbarr(&[command, &["-o", dump.to_str().expect("UTF-8")]].concat());
+        assert!(said.ends_with("[exit 0]"), "{command:?}: {said}");
+        let bytes = std::fs::read(&dump).expect("a waveform");
+        assert!(
+            bytes.starts_with(&[0, 0, 0, 0, 0, 0, 0, 1, 73]),
+            "{command:?}"
+        );
     }
 }
 
@@ -398,6 +461,7 @@ fn numbers_without_a_meaning_are_refused() {
         ],
         &["scale", "--size", "18446744073709551615"],
         &["live", "-n", "2", "-k", "0"],
+        &["run", "--bytes", "18446744073709551615"],
     ] {
         let said = hwbarr(arguments);
         assert!(said.contains("invalid value"), "{said}");

@@ -5,6 +5,7 @@
 //! The README's servers listen at port 25175, in whose place the test takes a free one.
 //! `README_UPDATE=1 cargo test -p sim --test readme` writes the README anew.
 
+use sim::virtual_time::{Parameters, Time};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -116,6 +117,101 @@ fn with_real_output(text: &str) -> String {
         real.push(FENCE.to_owned());
     }
     real.join("\n") + "\n"
+}
+
+/// The row of the hardware in a prediction of `hwbarr scale`, as it begins there.
+const HARDWARE: &str = "this hardware ";
+
+/// The figures of the hardware's barrier on 60, 1,024 and 65,536 ranks, as `hwbarr scale` prints them.
+fn scaled() -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let printed = Session::new(folder.path()).printed("hwbarr scale");
+    let row = printed.lines().find_map(|line| line.strip_prefix(HARDWARE));
+    let row = row.expect("a row of the hardware").split_whitespace();
+    row.map(str::to_owned).collect()
+}
+
+/// Predictions that were fitted to a measurement cannot be repeated here; the hardware's row in them can.
+#[test]
+fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
+    let shown = std::fs::read_to_string(readme()).expect("a README");
+    let rows = shown.lines().filter_map(|line| line.strip_prefix(HARDWARE));
+    let rows: Vec<Vec<_>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    // Rows of other tables have other columns.
+    let rows: Vec<_> = rows.iter().filter(|row| row.len() == 3).collect();
+    assert!(rows.len() >= 3, "{rows:?}");
+    let now = scaled();
+    for row in rows {
+        assert_eq!(row, &now);
+    }
+}
+
+/// The defaults of `hwbarr run` and the notes for builders tell one circuit.
+#[test]
+fn the_delays_of_the_wiring_notes_are_the_defaults() {
+    let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hdl/boards/WIRING.md");
+    let notes = std::fs::read_to_string(notes).expect("notes");
+    let buffers = Parameters::BUFFER + Parameters::CABLE_BUFFER;
+    let ns = |time: Time| format!("{} ns", time.to_string().trim_end_matches("ns"));
+    for words in [
+        format!("the two inverters ({})", ns(Parameters::SCHMITT_INVERTERS)),
+        format!(
+            "at most {} and {} more",
+            ns(Parameters::BUFFER),
+            ns(Parameters::CABLE_BUFFER)
+        ),
+        format!("the two buffers ({})", ns(buffers)),
+        format!("2.2 nF = {}", ns(Parameters::PORT_EDGE)),
+    ] {
+        assert!(notes.contains(&words), "{words}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let printed = Session::new(folder.path()).printed("hwbarr run -k 1");
+    let circuit = format!(
+        "receivers {}, buffers {buffers}, edges {} to the threshold each way",
+        Parameters::SCHMITT_INVERTERS,
+        Parameters::PORT_EDGE
+    );
+    assert!(printed.contains(&circuit), "{printed}");
+}
+
+/// Two edges of the synchroniser and one of the machine, of which the first may come at once.
+#[test]
+fn the_projects_readme_tells_the_fastest_and_the_slowest_release() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let period = 1e9 / fpga_model::CLOCK_HZ as f64;
+    let words = format!(
+        "releases {:.0} to {:.0} ns after",
+        2.0 * period,
+        3.0 * period
+    );
+    assert!(page.contains(&words), "{words}");
+}
+
+#[test]
+fn the_page_of_performance_has_the_hardwares_figures_of_now() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let row = page
+        .lines()
+        .find_map(|line| line.strip_prefix("| hardware ("));
+    let cells = row.expect("a row of the hardware").split('|').skip(1);
+    let shown: Vec<_> = cells
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    let now = scaled();
+    let now: Vec<_> = now
+        .iter()
+        .map(|time| {
+            let us = time
+                .strip_suffix("us")
+                .and_then(|us| us.parse::<f64>().ok());
+            format!("{:.2} us", us.expect("microseconds"))
+        })
+        .collect();
+    assert_eq!(shown, now);
 }
 
 #[test]

@@ -41,7 +41,11 @@ fn refuses(arguments: &[&str]) -> String {
 
 /// Serves a board of so many nodes while `body` runs with its address.
 fn served(nodes: usize, body: impl FnOnce(&Address)) {
-    let mut server = Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
+    let server = Server::bind(nodes, "127.0.0.1:0");
+    serving(server.expect("a port on the loopback address"), body);
+}
+
+fn serving(mut server: Server, body: impl FnOnce(&Address)) {
     let address = Address::from(server.address());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -59,6 +63,22 @@ fn served(nodes: usize, body: impl FnOnce(&Address)) {
         }
         let _over = Over(&over);
         body(&address);
+    });
+}
+
+/// The server reports no wires of a board of version 2 to an onlooker, so `hwbarr watch` prints none.
+#[test]
+fn a_served_board_of_version_2_is_shown_as_one() {
+    let server = Server::bind_channels(3, "127.0.0.1:0").expect("a port on the loopback address");
+    serving(server, |address| {
+        let address = address.to_string();
+        let shown = prints(&[&address, "--once"]);
+        assert!(shown.contains("five channels (version 2)"), "{shown}");
+        assert!(!shown.contains("wires are"), "{shown}");
+        let lines = prints(&[&address, "--plain", "--looks", "1"]);
+        assert!(lines.contains("0 of 3 connected"), "{lines}");
+        let json = prints(&[&address, "--once", "--json"]);
+        assert!(json.contains("\"version\":2"), "{json}");
     });
 }
 
@@ -228,7 +248,7 @@ fn what_is_no_board_is_refused_with_a_sentence() {
     let sleeper = Running::start(command.arg("60"));
     let pid = sleeper.0.id().to_string();
     let said = refuses(&[&pid, "--once"]);
-    let expected = format!("process {pid} has no board in shared memory");
+    let expected = format!("process {pid} has no board of version 1 in shared memory");
     assert!(said.contains(&expected), "{said}");
 }
 

@@ -16,7 +16,6 @@ use sim::live::{ChannelBoard, NodeLines};
 use sim::served::{Address, ChannelLines};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -263,9 +262,9 @@ impl Simulated {
         self.desk.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A communicator has passed so many barriers; one of its members tells.
-    pub fn note_barriers(&self, barriers: u64) {
-        self.desk.barriers.fetch_add(barriers, Ordering::Relaxed);
+    /// A communicator has passed a barrier; one of its members notes it.
+    pub fn note_barrier(&self) {
+        self.desk.barriers.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many nodes have died with the rank that leads them, as far as this process knows.
@@ -293,9 +292,12 @@ impl Simulated {
         if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes {
             return Ok(());
         }
-        if let Some(path) = &self.files.vcd {
-            self.write_waveform(path)
-                .map_err(|e| format!("the waveform {} was not written: {e}", path.display()))?;
+        if let Some(waveform) = &self.files.vcd {
+            let record = self.board.record();
+            port::sim_files::warn_of_missing(&self.world, record.dropped);
+            waveform
+                .write_channels(&record)
+                .map_err(|e| format!("the waveform was not written: {e}"))?;
         }
         let Some(path) = &self.files.report else {
             return Ok(());
@@ -321,20 +323,6 @@ impl Simulated {
                     .map_err(std::io::Error::from)
             })
             .map_err(|e| format!("the report {} was not written: {e}", path.display()))
-    }
-}
-
-impl Simulated {
-    fn write_waveform(&self, path: &Path) -> std::io::Result<()> {
-        let record = self.board.record();
-        port::sim_files::warn_of_missing(&self.world, record.dropped);
-        let shown = sim::channel_vcd::write(BufWriter::new(File::create(path)?), &record)?;
-        let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
-        // The full path: viewers look for a relative one where they are started.
-        let full = std::path::absolute(path)?;
-        sim::gtkw::write_channels(save, &full.to_string_lossy(), &shown)?;
-        let commands = BufWriter::new(File::create(path.with_extension("sucl"))?);
-        sim::surfer::write_channels(commands, &full.to_string_lossy(), &shown)
     }
 }
 

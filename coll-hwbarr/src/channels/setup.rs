@@ -3,7 +3,7 @@
 use super::lines;
 use super::node_barrier::{Desk, NodeBarrier};
 use super::node_port::{NodePort, Obstacle};
-use crate::port::{Fault, Gate, MOST_NODES, Port, ReadBack, Wire};
+use crate::port::{Fault, Gate, MOST_NODES, Mark, Port, ReadBack, Wire};
 use crate::sentence::sentence;
 use crate::settings::Settings;
 use crate::setup::{self, Ready};
@@ -294,11 +294,14 @@ impl Port for Channel {
         }
     }
 
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
-        if self.plan.leaders.first() == Some(&self.rank) {
-            self.station
-                .count(|simulated| simulated.note_barriers(barriers));
+    /// Counts each barrier when it is passed: a communicator that is never freed is not closed before the report is written.
+    fn mark(&mut self, mark: Mark) {
+        if matches!(mark, Mark::Leave) && self.plan.leaders.first() == Some(&self.rank) {
+            self.station.count(|simulated| simulated.note_barrier());
         }
+    }
+
+    fn close(&mut self, gate: Option<Box<dyn Gate>>, _: u64) -> Result<(), String> {
         if let (Some(channel), Some(wire)) = (self.channel, gate.and_then(Gate::into_wire)) {
             self.station.depart(channel, wire);
         }

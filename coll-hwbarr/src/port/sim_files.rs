@@ -85,9 +85,12 @@ pub fn write(
     record: impl FnOnce() -> Record,
     report: impl FnOnce() -> Report,
 ) -> Result<(), String> {
-    if let Some(path) = &files.vcd {
-        write_waveform(comm, path, &record())
-            .map_err(|e| format!("the waveform {} was not written: {e}", path.display()))?;
+    if let Some(waveform) = &files.vcd {
+        let record = record();
+        warn_of_missing(comm, record.dropped);
+        waveform
+            .write(&record)
+            .map_err(|e| format!("the waveform was not written: {e}"))?;
     }
     if let Some(path) = &files.report {
         write_report(path, &report())
@@ -103,17 +106,6 @@ pub fn warn_of_missing(comm: &Comm, dropped: u64) {
             "the waveform ends early: {dropped} changes had no room (coll_hwbarr_sim_record)"
         ));
     }
-}
-
-fn write_waveform(comm: &Comm, path: &Path, record: &Record) -> std::io::Result<()> {
-    warn_of_missing(comm, record.dropped);
-    sim::vcd::write(BufWriter::new(File::create(path)?), record)?;
-    let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
-    // The full path: viewers look for a relative one where they are started.
-    let full = std::path::absolute(path)?;
-    sim::gtkw::write(save, &full.to_string_lossy(), record)?;
-    let commands = BufWriter::new(File::create(path.with_extension("sucl"))?);
-    sim::surfer::write(commands, &full.to_string_lossy(), record)
 }
 
 fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {

@@ -226,6 +226,28 @@ fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     }
 }
 
+/// A program may end with communicators that it has not freed: they say no farewell, but their barriers count.
+#[test]
+fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
+    let files = Files::new();
+    let report = files.report();
+    let set = [&SIM[..], &[("sim_report", text(&report))]].concat();
+    run(3, &set, |engine| {
+        let twin = dup(&world(engine));
+        assert_eq!(verdict(&twin), Ok(()));
+        pass(&twin, 10);
+        std::mem::forget(twin);
+    });
+    let read = std::fs::read_to_string(&report).expect("a report");
+    let read: serde_json::Value = serde_json::from_str(&read).expect("JSON");
+    let channels = read["channels"].as_array().expect("channels");
+    let releases = channels.iter().filter_map(|c| c["releases"].as_u64());
+    // MPI_COMM_WORLD's channel alone has its farewell.
+    let others = 2 * TESTED + 1;
+    assert_eq!(releases.sum::<u64>(), files.count("barriers") + others);
+    assert!(files.count("barriers") >= 10);
+}
+
 /// The waveform is made by the model from what the nodes drove, so it counts the releases that the board counted.
 #[test]
 fn the_last_node_writes_the_waveform_of_the_channels() {

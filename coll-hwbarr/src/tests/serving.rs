@@ -30,6 +30,52 @@ fn the_model_counts_as_many_releases_as_there_were_barriers() {
     }
 }
 
+/// A file that cannot be written is no surprise at the end of the job: its name is refused before the first barrier.
+#[test]
+fn the_name_of_a_file_that_cannot_be_written_is_refused_at_once() {
+    let files = Files::new();
+    let missing = files.vcd().join("a.vcd");
+    for (parameter, path, why) in [
+        (
+            "sim_vcd",
+            files.vcd().with_extension("gtkw"),
+            "GTKWave's save file",
+        ),
+        ("sim_vcd", missing.clone(), "there is no folder"),
+        ("sim_report", missing, "there is no folder"),
+    ] {
+        run(2, &[("port", "sim"), (parameter, text(&path))], |engine| {
+            let said = verdict(&world(engine)).expect_err("refused");
+            assert!(
+                said.contains(&format!("coll_hwbarr_{parameter}: ")),
+                "{said}"
+            );
+            assert!(said.contains(why), "{said}");
+        });
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_waveform_whose_name_ends_in_fst_is_an_fst() {
+    for version in ["1", "2"] {
+        let files = Files::new();
+        let fst = files.vcd().with_extension("fst");
+        let set = [
+            ("port", "sim"),
+            ("version", version),
+            ("sim_vcd", text(&fst)),
+        ];
+        run(3, &set, |engine| blocking(&world(engine)));
+        let bytes = std::fs::read(&fst).expect("a waveform");
+        // Its header comes first: the kind 0, and the length 329.
+        assert!(
+            bytes.starts_with(&[0, 0, 0, 0, 0, 0, 0, 1, 73]),
+            "version {version}"
+        );
+    }
+}
+
 #[test]
 fn the_last_node_writes_the_waveform() {
     let files = Files::new();

@@ -1,4 +1,4 @@
-//! The line changes of a version 2 board as a waveform: IEEE 1364 value change dump, timescale 1 ps, changes only.
+//! The line changes of a version 2 board as a waveform, a value change dump (IEEE 1364) or an FST: timescale 1 ps, changes only.
 //!
 //! A record holds what the nodes drive; the model, stepped edge by edge over the same changes, gives all the rest.
 //! The tree of signals is
@@ -24,7 +24,7 @@
 //!   node01 ...
 //! ```
 //!
-//! Texts have no blanks, which the format's readers take for the end of a value.
+//! Texts have no blanks, which readers of value change dumps take for the end of a value.
 
 mod frames;
 mod names;
@@ -34,13 +34,13 @@ pub(crate) use names::{
 };
 
 use crate::clock::Clock;
+use crate::dump::{self, Dump, Form, FstDump, Kind, Unit, Value, VcdDump};
 use crate::event::ChannelRecord;
-use crate::vcd::{TOP, bit, bits, node_scope};
+use crate::vcd::{TOP, node_scope};
 use crate::view::View;
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDGES};
 use frames::{reply_text, request_text};
 use std::io;
-use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType, Writer};
 
 /// The board's clock, counted in picoseconds.
 const CLOCK: Clock = Clock {
@@ -58,56 +58,98 @@ pub struct Shown {
     begin: u64,
     first_release: Option<u64>,
     end: u64,
+    form: Form,
 }
 
 impl Shown {
+    /// The width of a text in bits, if the file has no texts.
+    pub(crate) fn text_bits(self) -> Option<u32> {
+        self.form.text_bits()
+    }
+
     pub(crate) fn view(self) -> View {
         View {
             nodes: self.nodes,
             begin: self.begin,
-            first_release: self.first_release,
+            release: self.first_release,
             end: self.end,
         }
     }
 }
 
-/// Writes the record; give a buffered `sink`. The record's node count is one that a board had, 1 to 60.
+/// Writes the record as a value change dump; give a buffered `sink`. The record's node count is one that a board had, 1 to 60.
 pub fn write(sink: impl io::Write, record: &ChannelRecord) -> io::Result<Shown> {
+    draw(VcdDump::new(sink, Unit::Picosecond)?, record, Form::Vcd)
+}
+
+/// Writes the record in this form; give a buffered `sink`.
+pub fn write_as(
+    sink: impl io::Write + io::Seek,
+    record: &ChannelRecord,
+    form: Form,
+) -> io::Result<Shown> {
+    match form {
+        Form::Vcd => write(sink, record),
+        Form::Fst => {
+            let remark = missing(record.dropped).unwrap_or_default();
+            let dump = FstDump::new(sink, Unit::Picosecond, &remark)?;
+            draw(dump, record, Form::Fst)
+        }
+    }
+}
+
+/// What is said of a record that was full.
+fn missing(dropped: u64) -> Option<String> {
+    (dropped > 0).then(|| format!("the record was full: {dropped} later changes are missing"))
+}
+
+fn draw(dump: impl Dump, record: &ChannelRecord, form: Form) -> io::Result<Shown> {
     let machine = ChannelMachine::new(record.nodes, MAX_CHANNELS)
         .map_err(|bad| io::Error::new(io::ErrorKind::InvalidInput, bad.to_string()))?;
-    let mut dump = Dump::begin(sink, record, machine)?;
+    let mut drawing = Drawing::begin(dump, record, machine)?;
+    let mut arrivals = [None; MAX_CHANNELS];
+    let mut begin = None;
     for change in &record.changes {
-        dump.run_to(CLOCK.edges_until(change.at_ps))?;
-        dump.pins.set(change.node, change.line, change.high);
-        dump.show(change.at_ps)?;
+        drawing.run_to(CLOCK.edges_until(change.at_ps))?;
+        if let Some(first) = arrivals.get_mut(change.line) {
+            first.get_or_insert(change.at_ps);
+        }
+        drawing.pins.set(change.node, change.line, change.high);
+        drawing.show(change.at_ps)?;
+        if let (None, Some((channel, _))) = (begin, drawing.first_release) {
+            begin = arrivals[channel];
+        }
     }
     // What the last changes cause is shown too.
-    let end = dump.edge + SETTLE_EDGES;
-    dump.run_to(end)?;
-    dump.draw_clock(CLOCK.time_of(end), end)?;
-    dump.note_dropped(record.dropped)?;
-    dump.writer.flush()?;
+    let end = drawing.edge + SETTLE_EDGES;
+    drawing.run_to(end)?;
+    drawing.draw_clock(CLOCK.time_of(end), end)?;
+    drawing.note_dropped(record.dropped)?;
+    drawing.dump.finish()?;
+    let released = drawing.first_release.map(|(channel, _)| channel);
+    let begin = begin.or(released.and_then(|channel| arrivals[channel]));
     Ok(Shown {
         nodes: record.nodes,
-        begin: record.changes.first().map_or(0, |change| change.at_ps),
-        first_release: dump.first_release,
-        end: dump.at_ps,
+        begin: begin.unwrap_or(record.changes.first().map_or(0, |change| change.at_ps)),
+        first_release: drawing.first_release.map(|(_, at_ps)| at_ps),
+        end: drawing.at_ps,
+        form,
     })
 }
 
 /// A signal that has been declared, and what was last written of it.
 struct Signal<T> {
-    id: IdCode,
+    id: dump::Signal,
     last: Option<T>,
 }
 
 impl<T: PartialEq + Clone> Signal<T> {
-    fn new(id: IdCode) -> Self {
+    fn new(id: dump::Signal) -> Self {
         Self { id, last: None }
     }
 
     /// The code to write `now` under, if it is not what was written last.
-    fn changed(&mut self, now: &T) -> Option<IdCode> {
+    fn changed(&mut self, now: &T) -> Option<dump::Signal> {
         if self.last.as_ref() == Some(now) {
             return None;
         }
@@ -123,7 +165,7 @@ struct ChannelIds {
 
 /// What of the clock is in the waveform.
 struct Drawn {
-    id: IdCode,
+    id: dump::Signal,
     /// The last edge that was drawn,
     edge: u64,
     /// and how it goes on: when it falls, and whether the next edge is there.
@@ -136,8 +178,8 @@ enum Next {
     NotDrawn,
 }
 
-struct Dump<W: io::Write> {
-    writer: Writer<W>,
+struct Drawing<D> {
+    dump: D,
     clock: Drawn,
     channels: Vec<ChannelIds>,
     texts: Vec<Signal<String>>,
@@ -146,63 +188,58 @@ struct Dump<W: io::Write> {
     pins: Pins,
     edge: u64,
     at_ps: u64,
-    first_release: Option<u64>,
+    /// The channel that released first, and when.
+    first_release: Option<(usize, u64)>,
     /// The texts of the last request and reply.
     request: String,
     reply: String,
 }
 
-impl<W: io::Write> Dump<W> {
-    fn begin(sink: W, record: &ChannelRecord, machine: ChannelMachine) -> io::Result<Self> {
-        let mut writer = Writer::new(sink);
-        writer.version("hwbarr")?;
-        writer.timescale(1, TimescaleUnit::PS)?;
-        writer.add_module(TOP)?;
+impl<D: Dump> Drawing<D> {
+    fn begin(mut dump: D, record: &ChannelRecord, machine: ChannelMachine) -> io::Result<Self> {
+        dump.scope(TOP)?;
         let clock = Drawn {
-            id: writer.add_wire(1, CLK)?,
+            id: dump.signal(CLK, Kind::Bits(1))?,
             edge: 0,
             next: Next::Low,
         };
         let mut channels = Vec::with_capacity(MAX_CHANNELS);
         for channel in 0..MAX_CHANNELS {
-            writer.add_module(&channel_scope(channel))?;
+            dump.scope(&channel_scope(channel))?;
             let [release, counts @ ..] = channel_signals(record.nodes);
+            let mut wire =
+                |(name, width, _): (&str, u32, &str)| dump.signal(name, Kind::Bits(width));
             channels.push(ChannelIds {
-                release: Signal::new(writer.add_wire(release.1, release.0)?),
+                release: Signal::new(wire(release)?),
                 counts: [
-                    Signal::new(writer.add_wire(counts[0].1, counts[0].0)?),
-                    Signal::new(writer.add_wire(counts[1].1, counts[1].0)?),
-                    Signal::new(writer.add_wire(counts[2].1, counts[2].0)?),
-                    Signal::new(writer.add_wire(counts[3].1, counts[3].0)?),
+                    Signal::new(wire(counts[0])?),
+                    Signal::new(wire(counts[1])?),
+                    Signal::new(wire(counts[2])?),
+                    Signal::new(wire(counts[3])?),
                 ],
             });
-            writer.upscope()?;
+            dump.up_scope()?;
         }
-        writer.add_module(SERIAL)?;
+        dump.scope(SERIAL)?;
         let mut texts = Vec::with_capacity(SERIAL_TEXTS.len());
         for name in SERIAL_TEXTS {
-            texts.push(Signal::new(writer.add_var(
-                VarType::String,
-                1,
-                name,
-                None,
-            )?));
+            texts.push(Signal::new(dump.signal(name, Kind::Text)?));
         }
-        writer.upscope()?;
+        dump.up_scope()?;
         let mut nodes = Vec::with_capacity(record.nodes);
         for node in 0..record.nodes {
-            writer.add_module(&node_scope(node))?;
+            dump.scope(&node_scope(node))?;
             let mut lines = Vec::new();
             for name in node_signals() {
-                lines.push(Signal::new(writer.add_wire(1, &name)?));
+                lines.push(Signal::new(dump.signal(&name, Kind::Bits(1))?));
             }
             nodes.push(lines);
-            writer.upscope()?;
+            dump.up_scope()?;
         }
-        writer.upscope()?;
-        writer.enddefinitions()?;
-        let mut dump = Self {
-            writer,
+        dump.up_scope()?;
+        dump.declared()?;
+        let mut drawing = Self {
+            dump,
             clock,
             channels,
             texts,
@@ -215,13 +252,12 @@ impl<W: io::Write> Dump<W> {
             request: "-".into(),
             reply: "-".into(),
         };
-        dump.note_dropped(record.dropped)?;
-        dump.writer.timestamp(0)?;
-        dump.writer.begin(SimulationCommand::Dumpvars)?;
-        dump.writer.change_scalar(dump.clock.id, bit(false))?;
-        dump.show(0)?;
-        dump.writer.end()?;
-        Ok(dump)
+        drawing.note_dropped(record.dropped)?;
+        drawing.dump.initial_values()?;
+        drawing.dump.change(drawing.clock.id, &Value::bit(false))?;
+        drawing.show(0)?;
+        drawing.dump.initial_values_end()?;
+        Ok(drawing)
     }
 
     /// Steps the machine to edge `due` and shows what changes on the way, each change at its edge.
@@ -251,7 +287,7 @@ impl<W: io::Write> Dump<W> {
         let at = CLOCK.time_of(self.edge);
         self.draw_clock(at, self.edge - 1)?;
         self.begin_at(at)?;
-        self.writer.change_scalar(self.clock.id, bit(true))?;
+        self.dump.change(self.clock.id, &Value::bit(true))?;
         self.clock.edge = self.edge;
         self.clock.next = Next::Falls(at + HALF_PERIOD);
         Ok(())
@@ -263,13 +299,13 @@ impl<W: io::Write> Dump<W> {
             && at <= until
         {
             self.begin_at(at)?;
-            self.writer.change_scalar(self.clock.id, bit(false))?;
+            self.dump.change(self.clock.id, &Value::bit(false))?;
             self.clock.next = Next::Low;
         }
         if matches!(self.clock.next, Next::Low) && self.clock.edge < done {
             let at = CLOCK.time_of(self.clock.edge + 1);
             self.begin_at(at)?;
-            self.writer.change_scalar(self.clock.id, Value::Z)?;
+            self.dump.change(self.clock.id, &Value::NotDrawn)?;
             self.clock.next = Next::NotDrawn;
         }
         Ok(())
@@ -279,7 +315,7 @@ impl<W: io::Write> Dump<W> {
     fn begin_at(&mut self, at_ps: u64) -> io::Result<()> {
         if at_ps > self.at_ps {
             self.at_ps = at_ps;
-            self.writer.timestamp(at_ps)?;
+            self.dump.time(at_ps)?;
         }
         Ok(())
     }
@@ -307,27 +343,27 @@ impl<W: io::Write> Dump<W> {
     /// Writes what has changed since the last call, at `at_ps`.
     fn show(&mut self, at_ps: u64) -> io::Result<()> {
         self.draw_clock(at_ps, self.edge)?;
-        let writer = &mut self.writer;
+        let dump = &mut self.dump;
         let (last, mut begun) = (self.at_ps, self.at_ps == at_ps);
-        let mut begin = |writer: &mut Writer<W>| match std::mem::replace(&mut begun, true) {
+        let mut begin = |dump: &mut D| match std::mem::replace(&mut begun, true) {
             true => Ok(()),
-            false => writer.timestamp(at_ps.max(last)),
+            false => dump.time(at_ps.max(last)),
         };
         for (number, ids) in self.channels.iter_mut().enumerate() {
             let channel = self.machine.channel(number).copied().unwrap_or_default();
             if let Some(id) = ids.release.changed(&channel.level) {
-                begin(writer)?;
-                writer.change_scalar(id, bit(channel.level))?;
+                begin(dump)?;
+                dump.change(id, &Value::bit(channel.level))?;
                 if at_ps > 0 {
-                    self.first_release = self.first_release.or(Some(at_ps));
+                    self.first_release = self.first_release.or(Some((number, at_ps)));
                 }
             }
             let arrived = u64::from(channel.arrived().count_ones());
             let counts = [arrived, channel.mask, channel.late, channel.releases];
             for (signal, now) in ids.counts.iter_mut().zip(counts) {
                 if let Some(id) = signal.changed(&now) {
-                    begin(writer)?;
-                    writer.change_vector(id, bits(now))?;
+                    begin(dump)?;
+                    dump.change(id, &Value::Bits(now))?;
                 }
             }
         }
@@ -345,8 +381,8 @@ impl<W: io::Write> Dump<W> {
         let texts = [node, phase.into(), self.request.clone(), self.reply.clone()];
         for (signal, now) in self.texts.iter_mut().zip(texts) {
             if let Some(id) = signal.changed(&now) {
-                begin(writer)?;
-                writer.change_string(id, &now)?;
+                begin(dump)?;
+                dump.change(id, &Value::Text(now))?;
             }
         }
         for (node, lines) in self.nodes.iter_mut().enumerate() {
@@ -354,8 +390,8 @@ impl<W: io::Write> Dump<W> {
             let inward = (0..MAX_CHANNELS).map(|line| self.machine.reads(node, line));
             for (signal, now) in lines.iter_mut().zip(outward.chain(inward)) {
                 if let Some(id) = signal.changed(&now) {
-                    begin(writer)?;
-                    writer.change_scalar(id, bit(now))?;
+                    begin(dump)?;
+                    dump.change(id, &Value::bit(now))?;
                 }
             }
         }
@@ -366,11 +402,9 @@ impl<W: io::Write> Dump<W> {
     }
 
     fn note_dropped(&mut self, dropped: u64) -> io::Result<()> {
-        match dropped {
-            0 => Ok(()),
-            n => self.writer.comment(&format!(
-                "the record was full: {n} later changes are missing"
-            )),
+        match missing(dropped) {
+            Some(words) => self.dump.comment(&words),
+            None => Ok(()),
         }
     }
 }

@@ -115,8 +115,8 @@ fn what_the_board_does_it_does_at_an_edge_of_its_clock_to_the_picosecond() {
     for command in parser {
         match command.expect("well-formed") {
             vcd::Command::Timestamp(at) => now = at,
-            vcd::Command::ChangeScalar(code, Value::V1) if code == clk => rises.push(now),
-            vcd::Command::ChangeScalar(code, Value::V1) if code == release => {
+            vcd::Command::ChangeScalar(code, vcd::Value::V1) if code == clk => rises.push(now),
+            vcd::Command::ChangeScalar(code, vcd::Value::V1) if code == release => {
                 released.push(now);
             }
             _ => {}

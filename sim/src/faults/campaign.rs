@@ -181,7 +181,7 @@ impl Campaign {
         }
     }
 
-    /// The same with the filter, protocol, resistors, channels and boards of these parameters, and with time for them.
+    /// The same with the filter, protocol, resistors, channels, boards, receivers, buffers and edges of these parameters, and with time for them.
     pub fn cure(&mut self, cured: &Parameters) {
         let Parameters {
             filter,
@@ -192,6 +192,8 @@ impl Campaign {
             boards,
             trunk,
             fan_out,
+            receivers,
+            edge,
             ..
         } = *cured;
         let own = self.parameters.clone();
@@ -204,6 +206,8 @@ impl Campaign {
             boards,
             trunk,
             fan_out,
+            receivers,
+            edge,
             ..own
         };
     }

@@ -155,7 +155,7 @@ impl std::error::Error for CostError {}
 pub fn cost(cure: &Cure) -> Result<Cost, CostError> {
     let samples = cure.filter;
     let (luts, flip_flops) = cells(samples).ok_or(CostError::Cells { samples })?;
-    let parameters = cure.apply(Parameters::new(NODES, BARRIERS));
+    let parameters = cure.apply(Parameters::new(NODES, BARRIERS).in_circuit());
     let outcome = run(&parameters, false).map_err(CostError::Run)?;
     Ok(Cost {
         latency: outcome.summary.complete.median(),

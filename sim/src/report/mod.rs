@@ -85,19 +85,19 @@ impl Page {
             summary,
             record,
             software,
-            ..
+            network,
         } = study;
         let best = software.iter().map(|r| r.latencies[0].median()).min();
         let factor = best.map_or(0.0, |best| {
             best.us() / summary.complete.median().us().max(1e-9)
         });
-        let (factor, than) = match factor {
-            ..1.0 => (
-                1.0 / factor.max(1e-9),
-                "slower than the best software barrier under LogP",
-            ),
-            _ => (factor, "faster than the best software barrier under LogP"),
+        let (factor, compared) = match factor {
+            ..1.0 => (1.0 / factor.max(1e-9), "slower"),
+            _ => (factor, "faster"),
         };
+        let network = network.name().unwrap_or("of the options");
+        let than =
+            format!("{compared} than the best software barrier under LogP, network {network}");
         self.facts(&[
             (
                 svg::time(summary.complete.median()),
@@ -108,7 +108,7 @@ impl Page {
                 "99th percentile",
             ),
             (svg::time(summary.complete.worst()), "worst"),
-            (format!("{} ×", svg::number(factor)), than),
+            (format!("{} ×", svg::number(factor)), &than),
         ]);
         if !record.events.is_empty() {
             self.waveform(record, barriers);

@@ -143,6 +143,8 @@ fn every_plot_is_there_with_its_words() {
     ] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
+    // The headline's factor is that of one network.
+    assert!(page.contains("than the best software barrier under LogP, network loggopsim<"));
     assert!(page.contains("<title>A &lt;barrier&gt; &amp; its &quot;report&quot;</title>"));
 }
 

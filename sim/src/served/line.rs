@@ -402,6 +402,11 @@ impl Onlooker {
         self.0.nodes()
     }
 
+    /// Whether it is a board of version 2, whose lines an onlooker does not see.
+    pub fn has_channels(&self) -> bool {
+        self.0.version != VERSION
+    }
+
     /// The board as it is.
     pub fn look(&mut self) -> Result<View, LineError> {
         self.0.look()
@@ -409,7 +414,7 @@ impl Onlooker {
 
     /// The eureka line beside it, if there is one.
     pub fn hear(&mut self) -> Result<Option<LineLook>, LineError> {
-        if self.0.version != VERSION {
+        if self.has_channels() {
             return Ok(None);
         }
         let Eureka { found, first } = self.0.eureka()?;

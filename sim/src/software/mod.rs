@@ -70,14 +70,14 @@ impl Network {
         bytes: 64,
     };
 
-    /// The networks that have a name: the name, and what it stands for.
+    /// The networks that have a name, today's first: the name, and what it stands for.
     pub const NAMED: [(&str, &str, Self); 2] = [
+        ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
         (
             "loggopsim",
             "a cluster of 2009, LogGOPSim's default",
             Self::LOGGOPSIM,
         ),
-        ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
     ];
 
     /// The parameters alone, without a name.

@@ -99,13 +99,17 @@ pub struct Parameters {
     pub trunk: Time,
     /// From the pads of the last board to where the cables to the nodes begin.
     pub fan_out: Time,
+    /// From the end of a node's cable through the receivers in front of the board's pads.
+    pub receivers: Time,
+    /// From when a level is driven onto a node's cable until its slow edge is at the receiver's threshold, either way.
+    pub edge: Time,
 }
 
 impl Parameters {
     /// What a level needs for a metre of cable.
     pub const CABLE_PER_METRE: Time = Time::from_ns(5);
 
-    /// The prototype's hardware with `nodes` nodes and 3 m of cable.
+    /// The prototype's hardware with `nodes` nodes and 3 m of cable; without receivers and buffers, and with steep edges.
     pub fn new(nodes: usize, barriers: usize) -> Self {
         Self {
             nodes,
@@ -128,6 +132,18 @@ impl Parameters {
             boards: 1,
             trunk: Time::from_ns(25),
             fan_out: Time::ZERO,
+            receivers: Time::ZERO,
+            edge: Time::ZERO,
+        }
+    }
+
+    /// The same with the receivers, buffers and edges of the circuit for builders (`hdl/boards/WIRING.md`), for nodes of one board.
+    pub fn in_circuit(self) -> Self {
+        Self {
+            receivers: Self::SCHMITT_INVERTERS,
+            fan_out: Self::BUFFER + Self::CABLE_BUFFER,
+            edge: Self::PORT_EDGE,
+            ..self
         }
     }
 
@@ -143,12 +159,17 @@ impl Parameters {
     pub const BUFFER: Time = Time::from_ns(6);
     /// One way through a buffer that drives eight cables, a 74HCT244 at 4.5 V: at most, by its data sheet.
     pub const CABLE_BUFFER: Time = Time::from_ns(22);
+    /// One way through two Schmitt inverters in a row, of a 74LVC14A at 3.3 V: at most 6.4 ns each, by its data sheet.
+    pub const SCHMITT_INVERTERS: Time = Time::from_ps(12_800);
 
-    /// From one board's outputs to the cables of so many nodes, over a trunk cable and as many buffers as it takes.
-    /// A board's own outputs are enough for its own nodes.
+    /// 0.69 RC of a series resistor of 47 ohms and a port's capacitor of 2.2 nF: half of the swing.
+    pub const PORT_EDGE: Time = Time::from_ns(71);
+
+    /// From one board's pin to the cables of its nodes: one buffer that drives eight, each of which drives eight cables.
+    /// The cables of more nodes than a board has begin behind a trunk cable and as many buffers as it takes.
     pub fn fan_out_to(nodes: usize, trunk: Time) -> Time {
         if nodes <= BOARD_PINS {
-            return Time::ZERO;
+            return Self::BUFFER + Self::CABLE_BUFFER;
         }
         let (mut served, mut way) = (8 * BOARD_PINS, trunk + Self::CABLE_BUFFER);
         while served < nodes {

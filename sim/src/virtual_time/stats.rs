@@ -9,7 +9,7 @@ pub enum Phase {
     Ready,
     /// Until its level is at the connector.
     Write,
-    /// From the connector to its board.
+    /// From the connector to its board: the edge, the cable, the receivers.
     WireOut,
     /// From there until the last arrival is at the board that leads to the nodes: the boards below it, if there are any.
     Below,
@@ -17,7 +17,7 @@ pub enum Phase {
     Synchroniser,
     /// The edge at which the state machine decides, which is also the output register.
     Machine,
-    /// From the machine to the connector.
+    /// From the machine to the connector: the buffers, the edge, the cable.
     WireBack,
     /// Until a read has sampled the release, and others have agreed if they must.
     Poll,
@@ -44,11 +44,11 @@ impl Phase {
         match self {
             Self::Ready => "wire seen at rest",
             Self::Write => "output access",
-            Self::WireOut => "cable to the barrier, pad",
+            Self::WireOut => "edge, cable, receivers, pad",
             Self::Below => "boards below",
             Self::Synchroniser => "synchroniser",
             Self::Machine => "machine",
-            Self::WireBack => "pad, cable back",
+            Self::WireBack => "pad, buffers, edge, cable back",
             Self::Poll => "poll",
             Self::Rest => "output access back to rest",
         }

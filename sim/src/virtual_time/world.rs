@@ -337,14 +337,21 @@ impl<O: Observer> World<O> {
     /// A level at a node's connector goes to wherever it is plugged.
     fn latch(&mut self, now: Time, node: usize, line: usize, high: bool) {
         self.latches[node] = self.latches[node] & !(1 << line) | u8::from(high) << line;
-        let Parameters { cable, pad_in, .. } = self.parameters;
+        let Parameters {
+            cable,
+            pad_in,
+            receivers,
+            edge,
+            ..
+        } = self.parameters;
         for index in 0..self.fans.nodes[node * self.fans.outward + line].len() {
             let sink = self.fans.nodes[node * self.fans.outward + line][index];
             let pads = match sink {
-                Sink::Pin { .. } | Sink::Link { .. } => pad_in,
+                Sink::Pin { .. } => receivers + pad_in,
+                Sink::Link { .. } => pad_in,
                 Sink::Input { .. } => Time::ZERO,
             };
-            self.send(now + cable + pads, sink, high);
+            self.send(now + edge + cable + pads, sink, high);
         }
     }
 
@@ -361,6 +368,8 @@ impl<O: Observer> World<O> {
             cable,
             trunk,
             fan_out,
+            receivers,
+            edge,
             pad_in,
             pad_out,
             ..
@@ -369,8 +378,11 @@ impl<O: Observer> World<O> {
             let (sink, line) = self.fans.boards[board][index];
             let (pin, way) = match sink {
                 Sink::Link { .. } => (0, trunk + pad_in),
-                Sink::Pin { node, .. } => (self.tree.place(node).1, cable + pad_in),
-                Sink::Input { node, .. } => (self.tree.place(node).1, fan_out + cable),
+                Sink::Pin { node, .. } => {
+                    let way = edge + cable + receivers + pad_in;
+                    (self.tree.place(node).1, way)
+                }
+                Sink::Input { node, .. } => (self.tree.place(node).1, fan_out + edge + cable),
             };
             let high = self.boards[board].output(pin, line);
             self.send(now + pad_out + way, sink, high);

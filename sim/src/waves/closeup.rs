@@ -2,7 +2,8 @@
 //! and for a reader that looks further than that, the same rows and some other nodes' over the whole run.
 
 use super::Trace;
-use super::draw::{self, Drawing, Value};
+use super::draw::{self, Drawing};
+use crate::dump::Value;
 use crate::virtual_time::{Sight, Time, Tree};
 
 /// How much is shown before the write and after the read.

@@ -1,6 +1,7 @@
 //! A trace as signals and their changes: the boards are replayed edge by edge where something in them moves.
 
 use super::Trace;
+use crate::dump::{Kind, Value};
 use crate::view::{Group, Show, View};
 use crate::virtual_time::{Board, Incident, Parameters, Sight, Time, Tree};
 
@@ -8,24 +9,6 @@ use crate::virtual_time::{Board, Incident, Parameters, Sight, Time, Tree};
 const WHOLE_EDGES: u64 = 200_000;
 /// Edges that are drawn after flip-flops have come to rest.
 const CALM_EDGES: u64 = 3;
-
-/// What a signal is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Bits(u32),
-    Text,
-}
-
-/// What a signal shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
-    Bits(u64),
-    Text(String),
-    /// A clock that is not drawn here.
-    NotDrawn,
-    /// What is not known any more.
-    Dead,
-}
 
 #[derive(Debug)]
 pub(super) struct Signal {
@@ -124,10 +107,10 @@ impl Artist {
                     drawing.signal(&[scope.as_str()], name, Kind::Bits(1), &called)
                 };
                 NodeIds {
-                    inside: wire("inside", "in barrier"),
                     out: wire("out", "writes"),
                     pin: wire("pin", "at the board"),
                     input: wire("in", "reads"),
+                    inside: wire("inside", "in barrier"),
                 }
             })
             .collect();
@@ -417,7 +400,7 @@ impl Drawing {
         View {
             nodes: self.nodes,
             begin: after_power_on.map_or(0, Time::ps),
-            first_release: self.first_release.map(Time::ps),
+            release: self.first_release.map(Time::ps),
             end: self.changes.last().map_or(1, |change| change.at.ps()),
         }
     }

@@ -28,8 +28,8 @@ mod closeup;
 mod draw;
 mod sink;
 
+pub use crate::dump::Form;
 pub use closeup::{Closeup, Row, closeup};
-pub use sink::Form;
 
 use crate::view::{Group, View};
 use crate::virtual_time::{Incident, Parameters, Setup, Sight, Time};

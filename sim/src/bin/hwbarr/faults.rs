@@ -11,6 +11,7 @@ use sim::faults::campaign::{Campaign, Case, Class};
 use sim::faults::catalogue::catalogue;
 use sim::faults::known::KnownUnsafe;
 use sim::virtual_time::{Parameters, Time};
+use sim::words::counted;
 use std::fmt::Write as _;
 
 /// Break every wire, node and clock at every moment, and see what the driver makes of it.
@@ -141,9 +142,9 @@ fn table(cases: &[Case]) -> Table {
 
 fn report(campaign: &Campaign, cases: &[Case], all: bool) -> String {
     let mut text = format!(
-        "{} nodes, {} cases: every fault at every place at every moment of the protocol\n{}\n",
-        campaign.parameters.nodes,
-        cases.len(),
+        "{}, {}: every fault at every place at every moment of the protocol\n{}\n",
+        counted(campaign.parameters.nodes, "node"),
+        counted(cases.len(), "case"),
         cured(&campaign.parameters).map_or(String::new(), |cures| cures + "\n"),
     );
     text.push_str(&counts(cases).to_text());

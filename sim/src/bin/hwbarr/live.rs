@@ -2,10 +2,12 @@
 
 use crate::Failure;
 use crate::node::{ELAPSED, FENCE};
-use crate::wave::write_wave;
+use crate::wave::record_to;
 use clap::Args;
 use sim::live::{Board, Memory};
 use sim::served::{Address, ConnectError, Onlooker};
+use sim::wave_files::WaveFiles;
+use sim::words::counted;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ pub struct Live {
     /// Use the board that `hwbarr serve` serves here, instead of one in shared memory; it must have as many nodes.
     #[arg(long, value_name = "sim:tcp://HOST:PORT")]
     board: Option<Address>,
-    /// Record the wires and write the waveform here; the save file is beside it and ends in .gtkw.
+    /// Record the wires and write the waveform here, a .vcd or, compressed, a .fst; beside it are a .gtkw for GTKWave and a .sucl for Surfer.
     #[arg(short, long, value_name = "FILE", conflicts_with = "board")]
     output: Option<PathBuf>,
     /// How many events the record has room for.
@@ -62,18 +64,18 @@ impl Live {
     }
 
     fn in_memory(&self) -> Result<(), Failure> {
-        let record = if self.output.is_some() {
-            self.record
-        } else {
-            0
+        let files = self.output.as_deref().map(WaveFiles::named).transpose()?;
+        let record = match files {
+            Some(_) => self.record,
+            None => 0,
         };
         let memory = Memory::create(Board::layout_size(self.nodes, record))?;
         let board = memory.init(self.nodes, record)?;
         let fd = memory.as_fd().as_raw_fd().to_string();
         let slowest = self.pass(["--fd", &fd])?;
         self.report(slowest, board.releases())?;
-        match &self.output {
-            Some(output) => write_wave(output, &board.record()),
+        match files {
+            Some(files) => record_to(&files, &board.record()),
             None => Ok(()),
         }
     }
@@ -112,11 +114,15 @@ impl Live {
         let tests = if self.self_test { 4 } else { 0 };
         let rate = self.barriers as f64 / slowest.as_secs_f64();
         crate::say(&format!(
-            "{} processes passed {} barriers in {slowest:.1?}\n\
-             {releases} releases counted by the machine, {tests} of them in the self-test\n\
+            "{} passed {} in {slowest:.1?}\n\
+             {} counted by the machine, {tests} of them in the self-test\n\
              {rate:.0} barriers/s, {:.1} us each\n",
-            self.nodes,
-            self.barriers,
+            match self.nodes {
+                1 => "1 process".to_owned(),
+                nodes => format!("{nodes} processes"),
+            },
+            counted(self.barriers, "barrier"),
+            counted(releases, "release"),
             1e6 / rate
         ))?;
         if self.eureka {

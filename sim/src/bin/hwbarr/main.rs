@@ -67,7 +67,7 @@ commands! {
 
 /// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "hwbarr", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

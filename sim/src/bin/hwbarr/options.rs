@@ -4,6 +4,7 @@ use crate::Failure;
 use clap::Args;
 use sim::software::Network;
 use sim::virtual_time::{Arrivals, Parameters, Protocol, Time};
+use sim::words::counted;
 
 /// What is done against noise, shorts, reboots and the limit of sixty nodes; without any of it the barrier is the prototype's.
 #[derive(Args, Clone)]
@@ -63,8 +64,8 @@ impl Cures {
         let nodes = parameters.nodes.saturating_mul(boards);
         if nodes > MOST_NODES {
             return Err(format!(
-                "{boards} boards of {} nodes are {nodes} nodes, and a run in virtual time has room for {MOST_NODES}: hwbarr scale predicts more",
-                parameters.nodes
+                "{boards} boards of {} are {nodes} nodes, and a run in virtual time has room for {MOST_NODES}: hwbarr scale predicts more",
+                counted(parameters.nodes, "node")
             )
             .into());
         }
@@ -77,9 +78,24 @@ impl Cures {
             channels: channels.map_or(0, usize::from),
             boards,
             trunk,
-            fan_out: Parameters::fan_out_to(nodes, trunk),
+            fan_out: match boards {
+                1 => parameters.fan_out,
+                _ => Parameters::fan_out_to(nodes, trunk),
+            },
             ..parameters
         })
+    }
+}
+
+/// The most bytes of a message, so that every product of ranks and bytes is a number of 64 bits.
+pub const MOST_BYTES: u64 = u32::MAX as u64;
+
+/// How many barriers a run has; without any there is nothing to tell.
+pub fn at_least_one(word: &str) -> Result<usize, String> {
+    match word.parse() {
+        Ok(0) => Err("a run needs at least 1 barrier".to_owned()),
+        Ok(barriers) => Ok(barriers),
+        Err(e) => Err(e.to_string()),
     }
 }
 
@@ -107,6 +123,17 @@ pub struct Hardware {
     /// Metres of cable between a node and the barrier, at 5 ns each.
     #[arg(long, value_name = "METRES", default_value_t = 3.0)]
     cable: f64,
+    /// How long a level is under way in the Schmitt receivers at the board; the default is two inverters of a 74LVC14A.
+    #[arg(long, value_name = "TIME", default_value_t = Parameters::SCHMITT_INVERTERS)]
+    receivers: Time,
+    /// How long it is in the buffers from the board's pin to the cables of its nodes; the default is a 74LVC244A and a
+    /// 74HCT244. More than sixty nodes need more of them, which are added by themselves.
+    #[arg(long, value_name = "TIME", default_value_t = Parameters::BUFFER + Parameters::CABLE_BUFFER)]
+    buffers: Time,
+    /// How long a slow edge on a node's cable takes to the receiver's threshold, either way: 0.69 RC; the default is 47 ohms
+    /// and a port's capacitor of 2.2 nF. An open-collector line of 4.7 kohms reaches half of its swing in 7.1us.
+    #[arg(long, value_name = "TIME", default_value_t = Parameters::PORT_EDGE)]
+    edge: Time,
     /// The clock of the barrier, in MHz.
     #[arg(long, value_name = "MHZ", default_value_t = fpga_model::CLOCK_HZ as f64 / 1e6)]
     clock: f64,
@@ -138,6 +165,9 @@ impl Hardware {
             cable: Parameters::CABLE_PER_METRE.scaled(*cable),
             clock_hz: (clock * 1e6).round() as u64,
             seed: self.seed,
+            fan_out: self.buffers,
+            receivers: self.receivers,
+            edge: self.edge,
             ..Parameters::new(nodes, barriers)
         };
         self.cures.apply(parameters)
@@ -148,7 +178,7 @@ impl Hardware {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Software barriers")]
 pub struct Software {
-    /// The network, by name: loggopsim (a cluster of 2009) or hdr (InfiniBand HDR, a cluster of today); without it both.
+    /// The network, by name: hdr (InfiniBand HDR, a cluster of today) or loggopsim (a cluster of 2009); without it both.
     #[arg(long, value_name = "NAME", value_parser = named)]
     network: Option<Network>,
     /// L: how long a message is under way, in place of the network's.
@@ -164,7 +194,7 @@ pub struct Software {
     #[arg(long, value_name = "TIME")]
     byte_gap: Option<Time>,
     /// How long a barrier's message is, in LogGP.
-    #[arg(long, value_name = "BYTES", default_value_t = Network::LOGGOPSIM.bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=MOST_BYTES), default_value_t = Network::HDR.bytes)]
     bytes: u64,
     /// Also measure this machine's own software barrier, by the mpirun and mpi-bench beside hwbarr.
     #[arg(long)]
@@ -194,7 +224,7 @@ impl Software {
                 .map(|(.., network)| Network { bytes, ..*network })
                 .collect();
         }
-        let base = self.network.unwrap_or(Network::LOGGOPSIM);
+        let base = self.network.unwrap_or(Network::HDR);
         vec![Network {
             latency: self.latency.unwrap_or(base.latency),
             overhead: self.overhead.unwrap_or(base.overhead),

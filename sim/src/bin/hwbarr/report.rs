@@ -1,6 +1,6 @@
 //! `hwbarr report`: one self-contained HTML page.
 
-use crate::options::{Hardware, Software};
+use crate::options::{Hardware, Software, at_least_one};
 use crate::run::cured;
 use crate::{Failure, measured};
 use clap::Args;
@@ -10,6 +10,7 @@ use sim::report::Page;
 use sim::study::{Study, Sweep};
 use sim::virtual_time::{Parameters, Setup, run_observed};
 use sim::waves::Trace;
+use sim::words::counted;
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ pub struct Report {
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
     /// How many barriers they pass.
-    #[arg(short = 'k', long, default_value_t = 1000)]
+    #[arg(short = 'k', long, default_value_t = 1000, value_parser = at_least_one)]
     barriers: usize,
     /// Where the page goes.
     #[arg(short, long, value_name = "FILE", default_value = "barrier.html")]
@@ -45,22 +46,24 @@ pub struct Report {
 
 impl Report {
     pub fn execute(self) -> Result<(), Failure> {
-        if self.barriers == 0 {
-            return Err("a report needs at least 1 barrier to tell of".into());
-        }
+        sim::wave_files::check_writable(&self.output)?;
         let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
         let network = self.software.network();
         let study = Study::conduct(parameters.clone(), network, true)?;
         let mut page = Page::new(
             &format!(
-                "Hardware barrier: {} nodes, {} barriers",
-                parameters.nodes, self.barriers
+                "Hardware barrier: {}, {}",
+                counted(parameters.nodes, "node"),
+                counted(self.barriers, "barrier")
             ),
             &format!(
-                "Arrivals {}, port access {}, cable {} each way, clock {} MHz, seed {}{}.",
+                "Arrivals {}, port access {}, cable {} each way, receivers {}, buffers {}, edges {} to the threshold each way, clock {} MHz, seed {}{}.",
                 parameters.arrivals,
                 parameters.port_read,
                 parameters.cable,
+                parameters.receivers,
+                parameters.fan_out,
+                parameters.edge,
                 parameters.clock_hz as f64 / 1e6,
                 parameters.seed,
                 cured(&parameters).map_or(String::new(), |cures| format!("; {cures}"))

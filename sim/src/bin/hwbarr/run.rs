@@ -2,13 +2,14 @@
 
 use crate::Failure;
 use crate::measured;
-use crate::options::{Hardware, Software};
+use crate::options::{Hardware, Software, at_least_one};
 use crate::tables::{Format, Table, Tool};
 use clap::Args;
 use serde_json::{Value, json};
 use sim::software::{ALGORITHMS, Model, Network};
 use sim::study::{Study, Sweep};
 use sim::virtual_time::{Distribution, Parameters, Phase, Protocol, Summary, Time, Tree};
+use sim::words::counted;
 use std::fmt::Write as _;
 
 /// Run in virtual time, print latencies, and compare with software barriers.
@@ -18,7 +19,7 @@ pub struct Run {
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
     /// How many barriers they pass.
-    #[arg(short = 'k', long, default_value_t = 1000)]
+    #[arg(short = 'k', long, default_value_t = 1000, value_parser = at_least_one)]
     barriers: usize,
     /// Vary one parameter, as in nodes=2..60:2, port-time=0.5us..5us:0.5us, clock=1,10,100, cable=1..9:2, jitter=0,1us.
     #[arg(long, value_name = "AXIS=VALUES")]
@@ -135,6 +136,9 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
         port_read,
         jitter,
         cable,
+        receivers,
+        fan_out,
+        edge,
         clock_hz,
         seed,
         ..
@@ -145,7 +149,9 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
         let _ = writeln!(text, "{words}");
     };
     line(format_args!(
-        "{nodes} nodes, {barriers} barriers, arrivals {arrivals}, seed {seed}"
+        "{}, {}, arrivals {arrivals}, seed {seed}",
+        counted(*nodes, "node"),
+        counted(*barriers, "barrier")
     ));
     let jitter = match jitter {
         &Time::ZERO => String::new(),
@@ -154,6 +160,9 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     line(format_args!(
         "port access {port_read}{jitter}, cable {cable} each way, clock {} MHz",
         *clock_hz as f64 / 1e6
+    ));
+    line(format_args!(
+        "receivers {receivers}, buffers {fan_out}, edges {edge} to the threshold each way"
     ));
     if let Some(cures) = cured(parameters) {
         line(format_args!("{cures}"));
@@ -267,6 +276,8 @@ fn study_json(study: &Study) -> Value {
         boards,
         trunk,
         fan_out,
+        receivers,
+        edge,
         ..
     } = study.parameters;
     let Network {
@@ -294,6 +305,8 @@ fn study_json(study: &Study) -> Value {
             "boards": boards,
             "trunk_ns": ns(trunk),
             "fan_out_ns": ns(fan_out),
+            "receivers_ns": ns(receivers),
+            "edge_ns": ns(edge),
         },
         "network": {
             "name": study.network.name(),
@@ -317,10 +330,11 @@ fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> S
         ..
     } = parameters;
     format!(
-        "{} varies; {barriers} barriers, arrivals {arrivals}, seed {seed}\n\
+        "{} varies; {}, arrivals {arrivals}, seed {seed}\n\
          everybody has left so long after the last node has entered: hardware, and software's medians under LogP\n\
          {network}\n\n",
         sweep.axis.name(),
+        counted(*barriers, "barrier"),
     )
 }
 

@@ -7,7 +7,7 @@
 
 use crate::Failure;
 use crate::measured::{self, Measured};
-use crate::options::{Hardware, Software};
+use crate::options::{Hardware, MOST_BYTES, Software};
 use crate::tables::{Format, Table, Tool};
 use clap::Args;
 use serde_json::{Value, json};
@@ -17,8 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// A board's nodes.
 const BOARD: u64 = 60;
-/// So that every product of ranks and bytes is a number of 64 bits.
-const MOST_BYTES: u64 = u32::MAX as u64;
 /// The most ranks whose barrier is measured on one machine.
 const MOST_HERE: u64 = 128;
 /// Barriers in virtual time, of which the median is taken.
@@ -66,7 +64,8 @@ impl Scale {
             run.map_or(Time::from_ps(u64::MAX), |(_, median)| *median)
         };
         let most = self.ranks.iter().copied().max().unwrap_or(BOARD);
-        let trunk = self.hardware.parameters(1, 1)?.trunk;
+        let one = self.hardware.parameters(1, 1)?;
+        let trunk = one.trunk;
         let own = match self.software.measured {
             true => self.measure()?,
             false => Vec::new(),
@@ -105,7 +104,7 @@ impl Scale {
                      barrier\n{}\n{} bytes\n{}",
                     heads.collect::<String>(),
                     levels(most),
-                    Parameters::fan_out_to(most as usize, trunk),
+                    self.fan_out(most, &one),
                     barriers.to_text(),
                     self.size,
                     others.to_text()
@@ -132,9 +131,17 @@ impl Scale {
             parameters.boards = boards;
             parameters.barriers = (BARRIERS_RUN * nodes / boards).max(10);
         }
-        parameters.fan_out = Parameters::fan_out_to(ranks as usize, parameters.trunk);
+        parameters.fan_out = self.fan_out(ranks, &parameters);
         let outcome = run(&parameters, false)?;
         Ok(outcome.summary.complete.median())
+    }
+
+    /// From the last board's pin to the cables of all ranks.
+    fn fan_out(&self, ranks: u64, parameters: &Parameters) -> Time {
+        match levels(ranks) {
+            1 => parameters.fan_out,
+            _ => Parameters::fan_out_to(ranks as usize, parameters.trunk),
+        }
     }
 
     /// This machine's own barrier, for each number of ranks that one machine can be asked for.

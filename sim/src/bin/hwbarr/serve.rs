@@ -4,6 +4,7 @@ use crate::log::Log;
 use crate::{Failure, say};
 use clap::Args;
 use sim::served::{Address, Notice, Server};
+use sim::words::counted;
 use std::net::SocketAddr;
 
 /// Serve a board over TCP, for ranks on several hosts; ends by a signal, as Ctrl-C.
@@ -40,8 +41,8 @@ impl Serve {
             }
         };
         say(&format!(
-            "a board of {} nodes{kind} is served at {}\n",
-            self.nodes,
+            "a board of {}{kind} is served at {}\n",
+            counted(self.nodes, "node"),
             place(server.address())
         ))?;
         let mut log = Log::new()?;
@@ -54,7 +55,10 @@ impl Serve {
             if self.once && joined && !server.is_attended() {
                 let releases = server.releases();
                 log.finish();
-                return say(&format!("{releases} releases counted by the machine\n"));
+                return say(&format!(
+                    "{} counted by the machine\n",
+                    counted(releases, "release")
+                ));
             }
         }
     }

@@ -24,6 +24,8 @@ pub enum Phase {
 pub struct History {
     /// What the board is called.
     pub title: String,
+    /// Whether it is a board of version 2, which shows an onlooker its nodes and releases, and no wires.
+    pub has_channels: bool,
     last: Look,
     /// When and how many releases, for as long as the rate is averaged.
     recent: VecDeque<(u64, u64)>,
@@ -98,6 +100,7 @@ impl History {
     pub fn new(title: String, first: Look) -> Self {
         let mut history = Self {
             title,
+            has_channels: false,
             recent: VecDeque::new(),
             rates: VecDeque::new(),
             since_ns: None,

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use sim::live::Look;
+use sim::words::counted;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, stdin};
@@ -161,10 +162,10 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let title = Line::from_iter([
         Span::styled(history.title.clone(), Modifier::BOLD),
         Span::raw(format!(
-            ": {} nodes, {} of them connected, {} releases",
-            sight.nodes.len(),
+            ": {}, {} of them connected, {}",
+            counted(sight.nodes.len(), "node"),
             sight.connected().len(),
-            sight.releases
+            counted(sight.releases, "release")
         )),
         Span::styled(
             found(history).map_or_else(String::new, |found| format!(", {found}")),

@@ -3,6 +3,7 @@
 use super::history::{History, Nodes, Phase, spelled};
 use serde_json::{Value, json};
 use sim::live::Look;
+use sim::words::counted;
 
 /// How a phase is drawn, and called.
 pub const LEGEND: [(Phase, char, &str); 4] = [
@@ -32,6 +33,10 @@ pub fn mark(phase: Phase) -> char {
 /// What the nodes are at, in one sentence.
 pub fn state(history: &History) -> String {
     let sight = history.last();
+    if history.has_channels {
+        return "five channels (version 2): the server tells which nodes are connected and the releases of all channels, not which nodes wait"
+            .to_owned();
+    }
     let (entered, nodes) = (sight.entered().len(), sight.nodes.len());
     let (level, next) = match sight.output {
         false => ("low", "high"),
@@ -40,7 +45,11 @@ pub fn state(history: &History) -> String {
     match entered {
         0 => format!("the barrier's wires are {level}, and no node is in the barrier"),
         _ => format!(
-            "the barrier's wires are {level}, and {entered} of {nodes} nodes have entered by going {next}"
+            "the barrier's wires are {level}, and {entered} of {} entered by going {next}",
+            match nodes {
+                1 => "1 node has".to_owned(),
+                _ => format!("{nodes} nodes have"),
+            }
         ),
     }
 }
@@ -69,11 +78,11 @@ pub fn awaited(history: &History) -> Option<String> {
 pub fn picture(history: &History) -> String {
     let sight = history.last();
     let mut text = format!(
-        "{}: {} nodes, {} of them connected\n{} releases counted by the machine\n{}\n",
+        "{}: {}, {} of them connected\n{} counted by the machine\n{}\n",
         history.title,
-        sight.nodes.len(),
+        counted(sight.nodes.len(), "node"),
         sight.connected().len(),
-        sight.releases,
+        counted(sight.releases, "release"),
         state(history)
     );
     if let Some(found) = found(history) {
@@ -109,6 +118,14 @@ pub fn line(history: &History) -> String {
         missing => format!(", awaited: {}", spelled(&missing)),
     };
     let found = found(history).map_or_else(String::new, |found| format!(", {found}"));
+    if history.has_channels {
+        return format!(
+            "{:>9} releases {rate}/s, {:>2} of {} connected\n",
+            sight.releases,
+            sight.connected().len(),
+            sight.nodes.len(),
+        );
+    }
     format!(
         "{:>9} releases {rate}/s, {:>2} of {} in the barrier{missing}{found}\n",
         sight.releases,
@@ -122,6 +139,7 @@ pub fn json(history: &History) -> Value {
     let sight = history.last();
     json!({
         "board": history.title,
+        "version": if history.has_channels { 2 } else { 1 },
         "nodes": sight.nodes.len(),
         "releases": sight.releases,
         "output": u8::from(sight.output),

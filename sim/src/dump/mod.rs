@@ -1,0 +1,117 @@
+//! The two files that a waveform becomes: value change dump (IEEE 1364) and FST, GTKWave's compressed form.
+//!
+//! A waveform is drawn once, into any [`Dump`]: scopes and signals first, then initial values, then changes in the order of time.
+
+mod fst;
+mod value_change;
+
+pub(crate) use fst::FstDump;
+pub(crate) use value_change::VcdDump;
+
+use std::io;
+use std::path::Path;
+
+/// Which file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Text that every tool reads.
+    Vcd,
+    /// Compressed: a small part of that.
+    Fst,
+}
+
+impl Form {
+    /// The form that a file's name asks for: FST if it ends in `.fst`.
+    pub fn of(file: &Path) -> Self {
+        match file.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("fst") => Self::Fst,
+            _ => Self::Vcd,
+        }
+    }
+
+    /// The width of a text in bits, if texts are not values of their own in this form.
+    pub(crate) fn text_bits(self) -> Option<u32> {
+        match self {
+            Self::Vcd => None,
+            Self::Fst => Some(8 * TEXT_CHARACTERS as u32),
+        }
+    }
+}
+
+/// The length of a text in FST, whose values have fixed lengths.
+const TEXT_CHARACTERS: usize = 48;
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Nanosecond,
+    Picosecond,
+}
+
+/// What a signal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// This many wires, shown as one number.
+    Bits(u32),
+    Text,
+}
+
+/// What a signal shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Bits(u64),
+    Text(String),
+    /// A clock that is not drawn here, or a number that does not exist.
+    NotDrawn,
+    /// What is not known any more.
+    Dead,
+}
+
+impl Value {
+    /// One wire.
+    pub(crate) fn bit(high: bool) -> Self {
+        Self::Bits(u64::from(high))
+    }
+}
+
+/// A declared signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signal(usize);
+
+/// A waveform that is being written.
+pub(crate) trait Dump {
+    /// The signals and scopes that follow are in this scope,
+    fn scope(&mut self, name: &str) -> io::Result<()>;
+    /// until here.
+    fn up_scope(&mut self) -> io::Result<()>;
+    fn signal(&mut self, name: &str, kind: Kind) -> io::Result<Signal>;
+    /// Every signal is declared.
+    fn declared(&mut self) -> io::Result<()>;
+    /// The changes that follow are initial values, until the time changes or until [`initial_values_end`](Self::initial_values_end).
+    fn initial_values(&mut self) -> io::Result<()>;
+    fn initial_values_end(&mut self) -> io::Result<()>;
+    /// The changes that follow are at this time.
+    fn time(&mut self, at: u64) -> io::Result<()>;
+    fn change(&mut self, signal: Signal, value: &Value) -> io::Result<()>;
+    /// A remark at this place of the file; left out where the form has none.
+    fn comment(&mut self, words: &str) -> io::Result<()>;
+    /// Nothing follows.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_follows_the_name() {
+        for (name, form) in [
+            ("a.vcd", Form::Vcd),
+            ("a", Form::Vcd),
+            ("a.fst", Form::Fst),
+            ("A.FST", Form::Fst),
+        ] {
+            assert_eq!(Form::of(Path::new(name)), form, "{name}");
+        }
+    }
+}
