@@ -281,6 +281,8 @@ impl Line {
 }
 
 /// A lock that is held for a moment: around one update of memory that no single instruction can do.
+///
+/// 0, or one more than the place on the node of the process that holds it.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Stripe(AtomicU32);
@@ -295,20 +297,33 @@ impl Stripe {
         Stripe::default()
     }
 
-    /// Runs `update` alone; between two looks in vain it gives the core away, since the holder may need it.
+    /// Runs `update` alone, for the process at the place `me` of the node; between two looks in vain it gives the core away, since the holder may need it.
+    /// A lock whose holder `has_ended` is taken over: what that process was updating stays as it has left it.
     #[inline]
-    pub fn with<R>(&self, update: impl FnOnce() -> R) -> R {
+    pub fn with<R>(
+        &self,
+        me: u32,
+        has_ended: impl Fn(u32) -> bool,
+        update: impl FnOnce() -> R,
+    ) -> R {
         const LOOKS: u32 = 64;
+        let mine = me.wrapping_add(1).max(1);
+        let take = |from| {
+            let taken =
+                (self.0).compare_exchange_weak(from, mine, Ordering::Acquire, Ordering::Relaxed);
+            taken.is_ok()
+        };
         let mut looks = 0;
-        while self
-            .0
-            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
+        while !take(0) {
             looks += 1;
-            match looks % LOOKS {
-                0 => crate::yield_now::yield_now(),
-                _ => crate::atomic::spin_loop(),
+            if looks % LOOKS != 0 {
+                crate::atomic::spin_loop();
+                continue;
+            }
+            crate::yield_now::yield_now();
+            let holder = self.0.load(Ordering::Relaxed);
+            if holder.checked_sub(1).is_some_and(&has_ended) && take(holder) {
+                break;
             }
         }
         let held = Held(self);
@@ -330,6 +345,13 @@ impl Drop for Held<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_whose_holder_has_ended_is_taken_over_and_free_afterwards() {
+        let stripe = Stripe(AtomicU32::new(4));
+        assert_eq!(stripe.with(0, |place| place == 3, || 7), 7);
+        assert_eq!(stripe.with(1, |_| false, || 8), 8);
+    }
 
     #[test]
     fn requests_enter_in_the_order_of_their_tickets_and_shared_ones_together() {

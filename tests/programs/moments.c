@@ -161,6 +161,25 @@ static int call_win_fence(struct work *w)
     return error ? error : MPI_Win_fence(0, w->win);
 }
 
+static void prepare_locked_win(struct work *w)
+{
+    OK(call_win_create(w));
+    quiet(w->win);
+    OK(MPI_Win_lock_all(0, w->win));
+}
+
+/* Updates of memory that the program got elsewhere are made under locks, which a member may hold when it dies. */
+static int call_accumulate(struct work *w)
+{
+    static const int ones[64];
+    int n, error = 0;
+    OK(MPI_Comm_size(w->comm, &n));
+    for (int i = 0; !error && i < 300; i++)
+        error = MPI_Accumulate(ones, 64, MPI_INT, i % n, 0, 64, MPI_INT, MPI_SUM, w->win);
+    int ended = MPI_Win_unlock_all(w->win);
+    return error ? error : ended;
+}
+
 static int call_win_free(struct work *w)
 {
     return MPI_Win_free(&w->win);
@@ -229,6 +248,7 @@ static const struct operation {
     {"win_shared", NULL, call_win_shared, 0},
     {"win_dynamic", NULL, call_win_dynamic, 0},
     {"win_fence", prepare_win, call_win_fence, 0},
+    {"accumulate", prepare_locked_win, call_accumulate, 0},
     {"win_free", prepare_win, call_win_free, 1},
     {"file_open", NULL, call_file_open, 0},
     {"file_write", prepare_file, call_file_write, 0},

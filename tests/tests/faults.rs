@@ -162,7 +162,7 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
 }
 
 /// What makes, uses or ends an object of all members; each call loses one member or two, so eight ranks last for a few of them.
-const CALLS: [&str; 8] = [
+const CALLS: [&str; 9] = [
     "win_create,file_open,dup",
     "file_close,win_free,split",
     "win_allocate,file_write,merge",
@@ -171,6 +171,7 @@ const CALLS: [&str; 8] = [
     "win_fence,split_type,graph",
     "free,disconnect,file_open",
     "inter_dup,spawn,inter_split",
+    "accumulate,accumulate,accumulate",
 ];
 
 #[test]

@@ -267,6 +267,17 @@ impl Node {
         Some(*known.get_or_init(|| pid))
     }
 
+    /// Whether the process of a rank has certainly ended. Asked only of those whose memory could be read by their process number,
+    /// since elsewhere that number may be another process's, or none here.
+    pub fn has_ended(&self, rank: u32) -> bool {
+        let known = self.0.readable.get(rank as usize).and_then(OnceLock::get);
+        let pid = known.and_then(|pid| i32::try_from(*pid).ok());
+        let pid = pid.and_then(rustix::process::Pid::from_raw);
+        pid.is_some_and(|pid| {
+            rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
+        })
+    }
+
     /// Whether a rank has attached, so that it can be read from here if the system allows it.
     fn is_attached(&self, rank: u32) -> bool {
         // SYNC POINT node.ready

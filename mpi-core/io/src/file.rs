@@ -2,7 +2,7 @@
 //!
 //! Protocol of collective calls: each member does its part, then all share a word that says how that went ([`File::agree`]);
 //! the call ends with the class of the first member that failed. Where one member has to be first (it creates the file, or changes
-//! its size), that is rank 0, and the others go on when they have its word. How it is closed is in [`ending`](super::ending).
+//! its size), that is rank 0, and the others go on when they have its word. How it is closed is in `close`.
 
 use super::amode::{self, Amode};
 use super::disk::{self, Disk};

@@ -7,7 +7,7 @@
 //! | [`disk`] | the system calls, each of which the state page and the report hear of |
 //! | [`access`] | moving data between memory and the runs of a view |
 //! | [`file`] | an open file: what all members agree on |
-//! | `ending` | how it is closed, whichever members have died |
+//! | `close` | closing it; `ending` is how the members agree on that, whichever of them have died |
 //! | [`size`] | its size |
 //! | [`position`] | its view and pointers |
 //! | [`transfer`] | reading and writing; `split` is what a file keeps between calls |
@@ -38,6 +38,7 @@ mod across;
 pub mod amode;
 mod background;
 mod bits;
+mod close;
 pub mod conversion;
 pub mod disk;
 mod ending;

@@ -353,6 +353,7 @@ impl Win {
             // As aligned as at its owner, which is all that is asked of it.
             address: at.addr() as u64,
             stripes: self.stripes(target),
+            node: Some(self.0.engine.node()),
             locked: target.locked,
         }
     }

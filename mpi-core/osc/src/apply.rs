@@ -17,6 +17,7 @@ use super::word::{Instruction, instruct};
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
 use crate::op::{DenseOp, Op, OpError, Predefined};
 use mpi_base::cma::{self, CmaError};
+use mpi_base::node::Node;
 use mpi_base::window::Stripe;
 use portable_atomic::AtomicU128;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -31,6 +32,8 @@ pub(super) struct Memory<'a> {
     pub reach: Reach,
     pub address: u64,
     pub stripes: &'a [Stripe],
+    /// Where the processes are that hold them; in some tests there is only one.
+    pub node: Option<&'a Node>,
     /// Whether every update is made under a lock.
     pub locked: bool,
 }
@@ -45,8 +48,12 @@ pub(super) enum Reach {
 }
 
 impl Memory<'_> {
-    fn stripe(&self, address: u64) -> &Stripe {
-        &self.stripes[(address / STRIPE_BYTES) as usize % STRIPES]
+    /// Runs `update` under the lock of what lies at an address.
+    fn under_stripe<R>(&self, address: u64, update: impl FnOnce() -> R) -> R {
+        let stripe = &self.stripes[(address / STRIPE_BYTES) as usize % STRIPES];
+        let me = self.node.map_or(0, Node::rank);
+        let has_ended = |place| self.node.is_some_and(|node| node.has_ended(place));
+        stripe.with(me, has_ended, update)
     }
 
     fn address(&self, offset: i64) -> u64 {
@@ -286,7 +293,7 @@ impl Combine {
         input: &[u8],
         old: Option<&mut [u8]>,
     ) -> Result<(), CmaError> {
-        memory.stripe(memory.address(offset)).with(|| {
+        memory.under_stripe(memory.address(offset), || {
             // SAFETY: passed on.
             unsafe { memory.read(offset, bytes)? };
             if let Some(old) = old {
@@ -325,27 +332,25 @@ impl Combine {
         input: &[u8],
         old: Option<&mut [u8]>,
     ) -> Result<(), CmaError> {
-        memory
-            .stripe(memory.address(element.runs[0].offset))
-            .with(|| {
-                let mut bytes = [0u8; LONGEST];
-                let bytes = &mut bytes[..self.size];
-                element.each(|run, range| {
-                    // SAFETY: passed on.
-                    unsafe { memory.read(run.offset, &mut bytes[range]) }
-                })?;
-                if let Some(old) = old {
-                    old.copy_from_slice(bytes);
-                }
-                if self.op == Predefined::NoOp {
-                    return Ok(());
-                }
-                self.combine(input, bytes);
-                element.each(|run, range| {
-                    // SAFETY: passed on.
-                    unsafe { memory.write(run.offset, &bytes[range]) }
-                })
+        memory.under_stripe(memory.address(element.runs[0].offset), || {
+            let mut bytes = [0u8; LONGEST];
+            let bytes = &mut bytes[..self.size];
+            element.each(|run, range| {
+                // SAFETY: passed on.
+                unsafe { memory.read(run.offset, &mut bytes[range]) }
+            })?;
+            if let Some(old) = old {
+                old.copy_from_slice(bytes);
+            }
+            if self.op == Predefined::NoOp {
+                return Ok(());
+            }
+            self.combine(input, bytes);
+            element.each(|run, range| {
+                // SAFETY: passed on.
+                unsafe { memory.write(run.offset, &bytes[range]) }
             })
+        })
     }
 
     /// What comes after an element.
@@ -521,7 +526,7 @@ pub(super) unsafe fn compare_and_swap(
         }
         return Ok(());
     }
-    memory.stripe(address).with(|| {
+    memory.under_stripe(address, || {
         // SAFETY: passed on.
         unsafe { memory.read(offset, old)? };
         if old != compare {

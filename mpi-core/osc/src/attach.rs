@@ -130,6 +130,11 @@ impl Win {
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
+                // A neighbour that has died while it changed its table never ends that.
+                if self.is_broken() {
+                    return None;
+                }
+                self.0.engine.poll_once();
                 mpi_base::yield_now::yield_now();
                 continue;
             }
@@ -237,6 +242,7 @@ impl Win {
             reach,
             address,
             stripes: self.stripes(target),
+            node: Some(self.0.engine.node()),
             locked: region.place == 0 && self.has_neighbours(),
         }))
     }
@@ -272,6 +278,7 @@ impl Win {
                 reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
                 address: range.start,
                 stripes: self.stripes(me),
+                node: Some(self.0.engine.node()),
                 locked: region.place == 0 && self.has_neighbours(),
             });
         }
@@ -280,6 +287,7 @@ impl Win {
                 reach: Reach::Here(base.wrapping_add(range.start as usize)),
                 address: me.address.wrapping_add(range.start),
                 stripes: self.stripes(me),
+                node: Some(self.0.engine.node()),
                 locked: me.locked,
             }),
             _ => {

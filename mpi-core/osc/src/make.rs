@@ -132,11 +132,7 @@ impl Win {
             _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
             _ => 0,
         };
-        words[CANNOT_COPY] = match spec.flavor {
-            // All of its memory lies in arenas.
-            Flavor::Shared => 0,
-            _ => (!can_copy(&engine, &members)).into(),
-        };
+        words[CANNOT_COPY] = (!can_copy(&engine, &members)).into();
         words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
         words[KIND] = kind as u64;
         words[PLACE] = part.place;
@@ -276,7 +272,8 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     here
 }
 
-/// Whether the system lets this process copy the memory of all these members, where that memory is not shared.
+/// Whether the system lets this process copy the memory of all these members, where that memory is not shared;
+/// of those whose memory it may copy, this process can tell from now on whether they have ended ([`mpi_base::node::Node::has_ended`]).
 fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
     let node = engine.node();
     let mut others = members.iter().filter(|(_, place)| *place != node.rank());

@@ -57,6 +57,7 @@ impl Win {
                 reach,
                 address: target.address.wrapping_add_signed(offset),
                 stripes: self.stripes(target),
+                node: Some(self.0.engine.node()),
                 locked: target.locked,
             })
         };

@@ -78,11 +78,15 @@ impl Comm {
         let mut found = 0;
         for (rank, local) in engine.members_here(self.group()) {
             let page = engine.node().state(local).ok()?;
-            // A member of a communicator is in MPI_Init at least, where this comes before the first message.
+            // A member of a communicator is in MPI_Init at least, where this comes before the first message, or has died before it.
             let here = loop {
                 match page.confinement() {
                     Some(here) => break here,
-                    None => std::thread::yield_now(),
+                    None if self.usable().is_err() => return None,
+                    None => {
+                        engine.poll_once();
+                        std::thread::yield_now();
+                    }
                 }
             };
             places[rank as usize] = self.whole_place(&here);

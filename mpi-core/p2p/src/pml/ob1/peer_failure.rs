@@ -89,19 +89,6 @@ pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
     lost
 }
 
-/// Ends a send whose peer cannot be reached.
-pub(super) fn fail_send(core: &Core, req: &Req) {
-    let error = match &*req.body.borrow() {
-        Body::Send(send) => {
-            let About { tag, bytes, .. } = send.about();
-            core.losses().gone(send.proc(), tag, bytes)
-        }
-        // Cancelled or abandoned while it was queued.
-        _ => return,
-    };
-    core.requests().complete(req, Err(error.into()));
-}
-
 /// Takes a receive out of its queue; false when a message has met it, or it is none.
 pub(super) fn withdraw(req: &Req) -> bool {
     match &*req.body.borrow() {

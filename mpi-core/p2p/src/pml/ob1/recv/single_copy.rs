@@ -306,7 +306,8 @@ pub fn abandon(core: &Core, req: &Req) {
         if shared.is_ours_alone(left, wanted) {
             return finished(core, &peer, shared.sender());
         }
-        while together.is_helping(peer.endpoint(), shared.number()) {
+        // A sender that has died while it copied never says that it has ended.
+        while !core.losses().has(from) && together.is_helping(peer.endpoint(), shared.number()) {
             std::thread::yield_now();
         }
     }

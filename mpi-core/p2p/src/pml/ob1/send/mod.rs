@@ -14,11 +14,11 @@ mod eager;
 pub mod pipeline;
 mod range;
 pub mod streams;
+mod unreachable;
 
 use super::core::{Core, Handled};
 use super::flow_control::send_throttle;
 use super::peer::{Peer, Queued};
-use super::peer_failure::fail_send;
 use super::send_body::SendBody;
 use crate::Error;
 use crate::btl::{Header, Payload, ProcId, SendError};
@@ -31,6 +31,7 @@ use copies::SenderCopies;
 use eager::{is_eager, send_eager};
 use std::rc::Rc;
 use streams::Streams;
+use unreachable::fail_send;
 
 /// How far a send got at once.
 pub enum Sent {

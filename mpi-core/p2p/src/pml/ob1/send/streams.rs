@@ -7,12 +7,12 @@
 
 use super::super::core::{Core, Handled, Nonsense};
 use super::super::peer::Peer;
-use super::super::peer_failure::fail_send;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
 use super::super::wire;
 use super::announce::answered;
 use super::range::send_range;
+use super::unreachable::fail_send;
 use crate::btl::{Header, ProcId, SendError};
 use crate::request::{Body, Req, ReqId};
 use std::cell::RefCell;

@@ -1,0 +1,18 @@
+//! The end of a send whose transport says that its peer cannot be reached.
+
+use super::super::core::Core;
+use crate::request::{Body, Req};
+use mpi_base::state::About;
+
+/// Ends a send whose peer cannot be reached.
+pub fn fail_send(core: &Core, req: &Req) {
+    let error = match &*req.body.borrow() {
+        Body::Send(send) => {
+            let About { tag, bytes, .. } = send.about();
+            core.losses().gone(send.proc(), tag, bytes)
+        }
+        // Cancelled or abandoned while it was queued.
+        _ => return,
+    };
+    core.requests().complete(req, Err(error.into()));
+}
