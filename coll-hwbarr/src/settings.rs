@@ -174,7 +174,7 @@ impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
         let file = |name| path(comm.param(name));
         let refused = |name: &CStr, why: WaveError| {
-            Unfit::Wrong(format!("coll_hwbarr_{}: {why}", name.to_string_lossy()))
+            format!("coll_hwbarr_{}: {why}", name.to_string_lossy())
         };
         let vcd = file(SIM_VCD).map(|path| WaveFiles::named(&path));
         let vcd = vcd.transpose().map_err(|why| refused(SIM_VCD, why))?;

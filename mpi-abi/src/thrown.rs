@@ -6,10 +6,10 @@
 //! There the program catches it as if the call had thrown it; the library's state is that after a call that has ended.
 //! The first exception is kept; those of later functions of the same call are deleted.
 //!
-//! Rust's own `catch_unwind` ends the process when the exception is not one of its own, hence [`landing`].
+//! Rust's own `catch_unwind` ends the process when the exception is not one of its own, hence [`personality`].
 #![allow(unsafe_code)]
 
-mod landing;
+mod personality;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -33,7 +33,7 @@ pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
         call,
         result: instead,
     };
-    let exception = landing::run(run::<R, F>, (&raw mut job).cast());
+    let exception = personality::run(run::<R, F>, (&raw mut job).cast());
     if !exception.is_null() {
         keep(exception);
     }
@@ -58,7 +58,7 @@ fn keep(exception: *mut c_void) {
             kept.set(exception);
             KEPT.fetch_add(1, Relaxed);
         }
-        false => landing::delete(exception),
+        false => personality::delete(exception),
     });
 }
 
@@ -80,13 +80,13 @@ fn raise_kept() {
         return;
     }
     KEPT.fetch_sub(1, Relaxed);
-    landing::raise(exception);
+    personality::raise(exception);
 }
 
 /// Ends the process if this thread, which has no caller in the program, keeps an exception.
 pub fn end_if_kept() {
     if EXCEPTION.with(|kept| !kept.get().is_null()) {
-        landing::end(
+        personality::end(
             "a function of the program has thrown an exception in the library's own progress thread, where no code of the program can catch it",
         );
     }

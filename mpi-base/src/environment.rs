@@ -30,6 +30,11 @@ pub fn of_launch() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
+/// Whether a variable is set, in any program; its value is not read.
+pub fn is_set(name: impl AsRef<OsStr>) -> bool {
+    std::env::var_os(name).is_some()
+}
+
 /// All variables in any program, to be handed on to a process that this one starts.
 ///
 /// The kernel marks a program that a process with raised rights executes, too, so the new program reads nothing from them either.

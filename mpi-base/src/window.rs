@@ -415,7 +415,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..10_000 {
-                        stripe.with(|| {
+                        stripe.with(0, |_| false, || {
                             let before = value.load(Ordering::Relaxed);
                             value.store(before + 1, Ordering::Relaxed);
                         });

@@ -95,7 +95,7 @@ fn warn(comm: &Comm, component: &str, reason: &str, table: &Table) {
         Some(next) => format!("barriers go in software (component {next})"),
         None => "no other component may serve barriers".to_owned(),
     };
-    eprintln!(
+    printable::eprintln!(
         "[rank {} of {}] coll {component}: warning: {reason}; {next}",
         comm.rank(),
         comm.name(),

@@ -262,7 +262,7 @@ impl FromIterator<(OsString, OsString)> for Env {
 pub fn is_launched() -> bool {
     ["PMI_FD", "PMI_PORT", "PMIX_RANK"]
         .iter()
-        .any(|name| std::env::var_os(name).is_some())
+        .any(mpi_base::environment::is_set)
 }
 
 /// The component that serves, and why others do not.

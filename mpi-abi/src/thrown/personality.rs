@@ -6,7 +6,6 @@
 //! Where there is none, and on processors for which there is no frame here, an exception ends the process, with a sentence where one can be printed.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::io::Write as _;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
@@ -188,8 +187,6 @@ pub(super) fn raise(exception: *mut c_void) -> ! {
 /// Ends the process with a sentence.
 #[cold]
 pub(super) fn end(why: &str) -> ! {
-    let line = format!("process {}: {why}\n", std::process::id());
-    // No process reads it when standard error is closed.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    printable::eprintln!("process {}: {why}", std::process::id());
     std::process::abort()
 }
