@@ -147,7 +147,7 @@ unsafe fn has_name(file: *const c_char, name: *const c_char) -> bool {
     }
 }
 
-/// Called by the loader before anything else: the version of the interface that is spoken, 0 if this library is to be unloaded.
+/// Called by the loader before anything else: the version of the interface that is spoken, 0 if this library must be unloaded.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub extern "C" fn la_version(version: c_uint) -> c_uint {

@@ -32,7 +32,7 @@
 //! | `settings` | the parameters, read |
 //! | `port` | what carries a node's wires: the promise, and which ports there are |
 //! | `port::sim` | the simulator's live board in the node's shared memory |
-//! | `port::boards` | the simulator's boards below boards, for jobs of more ranks than one board has wires |
+//! | `port::boards` | the simulator's cascaded boards, for jobs of more ranks than one board has wires |
 //! | `port::sim_files` | the waveform and the report that they leave |
 //! | `port::rtl` | the Verilated RTL in the place of that board's model |
 //! | `port::served` | the simulator's board of another process, over TCP, for ranks on several hosts |

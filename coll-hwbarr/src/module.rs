@@ -65,7 +65,7 @@ impl Module {
             }
             Version::Channels if settings.boards > 1 => {
                 return Err(format!(
-                    "boards below boards are of version 1, and coll_hwbarr_version is 2 with coll_hwbarr_boards {}",
+                    "cascaded boards are of version 1, and coll_hwbarr_version is 2 with coll_hwbarr_boards {}",
                     settings.boards
                 ));
             }

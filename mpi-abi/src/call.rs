@@ -45,7 +45,7 @@ fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_i
     if failure.is_of_fault_tolerance()
         && let Ok(engine) = state::engine()
     {
-        // A program may repeat a call that fails at once until it hears of a revocation or of another death.
+        // A program may repeat a call that fails at once until it is notified of a revocation or of another death.
         engine.poll_once();
     }
     let code = raise::raise(id, target, failure);

@@ -276,7 +276,7 @@ fn end_unwanted(failure: &Failure) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// Hears from the launcher which processes have died, which jobs were spawned in vain, and that it has gone itself.
+/// Takes from the launcher which processes have died, which spawned jobs came to nothing, and that the launcher itself has ended.
 pub fn look_after_launcher() {
     end_without_launcher();
     let Some(launcher) = launcher() else { return };

@@ -8,7 +8,7 @@
 //! each line would cost several times as much, and the system has few of them.
 //! Full buffers that are flushed while a call waits would lose the lines before a crash.
 //!
-//! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait for ever:
+//! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait without a limit:
 //! a stream that another thread has locked is given [`PATIENCE`], and no memory is allocated, since some programs abort in a signal handler.
 #![allow(unsafe_code)]
 

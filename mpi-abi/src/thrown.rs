@@ -26,8 +26,8 @@ thread_local! {
 /// Calls a function of the program; if it throws, the exception is kept and the result is `instead`.
 ///
 /// The closure and its result are plain values, so the frames between `portcullis_try` and the function have nothing to drop: an unwinder
-/// that met a cleanup of theirs would run it by the library's own copy of the unwinder, which has not begun this unwinding.
-/// `Fn`, since calling a closure by `FnOnce` goes through a frame that drops it.
+/// that met one of their cleanups would run it by the library's own copy of the unwinder, which has not begun this unwinding.
+/// `Fn`, since calling a closure by `FnOnce` has a frame that drops it.
 pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
     let mut job = Job {
         call,

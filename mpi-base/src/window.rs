@@ -297,7 +297,7 @@ impl Stripe {
         Stripe::default()
     }
 
-    /// Runs `update` alone, for the process at the place `me` of the node; between two looks in vain it gives the core away, since the holder may need it.
+    /// Runs `update` alone, for the process at the place `me` of the node; between two failed attempts it yields, since the holder may need the core.
     /// A lock whose holder `has_ended` is taken over: what that process was updating stays as it has left it.
     #[inline]
     pub fn with<R>(

@@ -28,7 +28,7 @@ use std::io;
 pub(crate) const TOP: &str = "barrier";
 /// Width of the count of releases.
 pub(crate) const RELEASES_BITS: u32 = 32;
-/// Width of the count of arrivals: 0 to 64, and more on boards below boards.
+/// Width of the count of arrivals: 0 to 64, and more on cascaded boards.
 pub(crate) fn arrived_bits(nodes: usize) -> u32 {
     match nodes {
         ..=64 => 7,

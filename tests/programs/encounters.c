@@ -80,7 +80,7 @@ static void meet_often(const char *file, int accepts, int rounds)
     announce("encounters");
 }
 
-/* Waits for the last rank of the other side in vain. */
+/* Waits for the last rank of the other side, which never calls. */
 static void await(const char *file, int others_live)
 {
     char port[MPI_MAX_PORT_NAME] = "";

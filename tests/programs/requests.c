@@ -151,7 +151,7 @@ static void cancelling(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* Only sends and receives are cancelled (sections 3.8.4 and 6.12); believing it of a barrier would be waiting for ever. */
+/* Only sends and receives are cancelled (sections 3.8.4 and 6.12); believing it of a barrier would be waiting without end. */
 static void not_cancelled(void)
 {
     int class, token = 0;

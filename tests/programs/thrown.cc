@@ -21,7 +21,7 @@ static int query(void *, MPI_Status *) { throw Mine("query function"); }
 static int release(void *) { return MPI_SUCCESS; }
 static int cancel(void *, int) { return MPI_SUCCESS; }
 
-// The call has to throw this, three times in a row; nothing else may have come out of step.
+// The call has to throw this, three times in a row; nothing else may be out of step.
 template <class Call> static void throws(const char *what, Call call)
 {
     for (int i = 0; i < 3; i++) {

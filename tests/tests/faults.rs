@@ -231,7 +231,7 @@ fn a_program_can_ask_whether_deaths_are_survived() {
     );
 }
 
-/// Its transports have no address, and the launcher has told of its death.
+/// Its transports have no address, and the launcher has reported its death.
 #[test]
 fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     for victim in ["0", "2"] {

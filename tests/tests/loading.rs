@@ -117,7 +117,7 @@ fn waiting(job: Job) -> (Started, OwnedFd) {
     (started, writer.into())
 }
 
-/// Ends a job that waits; what it has come to.
+/// Ends a job that waits; its outcome.
 #[track_caller]
 fn ends((job, input): (Started, OwnedFd)) -> (Option<i32>, String) {
     drop(input);

@@ -130,7 +130,7 @@ const UNSERVED: [(&str, &str); 17] = [
     ),
     (
         "port=sim version=2 boards=2",
-        "boards below boards are of version 1",
+        "cascaded boards are of version 1",
     ),
     (
         "port=sim version=2 sim_nodes=1",

@@ -1,4 +1,4 @@
-//! The simulator's boards below boards in the memory that the ranks of a node share, as a port.
+//! The simulator's cascaded boards in the memory that the ranks of a node share, as a port.
 //!
 //! Memory: a [`Desk`] of our own, a word for each node ([`Attendance`]), then the boards (crate `sim`, [`Boards`]), laid out by
 //! rank 0 and found by the others after a fence. Which rank touches what is as in [`sim`](super::sim).

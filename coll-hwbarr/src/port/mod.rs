@@ -267,10 +267,10 @@ pub enum Mark {
 pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     match choice {
         Choice::Rtl(..) if boards > 1 => Err(format!(
-            "the RTL is one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has boards below boards"
+            "the RTL is one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has cascaded boards"
         )),
         Choice::Served(server, _) if boards > 1 => Err(format!(
-            "{server} serves one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has boards below boards"
+            "{server} serves one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has cascaded boards"
         )),
         Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
         // Whether this rank reaches the server is known when it connects.

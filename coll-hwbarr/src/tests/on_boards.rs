@@ -1,4 +1,4 @@
-//! Barriers over the simulator's boards below boards.
+//! Barriers over the simulator's cascaded boards.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn boards_that_are_too_few_are_refused() {
     );
     let said = refused(2, &[("port", "sim"), ("boards", "2"), ("version", "2")]);
     assert!(
-        said.contains("boards below boards are of version 1"),
+        said.contains("cascaded boards are of version 1"),
         "{said}"
     );
     let said = refused(2, &[("port", "rtl"), ("boards", "2")]);

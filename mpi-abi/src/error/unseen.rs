@@ -1,7 +1,7 @@
 //! Errors of files whose class and text the program has not asked for.
 //!
 //! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes goes on as if nothing
-//! had happened. Where [`TELL_UNSEEN`] asks for it, such a rank says so at `MPI_Finalize` in one line: the first error, and how many followed.
+//! had happened. Where [`TELL_UNSEEN`] asks for it, such a rank prints one line at `MPI_Finalize`: the first error, and how many followed.
 //! It is off by default: a program that compares the code with `MPI_SUCCESS` has seen the error, and the library does not notice that.
 //! A missing name in `MPI_File_delete` is no error to tell of: programs delete what may not be there before they create it.
 //! Nor is a failure of another rank that ends a collective call here too: that rank tells of it.

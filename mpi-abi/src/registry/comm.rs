@@ -47,7 +47,7 @@ pub fn register_with(
 }
 
 /// Makes known to the launcher with which other jobs this process is connected, if that has changed:
-/// a communicator with processes of another job was made, or has gone.
+/// a communicator with processes of another job was made or freed.
 pub fn tell_connections() {
     let engine = state().engine.borrow().clone();
     let (Some(engine), Some(launcher)) = (engine, phase::launcher()) else {

@@ -75,7 +75,7 @@ impl File {
         Ok(())
     }
 
-    /// Gives back the memory that the members share.
+    /// Releases the memory that the members share.
     fn free_memory(&self) -> Result<(), Error> {
         self.shared.free()?;
         match self.stages.take() {

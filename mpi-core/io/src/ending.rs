@@ -4,7 +4,7 @@
 //!
 //! Where deaths are survived the living members end the file among themselves, by agreements on its communicator, each on the highest of their numbers:
 //! 1. Each member that has the file bids; the highest bid is that of the lowest of these ranks.
-//!    If a split collective has begun at a member and not ended, its bid says so, and all members fail alike and keep the file.
+//!    If a split collective has begun at a member and not ended, its bid carries that, and all members fail alike and keep the file.
 //! 2. If the file is deleted on close, the rank that has bid highest deletes it and tells the outcome. If it has died before that, the members bid again.
 //!
 //! A member that could not open the file, while other members may have it, takes part in the background and bids nothing.

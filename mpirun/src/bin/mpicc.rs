@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Action::Print(text) => {
             let mut bytes = text.into_vec();
             bytes.push(b'\n');
-            // A reader that has gone, as `| head` does, is no error.
+            // A reader that has ended, as `| head` does, is no error.
             let _ = std::io::stdout().write_all(&bytes);
             ExitCode::SUCCESS
         }

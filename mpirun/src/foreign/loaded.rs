@@ -1,7 +1,7 @@
 //! MPI libraries of others that ranks have loaded, read in the memory maps of their processes (proc_pid_maps(5)).
 //!
 //! What a program loads is not always seen before it starts: an interpreter opens a library by a path of its own choice.
-//! A rank on such a library never calls `MPI_Init` of ours. The job then ends well, and each of its ranks was a job of its own.
+//! A rank on such a library never calls our `MPI_Init`. The job then ends well, although each of its ranks was a job by itself.
 //! So the maps of each rank are read until it has spoken to its PMI server: when it first writes something, and at growing intervals.
 //!
 //! A rank may be a script whose child is the MPI program, so processes below it count. What another launcher has started there does not.

@@ -304,7 +304,7 @@ fn a_parent_that_understands_it_is_told_that_its_child_will_not_come() {
         hex(why.as_bytes())
     );
     assert_eq!(notice, [(0, text)]);
-    // One that has come is no failed spawn.
+    // One that has connected is no failed spawn.
     connects(&mut server, 3, &[0]);
     assert_eq!(server.spawn_failed(Job(2), why), None);
     // The first job has no parent, and the parent of the last says nothing of notices.
@@ -415,7 +415,7 @@ fn bytes_that_are_not_utf_8_come_and_go_unchanged() {
     assert!(found.ends_with(b" port=p\xff\n"), "{found:?}");
 }
 
-/// What a client of ours sends for a program whose name, argument and variable no line can hold.
+/// What our client sends for a program whose name, argument and variable no line can hold.
 #[test]
 fn a_spawn_has_any_bytes_and_newlines_come_as_digits() {
     let mut server = server(1);

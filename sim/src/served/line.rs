@@ -35,7 +35,7 @@ pub(super) struct Line {
     nodes: usize,
     /// How long an answer may take.
     limit: Duration,
-    /// How long the server may be silent before it is asked whether it is there; `None` is for ever.
+    /// How long the server may be silent before it is asked whether it is there; `None` is without a limit.
     silence: Option<Duration>,
     /// When the server was last heard.
     heard_at: Instant,
@@ -289,7 +289,7 @@ impl Line {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        // Before the look at what has come: this process may be the one that was stopped.
+        // Before what has arrived is read: this process may be the one that was stopped.
         let is_overdue = self.asked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
             if let Some(reply) = self.take_news(reply) {

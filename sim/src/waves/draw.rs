@@ -319,7 +319,7 @@ impl Artist {
     }
 }
 
-/// The scope of the root of boards below boards, and how a reader calls it.
+/// The scope of the root of cascaded boards, and how a reader calls it.
 const ROOT: &str = "root";
 
 /// A board's scope, and how a reader calls the board.

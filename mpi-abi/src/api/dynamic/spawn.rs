@@ -4,7 +4,7 @@
 //! so that a failure reaches all members with the same sentence, and `array_of_errcodes` is right everywhere.
 //!
 //! A job whose processes cannot become its program, or end without `MPI_Init`, never comes to the port.
-//! The launcher then ends what is left of it and says so ([`Rte::failed_spawns`]); the root's wait at the port fails, and with it the call at all members.
+//! The launcher then ends what is left of it and reports the failure ([`Rte::failed_spawns`]); the root's wait at the port fails, and with it the call at all members.
 
 use super::parent::{HANDLER_KEY, PORT_KEY};
 use super::{register, root_of, told};

@@ -121,7 +121,7 @@ pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
 
 /// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met, and for sends that no receive has met.
 ///
-/// Other operations cannot be cancelled, and a program that believed it would wait for ever.
+/// Other operations cannot be cancelled, and a program that believed it would wait without end.
 pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());

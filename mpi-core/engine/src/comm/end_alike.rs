@@ -3,7 +3,7 @@
 //! A member that fails does not have the new communicator, so no member can hear of it there.
 //! Protocol, once a group has connected or failed to, where deaths are survived:
 //! 1. the members of each group agree on whether all that live have the communicator;
-//! 2. the roots tell each other what has come of that, over their bridge, if both jobs survive deaths;
+//! 2. the roots exchange the outcome, over their bridge, if both jobs survive deaths;
 //! 3. each root tells its group, in another agreement.
 //!
 //! Promise: the members of a group fail alike.

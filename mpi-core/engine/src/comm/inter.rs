@@ -87,7 +87,7 @@ struct Met {
     is_mixed: bool,
 }
 
-/// Swaps words with the other leader; neither waits for its own group in between, so a leader whose group fails meanwhile keeps the other one waiting in vain at no step.
+/// Swaps words with the other leader; neither waits for its own group in between, so a leader whose group fails meanwhile blocks the other one at no step.
 async fn exchange(
     across: Conversation,
     peer: u32,

@@ -11,14 +11,14 @@ use std::cell::RefCell;
 struct Background(RefCell<Vec<Req>>);
 
 impl Engine {
-    /// Carries an operation to its end while this process progresses; no caller hears of its outcome.
+    /// Carries an operation to its end while this process progresses; no caller gets its outcome.
     pub fn run_in_background(&self, running: Running) {
         let Background(all) = self.extension_of_type();
         let requests = self.pml().requests();
         let (ended, mut under_way): (Vec<Req>, Vec<Req>) =
             all.take().into_iter().partition(|req| req.is_complete());
         for req in ended {
-            // Its object has gone with it.
+            // Its object was freed with it.
             let _ = requests.finish(&req);
         }
         under_way.push(self.spawn(running));

@@ -228,7 +228,7 @@ impl Engine {
         self.0.waiting.is_oversubscribed()
     }
 
-    /// Yields where ranks share cores, and moves this rank where they share them unevenly.
+    /// Yields on an oversubscribed node, and moves this rank where another core has fewer ranks.
     ///
     /// Beside a process that computes it returns at once, because such a yield costs a time slice: the caller sleeps instead.
     #[inline(always)]

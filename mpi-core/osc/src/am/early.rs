@@ -2,7 +2,7 @@
 //!
 //! A member that has made a window may use it at once, while another member is still making it.
 //! Messages for a number that this process has not met wait until it has made that window, in the order in which they arrived.
-//! A window that this process has freed, or could not make, has gone: accesses to it are refused with a sentence, so that the origin does not wait without end.
+//! A window that this process has freed, or could not make, does not exist: accesses to it are refused with a sentence, so that the origin does not wait without end.
 
 use super::super::{OscClass, OscError};
 use super::Service;
@@ -43,7 +43,7 @@ pub(super) struct Early {
 }
 
 impl Early {
-    /// Keeps a message for a window that may be made later; false if that window has gone, or too much waits.
+    /// Keeps a message for a window that may be made later; false if that window was freed, or too much waits.
     fn keep(&self, message: Message) -> bool {
         let (window, bytes) = (message.header[0], self.bytes.get() + message.cost());
         if bytes > MOST_BYTES || self.gone.borrow().contains(&window) {

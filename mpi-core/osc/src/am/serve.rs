@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
     let mut payload = Vec::new();
     put_word(&mut payload, token);
-    // A message has room for any sentence of ours, but none is worth more than this.
+    // A message has room for any error text of this library, but none is worth more than this.
     const LONGEST: usize = 1000;
     let mut end = error.sentence.len().min(LONGEST);
     while !error.sentence.is_char_boundary(end) {

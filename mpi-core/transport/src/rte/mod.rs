@@ -301,7 +301,7 @@ pub enum RteError {
         name: String,
         value: String,
     },
-    /// Another process has come as this rank before.
+    /// Another process has registered as this rank before.
     Taken {
         rank: u32,
         size: u32,

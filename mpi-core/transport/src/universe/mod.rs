@@ -6,7 +6,7 @@
 //!
 //! Promises:
 //! * a name has one number for as long as a communicator or a call names it or a connection to it is open, and a number never means another process later;
-//! * when the last communicator that names a process has gone ([`Universe::release`]), this process ends its side of the connection.
+//! * when the last communicator that names a process is freed ([`Universe::release`]), this process ends its side of the connection.
 //!   The process is forgotten when the other side has ended, too: until then it may call again, and is known under the same number;
 //! * nothing that came from another process is believed before it is decoded: an unknown name is an answer, not a panic.
 
@@ -196,7 +196,7 @@ impl Universe {
         }
     }
 
-    /// What named these processes has gone; answers which of them nothing else names any more.
+    /// What named these processes was freed; returns those of them nothing else names any more.
     ///
     /// Those to which there is no connection are forgotten.
     pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {

@@ -4,7 +4,7 @@
 //! otherwise the extent is padded to the strictest alignment of the basic types.
 //!
 //! The padding of a part belongs to the part, as in MPICH and Open MPI: the whole ends behind the padding of its last part.
-//! The type map alone says so too where displacements are multiples of the alignment. Where they are not, it would give the whole
+//! The type map alone gives the same where displacements are multiples of the alignment. Where they are not, it would give the whole
 //! a smaller extent than its parts take, and a program that rebuilds the whole from its parts (NumPy's structures) would not find room.
 
 use std::ops::Range;

@@ -75,7 +75,7 @@ impl Daemon {
         self.give_back(job);
     }
 
-    /// Tells of ranks that have begun to die: this process is told of their end when the kernel has taken all that they had.
+    /// Reports ranks that have begun to die: this process is told of their end when the kernel has taken all that they had.
     fn tell_dying(&mut self) {
         let alive = self.ranks.iter().filter(|rank| rank.alive);
         let dying = alive.filter(|rank| sys::is_dying(rank.pid));
@@ -99,7 +99,7 @@ impl Daemon {
         }
     }
 
-    /// Tells of ranks that have loaded a library of others.
+    /// Reports ranks that have loaded a library of others.
     pub(super) fn read_maps(&mut self) {
         for (proc, library) in self.loaded.read(Instant::now()) {
             self.tell_loaded(proc, &library);

@@ -15,7 +15,7 @@ use std::time::Instant;
 pub(super) struct Dismissals(Vec<(BTreeSet<usize>, Instant)>);
 
 impl Dismissals {
-    /// When the next of them is to be killed.
+    /// When the next of them is due to be killed.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.iter().map(|(_, until)| *until).min()
     }

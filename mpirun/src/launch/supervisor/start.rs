@@ -37,7 +37,7 @@ impl Supervisor<'_> {
         if started.is_err() && self.ranks.count() == known {
             self.server.take_back(job);
         }
-        // Jobs and processes have the same numbers everywhere, also if one has come to nothing.
+        // Jobs and processes have the same numbers everywhere, also if one came to nothing.
         self.nodes.resize_with(self.server.jobs(), || None);
         started
     }

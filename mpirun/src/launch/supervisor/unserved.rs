@@ -1,4 +1,4 @@
-//! Jobs whose ranks have all ended without `MPI_Init` of ours, although they had loaded an MPI library: each rank was a job of its own.
+//! Jobs whose ranks have all ended without our `MPI_Init`, although they had loaded another MPI library: each rank was a job by itself.
 
 use super::Supervisor;
 use crate::foreign::{loaded, on};
@@ -60,7 +60,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: tells of the jobs that no rank of ours has seen as one.
+    /// All ranks have ended: reports the jobs of which no rank has called our `MPI_Init`.
     pub(super) fn tell_unserved(&mut self) {
         let mut told: Vec<Job> = Vec::new();
         let mut sentences = Vec::new();

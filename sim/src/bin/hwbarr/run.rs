@@ -185,7 +185,7 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
     let phases = Phase::ALL.into_iter().zip(&summary.phases);
-    // Some parts of the way are only there with a cure or with boards below boards.
+    // Some parts of the way are only there with a cure or with cascaded boards.
     for (phase, distribution) in phases.filter(|(_, d)| d.worst() > Time::ZERO) {
         row(&format!("  {}", phase.name()), distribution);
     }

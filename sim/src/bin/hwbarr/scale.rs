@@ -1,7 +1,7 @@
 //! `hwbarr scale`: what collectives would take on more ranks than there are, software against hardware.
 //!
 //! Software is predicted by LogGP (`sim::software`), with parameters from options or fitted from what `mpi-bench` has measured.
-//! The hardware is run in virtual time, boards below boards with a clock each, as many levels as so many ranks need.
+//! The hardware is run in virtual time, cascaded boards with a clock each, as many levels as so many ranks need.
 //! A level's other boards have arrived long before when the last arrival passes, so the run has no more boards than make the
 //! levels; the fan-out to the nodes is that of all ranks. Such a tree of boards has not been built.
 

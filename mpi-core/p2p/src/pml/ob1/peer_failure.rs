@@ -4,7 +4,7 @@
 //! Then every operation that only this peer could complete ends with an error that quotes the transport's sentence:
 //! sends under way to it, receives whose data were coming from it, and receives and probes that name it and have met no message.
 //! A receive or a probe from any source goes on waiting while another process of its communicator may serve it, and ends with the last of them.
-//! What waits for room to the peer is taken out of its queues first: a transport whose buffers are full of what the peer has not read says only that there is no room, for ever.
+//! What waits for room to the peer is taken out of its queues first: a transport whose buffers are full of what the peer has not read reports for all time only that there is no room.
 
 use super::core::Core;
 use super::matching::{Key, Matching};

@@ -353,7 +353,7 @@ impl Btl for Tcp {
     }
 
     fn pending(&self) -> bool {
-        // A connection that has ended makes room for one that waits in reserve.
+        // A connection that has ended is replaced by one that waits in reserve.
         if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }

@@ -21,7 +21,7 @@ pub(super) struct Parting {
     proc: ProcId,
     met: Met,
     outgoing: Outgoing,
-    /// `None` when the other end's goodbye has come.
+    /// `None` when the other end's goodbye has arrived.
     incoming: Option<Incoming>,
     has_said: bool,
 }
@@ -36,7 +36,7 @@ impl Parting {
         self.outgoing.is_on_its_way()
     }
 
-    /// Delivers what has come; answers how many messages, and whether the connection is broken.
+    /// Delivers what has arrived; returns how many messages, and whether the connection is broken.
     fn receive(&mut self, sink: &dyn Sink) -> (usize, bool) {
         let Some(reader) = &mut self.incoming else {
             return (0, false);

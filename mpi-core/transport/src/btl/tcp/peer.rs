@@ -24,7 +24,7 @@ pub(super) struct Peer {
     pub stuck: Cell<bool>,
     /// An older connection to it has not ended, of which everything is delivered first.
     pub is_second: Cell<bool>,
-    /// Something was sent, or is to be, on the connection of now.
+    /// Something was sent, or will be, on the connection of now.
     pub has_spoken: Cell<bool>,
 }
 

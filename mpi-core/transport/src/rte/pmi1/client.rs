@@ -1,6 +1,6 @@
 //! The client end of PMI-1: questions and answers in lockstep over one socket.
 //!
-//! A server that we have asked to do so also tells of deaths ([`DEATH`]) and of jobs that were spawned in vain ([`SPAWN_FAILED`]), at any moment;
+//! A server that was asked to also reports deaths ([`DEATH`]) and spawned jobs that came to nothing ([`SPAWN_FAILED`]), at any moment;
 //! those lines are never taken for answers.
 //!
 //! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
@@ -111,7 +111,7 @@ impl Client {
         std::mem::take(&mut self.deaths)
     }
 
-    /// The jobs that were spawned in vain, as far as that has been told since the last call; waits for nothing.
+    /// Spawned jobs that came to nothing, as far as the launcher has reported them since the last call; waits for nothing.
     pub fn take_failed_spawns(&mut self) -> Vec<FailedSpawn> {
         self.hear_notices();
         std::mem::take(&mut self.failed_spawns)

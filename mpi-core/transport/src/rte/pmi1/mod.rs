@@ -260,7 +260,7 @@ impl Rte for Pmi1 {
 
     fn tell_connections(&self, jobs: &[u64]) {
         if self.is_ours && !self.finalized.load(Ordering::Relaxed) {
-            // A launcher that has gone is noticed elsewhere.
+            // A launcher that has ended is noticed elsewhere.
             let _ = self.client().tell_connections(jobs);
         }
     }

@@ -15,7 +15,7 @@
 //!
 //! * A process sends through one memory, its outlet: one that it has made, or one that was brought, if it has said goodbye in none that is still open:
 //!   what it wrote there is read first.
-//! * When the last communicator that names the other process has gone, it says goodbye in its outlet alone.
+//! * When the last communicator that names the other process is freed, it says goodbye in its outlet alone.
 //!   Memory that was brought and never written by this process is left open: it may belong to the next encounter.
 //! * A goodbye that comes is answered by one, and the memory given up, unless the memory is this process's outlet and the other process is still named;
 //!   then this process writes on, and the other one reads on, until this process parts.
@@ -163,7 +163,7 @@ impl OtherJobs {
         delivered
     }
 
-    /// Polls the sockets if something has come, lets callers in and ends what has ended.
+    /// Polls the sockets if something has arrived, lets callers in and ends what has ended.
     #[cold]
     fn look_at_sockets(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);

@@ -21,7 +21,7 @@ pub(super) struct Accepted {
 pub(super) enum AcceptedStage {
     Silent,
     Challenged(Hello, Nonce),
-    /// Kept in reserve while a call of ours to the same peer is under way, or a connection to it has not ended.
+    /// Kept in reserve while this process calls the same peer is under way, or a connection to it has not ended.
     Proven(Hello, Nonce),
 }
 

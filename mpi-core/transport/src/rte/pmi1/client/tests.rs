@@ -156,11 +156,11 @@ fn failed_spawns_are_never_taken_for_answers_and_need_not_be_asked_for() {
     let (mut client, theirs) = pair();
     let told = format!(
         "cmd=spawn_failed job=a why={}\ncmd=barrier_out rc=0\ncmd=spawn_failed job=b why=0\n",
-        hex(b"it has gone")
+        hex(b"it has ended")
     );
     send_all(&theirs, told.as_bytes()).unwrap();
     client.barrier().unwrap();
-    let (job, why) = ("a".to_string(), "it has gone".to_string());
+    let (job, why) = ("a".to_string(), "it has ended".to_string());
     // A reason that is no text of digits says nothing.
     assert_eq!(client.take_failed_spawns(), [FailedSpawn { job, why }]);
     assert_eq!(client.take_failed_spawns(), []);
