@@ -12,7 +12,7 @@ use sim::virtual_time::{Parameters, Setup, run_observed};
 use sim::waves::Trace;
 use sim::words::counted;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Run in virtual time and write one HTML page that needs nothing but itself: waveforms, latencies, comparison.
 #[derive(Args)]
@@ -47,6 +47,9 @@ pub struct Report {
 impl Report {
     pub fn execute(self) -> Result<(), Failure> {
         sim::wave_files::check_writable(&self.output)?;
+        if let Some(folder) = &self.charts {
+            std::fs::create_dir_all(folder).map_err(|e| unwritten(folder, &e))?;
+        }
         let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
         let network = self.software.network();
         let study = Study::conduct(parameters.clone(), network, true)?;
@@ -103,11 +106,9 @@ impl Report {
         }
         let mut charts = String::new();
         if let Some(folder) = &self.charts {
-            let failed = |e: std::io::Error| format!("cannot write into {}: {e}", folder.display());
-            std::fs::create_dir_all(folder).map_err(failed)?;
             for chart in page.charts() {
                 let file = folder.join(&chart.name).with_extension("svg");
-                std::fs::write(file, &chart.svg).map_err(failed)?;
+                std::fs::write(file, &chart.svg).map_err(|e| unwritten(folder, &e))?;
             }
             charts = format!("charts: {} in {}\n", page.charts().len(), folder.display());
         }
@@ -127,4 +128,9 @@ impl Report {
             text.len().div_ceil(1000)
         ))
     }
+}
+
+/// Why the charts cannot be written.
+fn unwritten(folder: &Path, e: &std::io::Error) -> String {
+    format!("cannot write into {}: {e}", folder.display())
 }
