@@ -389,12 +389,13 @@ impl Drop for Line {
 
 /// A connection that only looks.
 #[derive(Debug)]
-pub struct Onlooker(Line);
+pub struct Onlooker(Box<Line>);
 
 impl Onlooker {
     /// Connects to a board.
     pub fn connect(server: &Address) -> Result<Self, ConnectError> {
-        Line::connect(server, Role::Onlooker, Wanted::default()).map(Self)
+        let line = Line::connect(server, Role::Onlooker, Wanted::default())?;
+        Ok(Self(Box::new(line)))
     }
 
     /// How many nodes the board has.
