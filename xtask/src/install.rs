@@ -168,8 +168,9 @@ const PLAIN_NAME: (&str, &str) = (
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
 );
 
-/// The terms of this project, and where they lie in an installation.
-pub const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
+/// The terms of this project.
+const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
+/// Where terms lie in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
 
 /// What `mpirun --generate` makes: (the name it is called by, its argument, the file).
