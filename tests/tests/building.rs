@@ -73,7 +73,8 @@ fn pkg_config_knows_the_flags() {
         let mut asked = Command::new("pkg-config");
         asked
             .args(["--cflags", "--libs", name])
-            .env("PKG_CONFIG_PATH", installation().join("lib/pkgconfig"));
+            // The system may have descriptions of these names, of another library.
+            .env("PKG_CONFIG_LIBDIR", installation().join("lib/pkgconfig"));
         let flags = output(&mut asked).stdout;
         let mut build = Command::new(compiler);
         build

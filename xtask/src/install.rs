@@ -168,9 +168,9 @@ const PLAIN_NAME: (&str, &str) = (
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
 );
 
-/// The files with the terms of this project.
-pub const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
-/// Where they lie in an installation.
+/// The terms of this project.
+const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
+/// Where terms lie in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
 
 /// What `mpirun --generate` makes: (the name it is called by, its argument, the file).

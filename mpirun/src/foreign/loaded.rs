@@ -23,9 +23,9 @@ const NAMES: [&str; 4] = [
     "libmpi_cray.so",
 ];
 
-/// From a rank's start to the first look at its maps.
+/// From a rank's start to the first reading of its maps.
 const FIRST: Duration = Duration::from_millis(10);
-/// The longest interval between two looks.
+/// The longest interval between two readings.
 const LONGEST: Duration = Duration::from_secs(2);
 /// How much longer an interval is than the reading of all maps takes, so that they cost mpirun a hundredth of a core at most.
 const SHARE: u32 = 100;

@@ -119,7 +119,7 @@ pub fn serve(program: &Path, ranks: usize, libraries: &Libraries, env: &mut Env)
     }
     let alone = libraries.alone.as_deref();
     let folder = libraries.stand_ins.as_deref();
-    let folder = folder.filter(|_| get(env, COMPAT) != Some(OsStr::new("no")));
+    let folder = folder.filter(|_| !is_left_alone(env));
     let Some(dynamic) = Dynamic::of(program) else {
         offer::to_any(program, folder, alone, env);
         return Served::Nothing;
@@ -170,6 +170,11 @@ pub fn serve(program: &Path, ranks: usize, libraries: &Libraries, env: &mut Env)
         offer::to_any(program, folder, alone, env);
     }
     Served::Nothing
+}
+
+/// Whether the user wants programs to get the libraries that they are linked to (`--compat no`).
+pub fn is_left_alone(env: &Env) -> bool {
+    get(env, COMPAT) == Some(OsStr::new("no"))
 }
 
 fn warning(program: &Path, library: &str, dynamic: &Dynamic, ranks: usize) -> String {

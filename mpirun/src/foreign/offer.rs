@@ -11,6 +11,7 @@
 use super::dynamic::{self, Dynamic};
 use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};
 use crate::launch::program::set_env;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The auditing library, in the folder of the stand-ins' folders.
@@ -39,13 +40,20 @@ pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, en
         {
             put(env, SEARCH, &folder, First);
         }
-        if !dynamic::is_of_32_bits(program) {
+        if !dynamic::is_of_32_bits(program) && !checks_memory(program) {
             lead_searches(stand_ins, plain, env);
         }
     }
     if let Some(alone) = alone {
         put(env, SEARCH, alone, Last);
     }
+}
+
+/// Whether a program is valgrind, which reports an error of glibc 2.36's own in each process that has an auditing library.
+fn checks_memory(program: &Path) -> bool {
+    program
+        .file_name()
+        .is_some_and(|name| name.as_bytes().starts_with(b"valgrind"))
 }
 
 /// For a program of the standard ABI: the library of this installation, if the loader would find none.

@@ -145,7 +145,7 @@ fn programs_that_name_no_mpi_library_find_the_stand_ins_before_other_libraries()
 }
 
 #[test]
-fn searches_for_names_of_stand_ins_are_led_to_them_unless_the_program_has_another_loader() {
+fn searches_for_names_of_stand_ins_are_led_to_them_but_for_other_loaders_and_valgrind() {
     let stand_ins = stand_ins();
     let folder = tempfile::tempdir().unwrap();
     let narrow = folder.path().join("narrow");
@@ -171,9 +171,11 @@ fn searches_for_names_of_stand_ins_are_led_to_them_unless_the_program_has_anothe
             "libmpich.so.12"
         ]
     );
-    let mut others = Env::new();
-    serve(&narrow, 2, &only(&stand_ins), &mut others);
-    assert_eq!(get(&others, "LD_AUDIT"), None);
+    for program in [narrow.as_path(), Path::new("/usr/bin/valgrind")] {
+        let mut others = Env::new();
+        serve(program, 2, &only(&stand_ins), &mut others);
+        assert_eq!(get(&others, "LD_AUDIT"), None, "{}", program.display());
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Jobs whose ranks have all ended without our `MPI_Init`, although they had loaded another MPI library: each rank was a job by itself.
 
 use super::Supervisor;
-use crate::foreign::{loaded, on};
+use crate::foreign::{self, loaded, on};
 use crate::pmi::{Job, Proc};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use std::time::Instant;
 /// The exit status of such a job.
 const STATUS: i32 = 1;
 
-/// What ranks have loaded.
+/// The MPI libraries of others that ranks have loaded.
 #[derive(Debug, Default)]
 pub(super) struct Unserved {
     watch: loaded::Watch,
@@ -60,8 +60,16 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: reports the jobs of which no rank has called our `MPI_Init`.
+    /// All ranks have ended: reports each job of which no rank has called `MPI_Init` of this library.
     pub(super) fn tell_unserved(&mut self) {
+        let remedy = match foreign::is_left_alone(&self.plan.env) {
+            true => {
+                "Without --compat no, the program gets this installation's library in its place."
+            }
+            false => {
+                "Start the program with that library's launcher, or build it with this mpirun's mpicc."
+            }
+        };
         let mut told: Vec<Job> = Vec::new();
         let mut sentences = Vec::new();
         for (proc, library) in &self.unserved.found {
@@ -75,7 +83,7 @@ impl Supervisor<'_> {
             sentences.push(format!(
                 "all {} ranks of {} ended without calling MPI_Init of this mpirun's library, but rank {} had loaded another MPI library, {}. \
                  This mpirun does not serve that library, so each rank that called its MPI_Init was a job of its own. \
-                 Start the program with that library's launcher, or build it with this mpirun's mpicc.",
+                 {remedy}",
                 rank.size,
                 rank.program,
                 rank.rank,
