@@ -1,4 +1,4 @@
-/* Names that a terminal would obey, in the sentence of an error or at the end: `comm`, `win`, `file` or `explain`. */
+/* Names that a terminal would obey, in the sentence of an error or at the end: `comm`, `win` or `file`. */
 #include "check.h"
 
 #define NAME "name\033]0;title\007\nrank 0: forged"
@@ -7,17 +7,10 @@ int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     CHECK(argc > 1, "%d arguments", argc);
-    if (!strcmp(argv[1], "comm") || !strcmp(argv[1], "explain")) {
+    if (!strcmp(argv[1], "comm")) {
         MPI_Comm comm;
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         OK(MPI_Comm_set_name(comm, NAME));
-        if (!strcmp(argv[1], "explain")) {
-            /* Its copy is explained when it is made, by the name that it has from the first. */
-            MPI_Win win;
-            char *memory;
-            OK(MPI_Win_allocate(8, 1, MPI_INFO_NULL, comm, &memory, &win));
-            OK(MPI_Win_free(&win));
-        }
         /* There is no such rank, and errors are fatal. */
         MPI_Send(NULL, 0, MPI_INT, 99, 0, comm);
     } else if (!strcmp(argv[1], "win")) {

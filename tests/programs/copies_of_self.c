@@ -1,0 +1,12 @@
+/* Each rank has a communicator that no other rank is a member of. */
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+    MPI_Comm alone;
+    begin(&argc, &argv);
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &alone));
+    OK(MPI_Barrier(alone));
+    OK(MPI_Comm_free(&alone));
+    return finish("copies_of_self");
+}
