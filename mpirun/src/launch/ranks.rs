@@ -10,6 +10,7 @@ use super::wire::Order;
 use crate::cli::explain_variable;
 use crate::foreign::{self, Served};
 use crate::hosts::map::MapError;
+use crate::ledger::Ledger;
 use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
 use mpi_base::cpu::{self, Cores, SHARERS};
@@ -410,24 +411,47 @@ impl Rank {
     pub fn is_here(&self) -> bool {
         self.here
     }
+
+    /// Whether it lives, or has said something that was not read yet.
+    fn may_be_heard(&self) -> bool {
+        self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
+    }
 }
 
 /// The processes of all jobs, by their number.
 #[derive(Debug, Default)]
 pub struct Ranks {
-    ranks: Vec<Rank>,
+    ranks: Ledger<Rank>,
 }
 
 impl Ranks {
     /// Adds a process, whose number is the next one.
     pub fn push(&mut self, rank: Rank) -> Proc {
-        self.ranks.push(rank);
-        Proc(self.ranks.len() - 1)
+        Proc(self.ranks.push(rank))
     }
 
-    /// A process by its number, whether it lives or has ended.
+    /// A process by its number, whether it lives or has ended, unless it was forgotten.
     pub fn get(&self, proc: Proc) -> Option<&Rank> {
         self.ranks.get(proc.0)
+    }
+
+    /// Forgets the processes of a job that has ended well; false as long as one of them may still have something to be read.
+    pub fn forget(&mut self, job: Job) -> bool {
+        let of_job = |(_, rank): &(usize, &Rank)| rank.job == job;
+        let all: Vec<usize> = self.ranks.iter().filter(of_job).map(|(n, _)| n).collect();
+        let may_be_heard = |&n: &usize| self.ranks.get(n).is_some_and(Rank::may_be_heard);
+        if all.iter().any(may_be_heard) {
+            return false;
+        }
+        for number in all {
+            self.ranks.remove(number);
+        }
+        true
+    }
+
+    /// Whether there have been processes that were forgotten, all of which had ended well.
+    pub fn has_forgotten(&self) -> bool {
+        self.ranks.has_forgotten()
     }
 
     /// The same, to be changed.
@@ -437,20 +461,17 @@ impl Ranks {
 
     /// How many there have been.
     pub fn count(&self) -> usize {
-        self.ranks.len()
+        self.ranks.next()
     }
 
-    /// All that there have been, with their numbers.
+    /// All that were not forgotten, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
-        self.ranks
-            .iter()
-            .enumerate()
-            .map(|(n, rank)| (Proc(n), rank))
+        self.ranks.iter().map(|(n, rank)| (Proc(n), rank))
     }
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Rank> {
-        self.ranks.iter_mut()
+        self.ranks.values_mut()
     }
 
     /// The process of this host that lives under a pid; pids of the dead come again.
@@ -462,14 +483,19 @@ impl Ranks {
 
     /// Whether there is any rank to wait for, on any host.
     pub fn any_alive(&self) -> bool {
-        self.ranks.iter().any(|rank| rank.alive)
+        self.ranks.iter().any(|(_, rank)| rank.alive)
     }
 
     /// Sends a signal to the process group of each rank of this host that lives.
     pub fn signal(&self, signal: sys::Signal) {
+        self.leaders()
+            .for_each(|leader| sys::signal_group(leader, signal));
+    }
+
+    /// The ranks of this host that live and were started here, each the leader of a process group.
+    pub fn leaders(&self) -> impl Iterator<Item = i32> {
         let here = |rank: &&Rank| rank.alive && rank.is_here() && !rank.is_adopted;
-        for rank in self.ranks.iter().filter(here) {
-            sys::signal_group(rank.pid, signal);
-        }
+        let ranks = self.ranks.iter().map(|(_, rank)| rank);
+        ranks.filter(here).map(|rank| rank.pid)
     }
 }

@@ -5,7 +5,7 @@
 //! is decided here alone, wherever the rank is.
 //!
 //! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
-//! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
+//! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL ([`asking`](super::asking)).
 //! What ranks do after that is a consequence and is not reported.
 //!
 //! Where a job survives deaths (`--with-ft`), a rank that has died is a loss and not a failure; see [`losses`].
@@ -35,8 +35,9 @@ use super::stdin_fanout::Feed;
 use super::sys::{self, Signal};
 use super::trim_memory::MemoryTrim;
 use super::wire::ToDaemon;
+use crate::ledger::Ledger;
 use crate::node::{self, Node};
-use crate::pmi::Server;
+use crate::pmi::{Job, Server};
 use events::{Watch, watch, watch_room};
 use rustix::event::Timespec;
 use rustix::event::epoll;
@@ -92,8 +93,10 @@ struct Supervisor<'a> {
     wires: Wires,
     server: Server,
     ranks: Ranks,
-    /// Each job's segment of this host, if it has ranks here.
-    nodes: Vec<Option<Node>>,
+    /// Each job's segment of this host, if it has ranks here; a job that was forgotten has none.
+    nodes: Ledger<Option<Node>>,
+    /// Spawned jobs that have ended well and may still have something to say.
+    fading: Vec<Job>,
     links: Vec<Link>,
     feed: Feed,
     pump: input::Pump,
@@ -139,7 +142,8 @@ impl<'a> Supervisor<'a> {
             wires,
             server: Server::new(stem, plan.slots()),
             ranks: Ranks::default(),
-            nodes: Vec::new(),
+            nodes: Ledger::default(),
+            fading: Vec::new(),
             links: Vec::new(),
             feed: Feed::default(),
             pump: input::Pump::default(),
@@ -259,7 +263,7 @@ impl<'a> Supervisor<'a> {
             if self.course.is_asked() {
                 self.kill();
             }
-            self.end(128 + signal, signal);
+            self.end_by_signal(signal);
         } else if signal == libc::SIGUSR1 {
             self.look(false);
         } else {
@@ -299,9 +303,10 @@ impl<'a> Supervisor<'a> {
         let now = Instant::now();
         if self.course.takes_deadline(now) {
             self.time_out();
-        } else if self.course.is_patience_over(now) {
-            self.kill();
+        } else if let Some(due) = self.course.takes_due(now) {
+            self.go_on_ending(due);
         }
+        self.forget_jobs();
         self.settle_held_cause();
         self.watch_job();
         self.keep_links();
