@@ -17,6 +17,7 @@ mod hosts;
 pub mod info;
 mod io_report;
 pub mod launch;
+mod ledger;
 pub mod node;
 mod params;
 mod pmi;

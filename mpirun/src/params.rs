@@ -13,6 +13,16 @@ pub static GRACE: Param<Duration> = Param::new(
     "When a job is ended, its processes get a signal they can handle and this long after it SIGKILL.",
 );
 
+/// Between a signal of the user and SIGKILL, for ranks that handle the signal.
+pub static SIGNAL_GRACE: Param<Duration> = Param::new(
+    "mpirun",
+    "",
+    "signal_grace",
+    "5s",
+    Level::USER,
+    "When a signal to mpirun ends a job, processes that handle this signal get SIGKILL this long after it, if they still run.",
+);
+
 /// How other hosts are reached; the name is the one that users know from Open MPI.
 pub static RSH_AGENT: Param<String> = Param::new(
     "plm",
@@ -54,8 +64,9 @@ pub static GREETING: Param<Duration> = Param::new(
 );
 
 /// Those that mpi-info lists.
-pub static PARAMS: [&About; 4] = [
+pub static PARAMS: [&About; 5] = [
     GRACE.about(),
+    SIGNAL_GRACE.about(),
     FANOUT.about(),
     GREETING.about(),
     SILENCE.about(),

@@ -210,14 +210,70 @@ fn an_abort_ends_all_with_its_code_and_says_why() {
 
 #[test]
 fn a_stack_that_is_too_short_is_a_sentence() {
-    let mut command = std::process::Command::new("sh");
     let mpirun = env!("CARGO_BIN_EXE_mpirun");
-    command.args(["-c", &format!("ulimit -s 64; exec {mpirun} -n 2 true")]);
-    let done = common::run_bounded(&mut command);
-    assert_eq!(done.status.code(), Some(2));
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(
-        said,
-        "mpirun: the stack may have 64 KiB (ulimit -s), and mpirun needs 96 KiB; raise the limit\n"
+    let path = std::env::var("PATH").unwrap();
+    let mut enough = 0;
+    // The environment and the arguments take their part of the stack.
+    for (kib, environment) in [64, 96, 112, 128, 144, 160, 192, 256]
+        .into_iter()
+        .flat_map(|kib| [(kib, 0), (kib, 16), (kib, 48)])
+        // With less the system cannot even begin a program.
+        .filter(|(kib, environment)| kib - environment >= 40)
+    {
+        let mut command = std::process::Command::new("sh");
+        let script = format!("ulimit -s {kib}; exec {mpirun} -n 2 --tag-output echo a line");
+        let long = "x".repeat(environment << 10);
+        command.args(["-c", &script]).env_clear();
+        command.env("PATH", &path).env("LONG", long);
+        let done = common::run_bounded(&mut command);
+        let said = String::from_utf8(done.stderr).unwrap();
+        match done.status.code() {
+            Some(0) => enough += 1,
+            Some(2) => assert!(
+                said.starts_with(
+                    "mpirun: beside the environment and the arguments the stack may have "
+                ) && said.ends_with(" KiB; raise the limit\n"),
+                "{said}"
+            ),
+            other => panic!("{kib} KiB, environment of {environment} KiB: {other:?}, {said}"),
+        }
+    }
+    assert!(enough > 8, "{enough}");
+}
+
+/// Handles one signal, which takes longer than ranks have that do not handle it.
+fn handling(signal: &str) -> Running {
+    let script = format!(
+        "trap 'sleep 0.6; echo handled >&2; exit 3' {signal}; echo $$; while :; do sleep 0.05; done"
     );
+    Launch::new(&["-n", "2", "sh", "-c", &script]).start(2)
+}
+
+#[test]
+fn ranks_that_handle_the_signal_of_the_user_have_time_for_it() {
+    for (signal, name, code) in [(libc::SIGINT, "INT", 130), (libc::SIGTERM, "TERM", 143)] {
+        let job = handling(name);
+        job.signal_mpirun(signal);
+        let done = job.end();
+        assert_eq!(done.code, code, "{}", done.stderr);
+        assert_eq!(
+            done.stderr.matches("handled\n").count(),
+            2,
+            "{}",
+            done.stderr
+        );
+    }
+}
+
+#[test]
+fn ranks_that_still_run_a_while_after_the_signal_are_announced() {
+    let script = "trap '' TERM; trap : INT; echo $$; while :; do sleep 0.05; done";
+    let grace = ["--mca", "mpirun_signal_grace", "1500ms"];
+    let options = [&grace[..], &["-n", "2", "sh", "-c", script]].concat();
+    let job = Launch::new(&options).start(2);
+    job.signal_mpirun(libc::SIGINT);
+    let done = job.end();
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    let said = "mpirun: ranks 0, 1 have not ended after SIGINT and have 1 s more; the same signal once more ends the job at once";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
 }

@@ -7,16 +7,16 @@ use mpirun::launch::srun::{self, Launcher};
 use mpirun::launch::{self, daemon, frontend, theirs};
 
 fn main() {
-    if let Some(limit) = launch::stack_limit().filter(|&limit| limit < launch::STACK_MIN) {
+    if let Some(left) = launch::stack_left().filter(|&left| left < launch::STACK_MIN) {
         printable::eprintln!(
-            "mpirun: the stack may have {} KiB (ulimit -s), and mpirun needs {} KiB; raise the limit",
-            limit >> 10,
+            "mpirun: beside the environment and the arguments the stack may have {} KiB more (ulimit -s), and mpirun needs {} KiB; raise the limit",
+            left >> 10,
             launch::STACK_MIN >> 10
         );
         std::process::exit(2);
     }
     launch::survive_file_limit();
-    let code = match cli::request(std::env::args_os()) {
+    let code = match launch::on_a_long_stack(|| cli::request(std::env::args_os())) {
         Ok(Request::Job(mut plan)) => {
             theirs::hand_watching_over(&mut plan);
             run(&plan)

@@ -11,7 +11,7 @@ use crate::hosts::map::Policy;
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, StdinTo, clean_env, set_env};
-use crate::params::GRACE;
+use crate::params::{GRACE, SIGNAL_GRACE};
 use crate::pmi;
 use mpi_abi::initial_handler::{INITIAL_HANDLER, InitialHandler};
 use mpi_abi::stdio::STREAM_BUFFERING;
@@ -192,6 +192,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         hang_report: options.hang_report.as_deref().map(absolute),
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
+        signal_grace: params.get(&SIGNAL_GRACE).map_err(CliError::Parameter)?,
         quiet: options.quiet,
         verbose: options.verbose,
         far: far(options, &params)?,

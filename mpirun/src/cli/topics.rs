@@ -46,7 +46,8 @@ pub const TOPICS: &[Topic] = &[
         name: "ending",
         heading: Some(options::ENDING),
         text: "The first rank that fails ends the job, and mpirun names the rank, its host, the reason and the MPI call. \
-               All processes get a signal they can handle (SIGTERM, or the one that mpirun got) and 200 ms later SIGKILL (--mca mpirun_grace 1s). \
+               All processes get SIGTERM and 200 ms later SIGKILL (--mca mpirun_grace 1s). \
+               Where mpirun got a signal, as by Ctrl-C, they get the same one, and those that handle it have 5 s (--mca mpirun_signal_grace 1m). \
                Ctrl-C twice does not wait. SIGUSR1 to mpirun prints which rank waits for which; SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n\
                Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, \
                124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.\n\n\

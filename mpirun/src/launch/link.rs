@@ -192,7 +192,7 @@ impl Link {
         let Some(from) = &self.from else {
             return Heard::End;
         };
-        let mut buffer = [0u8; 64 * 1024];
+        let mut buffer = vec![0u8; 64 * 1024];
         match rustix::io::read(from, &mut buffer) {
             Ok(got @ 1..) => {
                 self.heard = Instant::now();

@@ -23,6 +23,7 @@
 //!
 //! No launcher ever waits for the end of a pipe, as a stray process may hold its other end.
 
+pub(crate) mod asking;
 pub(crate) mod binding;
 pub mod daemon;
 pub(crate) mod descendants;
@@ -43,7 +44,7 @@ pub mod theirs;
 pub(crate) mod trim_memory;
 pub(crate) mod wire;
 
-pub use sys::{STACK_MIN, stack_limit, survive_file_limit};
+pub use sys::{STACK_MIN, on_a_long_stack, stack_left, survive_file_limit};
 
 /// Signals that mpirun passes on to the ranks.
 pub const FORWARDED: [sys::Signal; 8] = [
@@ -56,14 +57,6 @@ pub const FORWARDED: [sys::Signal; 8] = [
     libc::SIGTSTP,
     libc::SIGCONT,
 ];
-
-/// What a process is sent so that it ends, before it is killed.
-pub fn polite(signal: sys::Signal) -> impl Iterator<Item = sys::Signal> {
-    // A shell ignores SIGINT for what it runs; SIGTERM reaches those too.
-    let plain = (signal != libc::SIGTERM).then_some(libc::SIGTERM);
-    // A stopped process takes no signal but this one and SIGKILL.
-    [signal].into_iter().chain(plain).chain([libc::SIGCONT])
-}
 
 /// Whether a forwarded signal means that the job is to end.
 pub fn ends_the_job(signal: sys::Signal) -> bool {

@@ -28,6 +28,9 @@ const LINE_MAX: usize = 1 << 20;
 /// When this much is queued, the ranks are not read.
 const QUEUE_MAX: usize = 1 << 20;
 
+/// As much as a pipe holds.
+const BUFFER: usize = 64 << 10;
+
 /// Writes of this size to a pipe that reports room do not block (POSIX, PIPE_BUF).
 const PIECE: usize = 4096;
 
@@ -116,8 +119,10 @@ impl Stream {
         let Some(fd) = &self.fd else {
             return Read::Nothing;
         };
-        let mut buffer = [0u8; 64 * 1024];
-        match rustix::io::read(fd, &mut buffer) {
+        // Lent by the sink: on the stack it would be most of what a short one has, and would be cleared for each line.
+        let mut buffer = std::mem::take(&mut sink.buffer);
+        buffer.resize(BUFFER, 0);
+        let found = match rustix::io::read(fd, &mut buffer[..]) {
             Ok(0) => Read::End,
             Ok(got) => {
                 self.take(&buffer[..got], sink);
@@ -126,7 +131,9 @@ impl Stream {
             Err(Errno::INTR) => Read::Some,
             Err(Errno::AGAIN) => Read::Nothing,
             Err(_) => Read::End,
-        }
+        };
+        sink.buffer = buffer;
+        found
     }
 
     /// When the beginning of a line that waits for its end is to be given out.
@@ -245,6 +252,8 @@ pub struct Sink {
     trouble: Option<Errno>,
     /// Sentences about streams whose files failed.
     complaints: Vec<String>,
+    /// Into which streams are read.
+    buffer: Vec<u8>,
 }
 
 impl Sink {
@@ -258,6 +267,7 @@ impl Sink {
             closed: false,
             trouble: None,
             complaints: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 

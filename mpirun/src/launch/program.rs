@@ -77,6 +77,8 @@ pub struct Plan {
     pub tolerates_deaths: bool,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
+    /// The same for ranks that handle the signal which mpirun was sent.
+    pub signal_grace: Duration,
     /// Nothing is said about failures; the exit status tells.
     pub quiet: bool,
     /// What is started is said.

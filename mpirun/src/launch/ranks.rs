@@ -10,6 +10,7 @@ use super::wire::Order;
 use crate::cli::explain_variable;
 use crate::foreign::{self, Libraries, Served};
 use crate::hosts::map::MapError;
+use crate::ledger::Ledger;
 use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
 use mpi_base::cpu::{self, Cores, SHARERS};
@@ -417,24 +418,47 @@ impl Rank {
     pub fn is_here(&self) -> bool {
         self.here
     }
+
+    /// Whether it lives, or has said something that was not read yet.
+    fn may_be_heard(&self) -> bool {
+        self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
+    }
 }
 
 /// The processes of all jobs, by their number.
 #[derive(Debug, Default)]
 pub struct Ranks {
-    ranks: Vec<Rank>,
+    ranks: Ledger<Rank>,
 }
 
 impl Ranks {
     /// Adds a process, whose number is the next one.
     pub fn push(&mut self, rank: Rank) -> Proc {
-        self.ranks.push(rank);
-        Proc(self.ranks.len() - 1)
+        Proc(self.ranks.push(rank))
     }
 
-    /// A process by its number, whether it lives or has ended.
+    /// A process by its number, whether it lives or has ended, unless it was forgotten.
     pub fn get(&self, proc: Proc) -> Option<&Rank> {
         self.ranks.get(proc.0)
+    }
+
+    /// Forgets the processes of a job that has ended well; false as long as one of them may still have something to be read.
+    pub fn forget(&mut self, job: Job) -> bool {
+        let of_job = |(_, rank): &(usize, &Rank)| rank.job == job;
+        let all: Vec<usize> = self.ranks.iter().filter(of_job).map(|(n, _)| n).collect();
+        let may_be_heard = |&n: &usize| self.ranks.get(n).is_some_and(Rank::may_be_heard);
+        if all.iter().any(may_be_heard) {
+            return false;
+        }
+        for number in all {
+            self.ranks.remove(number);
+        }
+        true
+    }
+
+    /// Whether there have been processes that were forgotten, all of which had ended well.
+    pub fn has_forgotten(&self) -> bool {
+        self.ranks.has_forgotten()
     }
 
     /// The same, to be changed.
@@ -444,20 +468,17 @@ impl Ranks {
 
     /// How many there have been.
     pub fn count(&self) -> usize {
-        self.ranks.len()
+        self.ranks.next()
     }
 
-    /// All that there have been, with their numbers.
+    /// All that were not forgotten, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
-        self.ranks
-            .iter()
-            .enumerate()
-            .map(|(n, rank)| (Proc(n), rank))
+        self.ranks.iter().map(|(n, rank)| (Proc(n), rank))
     }
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Rank> {
-        self.ranks.iter_mut()
+        self.ranks.values_mut()
     }
 
     /// The process of this host that lives under a pid; pids of the dead come again.
@@ -469,7 +490,7 @@ impl Ranks {
 
     /// Whether there is any rank to wait for, on any host.
     pub fn any_alive(&self) -> bool {
-        self.ranks.iter().any(|rank| rank.alive)
+        self.ranks.iter().any(|(_, rank)| rank.alive)
     }
 
     /// Sends a signal to the process group of each rank of this host that lives.
@@ -479,9 +500,17 @@ impl Ranks {
 
     /// The same, to those that are meant.
     pub fn signal_those(&self, signal: sys::Signal, meant: impl Fn(&Rank) -> bool) {
-        let here = |rank: &&Rank| rank.alive && rank.is_here() && !rank.is_adopted;
-        for rank in self.ranks.iter().filter(here).filter(|rank| meant(rank)) {
-            sys::signal_group(rank.pid, signal);
-        }
+        let meant = self.started_here().filter(|rank| meant(rank));
+        meant.for_each(|rank| sys::signal_group(rank.pid, signal));
+    }
+
+    /// The ranks of this host that live and were started here, each the leader of a process group.
+    pub fn leaders(&self) -> impl Iterator<Item = i32> {
+        self.started_here().map(|rank| rank.pid)
+    }
+
+    fn started_here(&self) -> impl Iterator<Item = &Rank> {
+        let ranks = self.ranks.iter().map(|(_, rank)| rank);
+        ranks.filter(|rank| rank.alive && rank.is_here() && !rank.is_adopted)
     }
 }

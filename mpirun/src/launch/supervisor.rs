@@ -5,7 +5,7 @@
 //! is decided here alone, wherever the rank is.
 //!
 //! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
-//! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
+//! The first thing that goes wrong decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period, SIGKILL ([`asking`](super::asking)).
 //! Jobs that are not connected with what went wrong (MPI 5.0, section 11.10.4) go on; see [`dismissals`].
 //! What ranks do after that is a consequence and is not reported.
 //!
@@ -38,8 +38,9 @@ use super::stdin_fanout::Feed;
 use super::sys::{self, Signal};
 use super::trim_memory::MemoryTrim;
 use super::wire::ToDaemon;
+use crate::ledger::Ledger;
 use crate::node::{self, Node};
-use crate::pmi::Server;
+use crate::pmi::{Job, Server};
 use events::{Watch, watch, watch_room};
 use rustix::event::Timespec;
 use rustix::event::epoll;
@@ -95,8 +96,10 @@ struct Supervisor<'a> {
     wires: Wires,
     server: Server,
     ranks: Ranks,
-    /// Each job's segment of this host, if it has ranks here.
-    nodes: Vec<Option<Node>>,
+    /// Each job's segment of this host, if it has ranks here; a job that was forgotten has none.
+    nodes: Ledger<Option<Node>>,
+    /// Spawned jobs that have ended well and may still have something to say.
+    fading: Vec<Job>,
     links: Vec<Link>,
     feed: Feed,
     pump: input::Pump,
@@ -144,7 +147,8 @@ impl<'a> Supervisor<'a> {
             wires,
             server: Server::new(stem, plan.slots()),
             ranks: Ranks::default(),
-            nodes: Vec::new(),
+            nodes: Ledger::default(),
+            fading: Vec::new(),
             links: Vec::new(),
             feed: Feed::default(),
             pump: input::Pump::default(),
@@ -267,7 +271,7 @@ impl<'a> Supervisor<'a> {
             if self.course.is_asked() {
                 self.kill();
             }
-            self.end(128 + signal, signal);
+            self.end_by_signal(signal);
         } else if signal == libc::SIGUSR1 {
             self.look(false);
         } else {
@@ -308,10 +312,11 @@ impl<'a> Supervisor<'a> {
         let now = Instant::now();
         if self.course.takes_deadline(now) {
             self.time_out();
-        } else if self.course.is_patience_over(now) {
-            self.kill();
+        } else if let Some(due) = self.course.takes_due(now) {
+            self.go_on_ending(due);
         }
         self.kill_dismissed(now);
+        self.forget_jobs();
         self.settle_held_cause();
         self.unserved.read_maps(now);
         self.watch_job();

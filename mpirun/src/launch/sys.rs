@@ -65,17 +65,48 @@ pub fn survive_file_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Below this a stack is too short for the launcher, environment and arguments not counted; measured, with some room.
+/// With less than this a stack is too short for the launcher; measured, with some room.
 pub const STACK_MIN: u64 = 96 << 10;
 
-/// The soft limit of the main thread's stack, if there is one.
-pub fn stack_limit() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Stack).current
+/// How much of the main thread's stack is left if it is limited; environment and arguments have taken their part of it.
+pub fn stack_left() -> Option<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current?;
+    let here = 0u8;
+    // SAFETY: reads a word that the kernel gave this process; 0 where it gave none.
+    // The name of the executed file is the last text above the environment, at the stack's upper end.
+    let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    let used = top.saturating_sub(std::ptr::from_ref(&here).addr() as u64);
+    Some(limit.saturating_sub(used))
+}
+
+/// Runs something that needs more stack than the launcher: in a thread of its own, if the main thread's stack is limited to less.
+///
+/// The thread has ended when this returns. Where none can be started, the main thread's stack has to do.
+pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    /// Many times what reading the command line takes in a build that is not optimised.
+    const LONG: usize = 8 << 20;
+    if stack_left().is_none_or(|left| left >= LONG as u64 / 2) {
+        return work();
+    }
+    let work = std::sync::Mutex::new(Some(work));
+    let take = || work.lock().ok().and_then(|mut work| work.take());
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(LONG);
+        let done = thread.spawn_scoped(scope, || take().map(|work| work()));
+        match done.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(Some(result))) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            _ => match take() {
+                Some(work) => work(),
+                None => std::process::abort(),
+            },
+        }
+    })
 }
 
 /// Copies this process.
 pub fn fork() -> io::Result<Forked> {
-    debug_assert_eq!(threads(), Some(1));
+    debug_assert!(has_one_thread());
     // SAFETY: the process has one thread (the launcher never starts one), so the child's memory is consistent.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -84,10 +115,16 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
-fn threads() -> Option<usize> {
-    std::fs::read_dir("/proc/self/task")
-        .ok()
-        .map(Iterator::count)
+fn has_one_thread() -> bool {
+    let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count);
+    // Without /proc it is not known; a thread that has ended is seen there a moment longer.
+    (0..1000).any(|_| {
+        let one = threads().map_or(true, |threads| threads == 1);
+        if !one {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        one
+    })
 }
 
 /// A program made ready to run: everything the child needs, allocated before the fork.

@@ -142,6 +142,10 @@ pub enum ToDaemon {
     StdinEnd,
     /// To be passed on to all ranks.
     Signal(i32),
+    /// The same signal asks all ranks to end.
+    AskToEnd(i32),
+    /// Ranks that do not handle the signal with which they were asked to end are killed.
+    KillDeaf(i32),
     Kill,
     /// To be passed on to these ranks, whose job ends while others go on.
     SignalRanks {

@@ -27,12 +27,12 @@ pub(super) fn read(text: &str) -> Result<Vec<u64>, WireError> {
 impl Server {
     /// The jobs that are connected with one, itself among them.
     pub fn connected(&self, with: Job) -> BTreeSet<usize> {
-        let numbers = self.jobs.iter().zip(0..);
-        let numbers: HashMap<u64, usize> = numbers
-            .map(|(state, job)| (job_number(&state.kvsname), job))
+        let jobs = self.jobs.iter();
+        let numbers: HashMap<u64, usize> = jobs
+            .map(|(job, state)| (job_number(&state.kvsname), job))
             .collect();
-        let mut neighbours = vec![BTreeSet::new(); self.jobs.len()];
-        for job in 0..self.jobs.len() {
+        let mut neighbours = vec![BTreeSet::new(); self.jobs.next()];
+        for (job, _) in self.jobs.iter() {
             for other in self.named_by(job, &numbers) {
                 neighbours[job].insert(other);
                 neighbours[other].insert(job);
@@ -55,7 +55,8 @@ impl Server {
         let said = clients.filter_map(|client| Some((client.stage, client.connections.as_ref()?)));
         let said: Vec<_> = said.collect();
         if said.is_empty() {
-            let parent = state.parent.map(|parent| self.clients[parent.0].job);
+            let parent = state.parent.and_then(|parent| self.clients.get(parent.0));
+            let parent = parent.map(|parent| parent.job);
             return parent.into_iter().collect();
         }
         let talking = said.iter().filter(|(stage, _)| *stage != Stage::Finalized);

@@ -18,6 +18,7 @@ mod barrier;
 mod connections;
 mod spawn;
 
+use crate::ledger::Ledger;
 use barrier::{Barriers, Release};
 use mpi_core::rte::room;
 use mpi_core::rte::wire::{
@@ -107,8 +108,8 @@ struct JobState {
 /// The server of all jobs of one `mpirun` on one host.
 #[derive(Debug)]
 pub struct Server {
-    jobs: Vec<JobState>,
-    clients: Vec<Client>,
+    jobs: Ledger<JobState>,
+    clients: Ledger<Client>,
     names: HashMap<Vec<u8>, Vec<u8>>,
     /// Those that have died and are told of, in this order.
     dead: Vec<Proc>,
@@ -142,8 +143,8 @@ impl Server {
     /// `slots` is how many processes there is room for on all hosts, of which `MPI_UNIVERSE_SIZE` is made ([`room`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
-            jobs: Vec::new(),
-            clients: Vec::new(),
+            jobs: Ledger::default(),
+            clients: Ledger::default(),
             names: HashMap::new(),
             dead: Vec::new(),
             stem: stem.into(),
@@ -159,20 +160,21 @@ impl Server {
         hosts: &[u32],
         preput: &[(Vec<u8>, Vec<u8>)],
     ) -> Job {
-        let job = self.jobs.len();
+        let job = self.jobs.next();
         let size = appnums.len();
-        let first = self.clients.len();
-        self.clients
-            .extend(appnums.iter().enumerate().map(|(rank, &appnum)| Client {
+        let first = self.clients.next();
+        for (rank, &appnum) in (0..).zip(appnums) {
+            self.clients.push(Client {
                 job,
-                rank: rank as u32,
+                rank,
                 appnum,
                 stage: Stage::Silent,
                 hears_deaths: false,
                 dead: false,
                 spawn: None,
                 connections: None,
-            }));
+            });
+        }
         let mut kvs: HashMap<Vec<u8>, Vec<u8>> = preput.iter().cloned().collect();
         // One that is too long for a client is left out, as servers do; clients then find out by themselves.
         let mapping = process_mapping(hosts);
@@ -196,20 +198,18 @@ impl Server {
 
     /// Takes the last job back, of which nothing has been started.
     pub fn take_back(&mut self, job: Job) {
-        if job.0 + 1 == self.jobs.len()
-            && let Some(state) = self.jobs.pop()
-        {
-            let first = state
-                .procs
-                .first()
-                .map_or(self.clients.len(), |proc| proc.0);
-            self.clients.truncate(first);
+        if job.0 + 1 != self.jobs.next() {
+            return;
+        }
+        let procs = self.jobs.take_back().map_or(0, |state| state.procs.len());
+        for _ in 0..procs {
+            self.clients.take_back();
         }
     }
 
     /// How many jobs there have been.
     pub fn jobs(&self) -> usize {
-        self.jobs.len()
+        self.jobs.next()
     }
 
     /// Calls a job otherwise, because it has a name already.
@@ -220,6 +220,14 @@ impl Server {
     /// All processes of a job have ended, so no process asks for what they have put.
     pub fn forget_values(&mut self, job: Job) {
         self.jobs[job.0].kvs = HashMap::new();
+    }
+
+    /// All processes of a job have ended well and their sockets are closed: its number and theirs are not used any more.
+    pub fn forget(&mut self, job: Job) {
+        let state = self.jobs.remove(job.0);
+        for proc in state.into_iter().flat_map(|state| state.procs) {
+            self.clients.remove(proc.0);
+        }
     }
 
     /// The name of a job's key-value space, which names the job.
@@ -279,8 +287,8 @@ impl Server {
 
     /// Tells all that have asked for it of a death, or that a process has left MPI: its peers hear nothing of it any more either way.
     fn tell_all(&self, notice: Line) -> Vec<Effect> {
-        let listeners = (0..self.clients.len()).filter(|&at| self.clients[at].listens());
-        let told = listeners.filter_map(|at| send(Proc(at), notice.clone()));
+        let listeners = self.clients.iter().filter(|(_, client)| client.listens());
+        let told = listeners.filter_map(|(at, _)| send(Proc(at), notice.clone()));
         told.collect()
     }
 

@@ -476,6 +476,29 @@ proptest! {
 }
 
 #[test]
+fn a_job_that_was_forgotten_leaves_nothing_and_its_numbers_do_not_come_again() {
+    let mut server = server(1);
+    for number in 1..100 {
+        let job = server.add_job(&[0, 0], &[0, 0], &[("port".into(), "name".into())]);
+        assert_eq!(job, Job(number));
+        let first = 2 * number - 1;
+        told(
+            &mut server,
+            first,
+            "cmd=init pmi_version=1 pmi_subversion=1",
+        );
+        told(&mut server, first, "cmd=finalize");
+        server.forget(job);
+    }
+    assert_eq!(
+        (server.jobs.iter().count(), server.clients.iter().count()),
+        (1, 1)
+    );
+    let got = told(&mut server, 0, "cmd=get_my_kvsname");
+    assert_eq!(got[0].1, "cmd=my_kvsname rc=0 kvsname=kvs_test_0");
+}
+
+#[test]
 fn the_mapping_and_node_barriers_follow_the_hosts() {
     let mut server = Server::new("t", 1);
     server.add_job(&[0; 4], &[7, 7, 3, 7], &[]);

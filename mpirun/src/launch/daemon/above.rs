@@ -1,10 +1,10 @@
 //! The daemon and the launcher above it: what it says, what it orders, and what happens when it is gone.
 
+use super::super::asking;
 use super::super::link::Link;
 use super::super::pmi_socket::Said;
 use super::super::sys::{self, Signal};
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
-use super::super::{ends_the_job, polite};
 use super::uplink::FromAbove;
 use super::{Daemon, Here, watch_room};
 use crate::node;
@@ -97,12 +97,12 @@ impl Daemon {
                 self.feed.push(&bytes);
             }
             ToDaemon::StdinEnd => self.feed.end(),
-            ToDaemon::Signal(signal) => {
-                self.signal(signal);
-                if ends_the_job(signal) {
-                    self.cut_unanswered();
-                }
+            ToDaemon::Signal(signal) => self.signal(signal),
+            ToDaemon::AskToEnd(signal) => {
+                asking::ask_to_end(self.leaders(), signal);
+                self.cut_unanswered();
             }
+            ToDaemon::KillDeaf(signal) => asking::kill_deaf(self.leaders(), signal),
             ToDaemon::Kill => {
                 self.signal(libc::SIGKILL);
                 self.cut_unanswered();
@@ -165,9 +165,7 @@ impl Daemon {
         for link in &mut self.links {
             link.close();
         }
-        for signal in polite(signal) {
-            self.signal(signal);
-        }
+        asking::ask_to_end(self.leaders(), signal);
         let grace = self
             .hello
             .as_ref()

@@ -11,9 +11,14 @@ use std::time::Instant;
 
 impl Daemon {
     pub(super) fn signal(&self, signal: Signal) {
-        for rank in self.ranks.iter().filter(|rank| rank.alive) {
-            sys::signal_group(rank.pid, signal);
-        }
+        self.leaders()
+            .for_each(|leader| sys::signal_group(leader, signal));
+    }
+
+    /// The ranks of this host that live, each the leader of a process group.
+    pub(super) fn leaders(&self) -> impl Iterator<Item = i32> {
+        let alive = self.ranks.iter().filter(|rank| rank.alive);
+        alive.map(|rank| rank.pid)
     }
 
     pub(super) fn snapshot(&self, rank: &Here) -> Option<RankSnapshot> {
@@ -158,7 +163,7 @@ impl Daemon {
         let Some(pipe) = slot else {
             return false;
         };
-        let mut buffer = [0u8; 32 * 1024];
+        let mut buffer = vec![0u8; 32 * 1024];
         let got = match rustix::io::read(pipe, &mut buffer) {
             Ok(got) => got,
             Err(Errno::INTR) => return true,

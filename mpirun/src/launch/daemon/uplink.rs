@@ -94,7 +94,7 @@ impl Uplink {
 
     /// Reads some of what has come; then there may be frames.
     pub(super) fn read(&mut self) -> FromAbove {
-        let mut buffer = [0u8; 64 * 1024];
+        let mut buffer = vec![0u8; 64 * 1024];
         loop {
             return match rustix::io::read(&self.from_above, &mut buffer) {
                 Ok(got @ 1..) => {

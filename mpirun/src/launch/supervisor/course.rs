@@ -2,7 +2,12 @@
 //!
 //! The first thing that goes wrong decides the status.
 
+use super::super::sys::Signal;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+
+/// Ranks that were asked to end by a signal and still run after this are announced.
+const ANNOUNCED: Duration = Duration::from_secs(1);
 
 /// After SIGKILL a process can live on only inside the kernel; it is not waited for longer than this.
 const GIVE_UP: Duration = Duration::from_secs(5);
@@ -14,11 +19,27 @@ pub(super) struct Course {
     deadline: Option<Instant>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Ending {
     No,
-    Asked { until: Instant },
-    Killed { until: Instant },
+    /// What is due when, one after the other; the last is to kill.
+    Asked(VecDeque<(Instant, Due)>),
+    Killed {
+        until: Instant,
+    },
+}
+
+/// What is due for ranks that were asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// To kill those that do not handle this signal.
+    KillDeaf(Signal),
+    /// To say which still run, and how long they may.
+    Announce {
+        signal: Signal,
+        left: Duration,
+    },
+    Kill,
 }
 
 impl Course {
@@ -51,9 +72,20 @@ impl Course {
 
     /// The ranks have been asked to end, and have so long.
     pub(super) fn was_asked(&mut self, grace: Duration) {
-        self.ending = Ending::Asked {
-            until: Instant::now() + grace,
-        };
+        self.ending = Ending::Asked([(Instant::now() + grace, Due::Kill)].into());
+    }
+
+    /// The ranks have been asked to end by this signal: those that do not handle it have the shorter time, the others the longer.
+    pub(super) fn was_asked_by(&mut self, signal: Signal, short: Duration, long: Duration) {
+        let now = Instant::now();
+        let mut due = VecDeque::from([(now + short, Due::KillDeaf(signal))]);
+        if long > ANNOUNCED.max(short) {
+            let at = ANNOUNCED.max(short);
+            let left = long - at;
+            due.push_back((now + at, Due::Announce { signal, left }));
+        }
+        due.push_back((now + long.max(short), Due::Kill));
+        self.ending = Ending::Asked(due);
     }
 
     /// The ranks have been killed.
@@ -65,12 +97,19 @@ impl Course {
 
     /// Whether the ranks have been asked, and not been killed.
     pub(super) fn is_asked(&self) -> bool {
-        matches!(self.ending, Ending::Asked { .. })
+        matches!(self.ending, Ending::Asked(_))
     }
 
-    /// Whether the ranks have been asked and their time is over.
-    pub(super) fn is_patience_over(&self, now: Instant) -> bool {
-        matches!(self.ending, Ending::Asked { until } if now >= until)
+    /// What is due now for ranks that have been asked; each thing once.
+    pub(super) fn takes_due(&mut self, now: Instant) -> Option<Due> {
+        let Ending::Asked(due) = &mut self.ending else {
+            return None;
+        };
+        let is_due = due.front().is_some_and(|(at, _)| now >= *at);
+        is_due
+            .then(|| due.pop_front())
+            .flatten()
+            .map(|(_, due)| due)
     }
 
     /// Whether ranks that were killed are not waited for any more.
@@ -89,9 +128,10 @@ impl Course {
 
     /// When one of these has to be asked again.
     pub(super) fn next(&self) -> Option<Instant> {
-        match self.ending {
+        match &self.ending {
             Ending::No => self.deadline,
-            Ending::Asked { until } | Ending::Killed { until } => Some(until),
+            Ending::Asked(due) => due.front().map(|(at, _)| *at),
+            Ending::Killed { until } => Some(*until),
         }
     }
 }

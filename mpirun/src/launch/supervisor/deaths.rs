@@ -1,11 +1,12 @@
 //! How the supervisor takes deaths: which of them is a failure, what is said of it, and how the others are ended.
 
-use super::super::ending::{Cause, Weight, Who, last_call};
-use super::super::polite;
+use super::super::asking;
+use super::super::ending::{Cause, Weight, Who, last_call, list};
 use super::super::ranks::{Rank, Ranks};
 use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::ToDaemon;
 use super::Supervisor;
+use super::course::Due;
 use super::held_cause::Failure;
 use crate::pmi::Proc;
 use crate::rank_snapshot::RankSnapshot;
@@ -135,7 +136,25 @@ impl Supervisor<'_> {
                 *node = None;
             }
             self.server.forget_values(job);
+            // Output of other hosts may come after the news of an end, and losses are listed at the end of all.
+            let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
+            if of_job.all(|(_, rank)| rank.here && rank.lost.is_none()) {
+                self.fading.push(job);
+            }
         }
+    }
+
+    /// Forgets spawned jobs that have ended well, once their pipes and sockets have been read to the end.
+    pub(super) fn forget_jobs(&mut self) {
+        let (ranks, nodes, server) = (&mut self.ranks, &mut self.nodes, &mut self.server);
+        self.fading.retain(|&job| {
+            let forgotten = ranks.forget(job);
+            if forgotten {
+                nodes.remove(job.0);
+                server.forget(job);
+            }
+            !forgotten
+        });
     }
 
     /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
@@ -234,13 +253,51 @@ impl Supervisor<'_> {
         if !self.is_running() {
             return;
         }
-        self.course.fail(code);
-        for signal in polite(signal) {
-            self.signal_all(signal);
-        }
-        self.let_go();
+        self.ask_to_end(code, signal);
         self.course.was_asked(self.plan.grace);
+    }
+
+    /// A signal of the user ends the job, unless it is ending: ranks that handle the signal have time for that.
+    pub(super) fn end_by_signal(&mut self, signal: Signal) {
+        if !self.is_running() {
+            return;
+        }
+        self.ask_to_end(128 + signal, signal);
+        let (short, long) = (self.plan.grace, self.plan.signal_grace);
+        self.course.was_asked_by(signal, short, long);
+    }
+
+    fn ask_to_end(&mut self, code: i32, signal: Signal) {
+        self.course.fail(code);
+        asking::ask_to_end(self.ranks.leaders(), signal);
+        self.send_all_hosts(&ToDaemon::AskToEnd(signal));
+        self.let_go();
         self.cut_unanswered();
+    }
+
+    /// Does what is due now for ranks that were asked to end.
+    pub(super) fn go_on_ending(&mut self, due: Due) {
+        match due {
+            Due::KillDeaf(signal) => {
+                asking::kill_deaf(self.ranks.leaders(), signal);
+                self.send_all_hosts(&ToDaemon::KillDeaf(signal));
+            }
+            Due::Announce { signal, left } => {
+                let alive = self.ranks.iter().filter(|(_, rank)| rank.alive);
+                let alive: Vec<u32> = alive.map(|(_, rank)| rank.rank).collect();
+                let (ranks, have) = match alive.len() {
+                    1 => ("rank", "has"),
+                    _ => ("ranks", "have"),
+                };
+                self.say(&format!(
+                    "{ranks} {} {have} not ended after {} and {have} {} s more; the same signal once more ends the job at once",
+                    list(&alive),
+                    sys::signal_name(signal),
+                    left.as_secs_f64().ceil()
+                ));
+            }
+            Due::Kill => self.kill(),
+        }
     }
 
     /// A process that was not started here is not ended here: it sees its socket close.

@@ -2,7 +2,6 @@
 //!
 //! What the ranks of a dismissed job do from then on is a consequence and is not reported.
 
-use super::super::polite;
 use super::super::sys::Signal;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
@@ -43,7 +42,8 @@ impl Supervisor<'_> {
         if signal == libc::SIGKILL {
             return self.signal_jobs(jobs, signal);
         }
-        for signal in polite(signal) {
+        // A stopped process takes no signal but SIGCONT and SIGKILL.
+        for signal in [signal, libc::SIGCONT] {
             self.signal_jobs(jobs, signal);
         }
         let until = Instant::now() + self.plan.grace;

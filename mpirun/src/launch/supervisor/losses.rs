@@ -122,7 +122,8 @@ impl Supervisor<'_> {
 
     /// All ranks have ended: what their losses mean for the exit status.
     pub(super) fn count_losses(&mut self) {
-        let survived = self.ranks.iter().any(|(_, rank)| rank.lost.is_none());
+        let survivors = self.ranks.iter().filter(|(_, rank)| rank.lost.is_none());
+        let survived = survivors.count() > 0 || self.ranks.has_forgotten();
         if let (false, Some(first)) = (survived, self.losses.first) {
             self.course.fail(first);
         }
@@ -134,7 +135,7 @@ impl Supervisor<'_> {
         if !self.is_running() || self.losses.first.is_none() || self.ranks.count() == 1 {
             return;
         }
-        let jobs = 0..self.nodes.len();
+        let jobs = self.nodes.iter().map(|(job, _)| job);
         let told: Vec<String> = jobs.filter_map(|job| self.losses_of(job)).collect();
         self.say(&told.join("; "));
     }

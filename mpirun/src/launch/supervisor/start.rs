@@ -38,7 +38,9 @@ impl Supervisor<'_> {
             self.server.take_back(job);
         }
         // Jobs and processes have the same numbers everywhere, also if one came to nothing.
-        self.nodes.resize_with(self.server.jobs(), || None);
+        while self.nodes.next() < self.server.jobs() {
+            self.nodes.push(None);
+        }
         started
     }
 

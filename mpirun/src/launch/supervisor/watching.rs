@@ -75,9 +75,8 @@ impl Supervisor<'_> {
                 })
                 .collect()
         };
-        (0..self.nodes.len())
-            .map(|job| Report::of(job, seen(job)))
-            .collect()
+        let jobs = self.nodes.iter().map(|(job, _)| job);
+        jobs.map(|job| Report::of(job, seen(job))).collect()
     }
 
     /// For tools, if the user has named a file; a later report takes the place of an earlier one.

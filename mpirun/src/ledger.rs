@@ -1,0 +1,120 @@
+//! Values under numbers that are given out once, in order; a value that is taken out leaves nothing behind.
+//!
+//! A program may spawn for days, so what is known of a job goes with the job, and its number never comes again.
+
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+
+/// Values by their numbers.
+#[derive(Debug)]
+pub struct Ledger<T> {
+    next: usize,
+    values: BTreeMap<usize, T>,
+}
+
+impl<T> Default for Ledger<T> {
+    fn default() -> Ledger<T> {
+        Ledger {
+            next: 0,
+            values: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Ledger<T> {
+    /// The number that the next value gets, which is how many have been entered.
+    pub fn next(&self) -> usize {
+        self.next
+    }
+
+    /// Enters a value under the next number.
+    pub fn push(&mut self, value: T) -> usize {
+        let number = self.next;
+        self.values.insert(number, value);
+        self.next += 1;
+        number
+    }
+
+    /// Takes the last value back, as if it had never been entered: its number is given out again.
+    pub fn take_back(&mut self) -> Option<T> {
+        let last = self.next.checked_sub(1)?;
+        let value = self.values.remove(&last)?;
+        self.next = last;
+        Some(value)
+    }
+
+    /// The value of a number, unless it was taken out.
+    pub fn get(&self, number: usize) -> Option<&T> {
+        self.values.get(&number)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut T> {
+        self.values.get_mut(&number)
+    }
+
+    /// Takes a value out.
+    pub fn remove(&mut self, number: usize) -> Option<T> {
+        self.values.remove(&number)
+    }
+
+    /// Those that are there, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.values.iter().map(|(number, value)| (*number, value))
+    }
+
+    /// The same, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.values_mut()
+    }
+
+    /// Whether any was taken out.
+    pub fn has_forgotten(&self) -> bool {
+        self.values.len() < self.next
+    }
+}
+
+/// For numbers whose values their owner has not taken out.
+impl<T> Index<usize> for Ledger<T> {
+    type Output = T;
+
+    fn index(&self, number: usize) -> &T {
+        &self.values[&number]
+    }
+}
+
+impl<T> IndexMut<usize> for Ledger<T> {
+    fn index_mut(&mut self, number: usize) -> &mut T {
+        match self.values.get_mut(&number) {
+            Some(value) => value,
+            None => panic!("number {number} was taken out"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_never_comes_again() {
+        let mut ledger = Ledger::default();
+        assert_eq!((ledger.push('a'), ledger.push('b')), (0, 1));
+        assert_eq!(ledger.remove(1), Some('b'));
+        assert!(ledger.has_forgotten());
+        assert_eq!(ledger.push('c'), 2);
+        assert_eq!((ledger.get(1), ledger[2], ledger.next()), (None, 'c', 3));
+        assert_eq!(ledger.iter().collect::<Vec<_>>(), [(0, &'a'), (2, &'c')]);
+    }
+
+    #[test]
+    fn only_a_value_that_is_taken_back_gives_its_number_away() {
+        let mut ledger = Ledger::default();
+        ledger.push('a');
+        ledger.push('b');
+        assert_eq!(ledger.take_back(), Some('b'));
+        assert_eq!(ledger.push('c'), 1);
+        ledger.remove(1);
+        assert_eq!((ledger.take_back(), ledger.next()), (None, 2));
+    }
+}
