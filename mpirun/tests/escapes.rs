@@ -4,7 +4,7 @@ mod common;
 
 use common::Launch;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
 
 /// A title for the window, a bell, the cursor to the first column, a forged line, a CSI of one character, text from right to left.
@@ -121,8 +121,7 @@ fn files_and_the_environment_are_shown() {
 fn the_name_of_a_program_is_shown_in_all_that_is_said_of_its_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join(EVIL);
-    fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("/bin/false", &program).unwrap();
     let program = program.to_str().unwrap();
     for args in [
         &[program][..],
@@ -133,7 +132,8 @@ fn the_name_of_a_program_is_shown_in_all_that_is_said_of_its_ranks() {
         let done = Launch::new(args).run();
         shows(&format!("{args:?}"), &done.stderr);
     }
-    fs::set_permissions(program, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::remove_file(program).unwrap();
+    fs::write(program, "not executable").unwrap();
     shows("a plain file", &Launch::new(&[program]).run().stderr);
 }
 
