@@ -3,7 +3,8 @@
    await, perish: all ranks wait for the last one of the other side, to which none of them has ever spoken, and which dies;
    await, lose: the same, where the other ranks of that side live on (--with-ft) and still can be spoken to;
    survive: a spawned job dies after it has parted from its parent, which goes on (the file is a sign between the two);
-   futile: spawns that cannot come about fail at all members, and the job goes on (the file is a program that the system cannot start). */
+   futile: spawns that cannot come about fail at all members, and the job goes on (the file is a program that the system cannot start);
+   far HOST: the same of spawns on another host. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dirent.h>
@@ -210,6 +211,19 @@ static void futile(const char *program, char *broken)
     announce("encounters");
 }
 
+static void futile_elsewhere(char *broken, const char *host)
+{
+    MPI_Info there;
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Info_create(&there));
+    OK(MPI_Info_set(there, "host", host));
+    in_vain("/bin/true", 2, there, "without calling MPI_Init");
+    in_vain("/no such program", 2, there, "there is no program");
+    in_vain(broken, 2, there, "could not be started");
+    OK(MPI_Info_free(&there));
+    announce("encounters");
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -227,6 +241,8 @@ int main(int argc, char **argv)
         survive(argv[0], argv[2]);
     else if (strcmp(part, "child") == 0)
         die_alone(argv[2], parent);
+    else if (strcmp(part, "far") == 0)
+        futile_elsewhere(argv[2], more);
     else if (strcmp(part, "guest") == 0)
         OK(MPI_Comm_disconnect(&parent));
     else

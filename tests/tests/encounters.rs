@@ -1,6 +1,6 @@
 //! Jobs that meet again and again, what the end of one is to another, and spawns that come to nothing, in real processes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tests::{Job, Outcome};
 
 fn part(what: &str, file: &Path, ranks: u32) -> Job {
@@ -103,15 +103,41 @@ fn a_child_that_dies_after_it_has_parted_from_its_parent_ends_alone() {
     }
 }
 
+/// A program of this text.
+fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("a program");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&path, executable).expect("a program");
+    path
+}
+
 #[test]
 fn spawns_that_cannot_come_about_fail_at_all_members_and_the_job_goes_on() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
-    let broken = folder.path().join("broken");
-    std::fs::write(&broken, "#!/no/such/interpreter\n").expect("a program");
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&broken, executable).expect("a program");
+    let broken = script(folder.path(), "broken", "#!/no/such/interpreter\n");
     for ranks in [1, 2] {
         part("futile", &broken, ranks).holds();
     }
+}
+
+#[test]
+fn spawns_on_another_host_that_cannot_come_about_fail_at_all_members() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = script(folder.path(), "broken", "#!/no/such/interpreter\n");
+    // A host by name only: its launcher runs here.
+    let agent = script(
+        folder.path(),
+        "agent",
+        "#!/bin/sh\nshift\nexec sh -c \"$*\"\n",
+    );
+    let agent = agent.display().to_string();
+    let with = [
+        "--launch-agent",
+        &agent,
+        "--host",
+        "localhost:2,elsewhere:4",
+    ];
+    part("far", &broken, 2).arg("elsewhere").with(with).holds();
 }
