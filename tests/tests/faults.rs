@@ -181,7 +181,9 @@ fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_m
         let file = folder.path().join(format!("file {seed}"));
         let job = || surviving("moments", calls, 8, seed).arg(&file);
         job().holds();
-        job().with(TCP).with(["--mca", "osc", "am"]).holds();
+        if seed % 3 == 1 {
+            job().with(TCP).with(["--mca", "osc", "am"]).holds();
+        }
     }
 }
 

@@ -51,28 +51,36 @@ impl File {
         }
         self.free_memory()?;
         self.disk.write_record();
-        while self.amode.delete_on_close {
-            let deleted = match bidder(&self.comm, best) == u64::from(self.comm.rank()) {
-                true => Some(self.delete()),
-                false => None,
-            };
+        if !self.amode.delete_on_close {
+            return Ok(());
+        }
+        loop {
+            let is_mine = bidder(&self.comm, best) == u64::from(self.comm.rank());
+            let deleted = is_mine.then(|| self.delete());
             let told = deleted.as_ref().map_or(0, |done| TOLD | class_number(done));
             let told = highest(told)?;
             if told & TOLD != 0 {
-                let (rank, class) = (bidder(&self.comm, best), told & !TOLD);
-                return match deleted {
-                    Some(Err(error)) => Err(self.of_rank(rank, &error)),
-                    None if class != 0 => {
-                        let error =
-                            IoError::new(IoClass::from_number(class), "deleting it has failed");
-                        Err(self.of_rank(rank, &error))
-                    }
-                    _ => Ok(()),
-                };
+                return self.told_of_deletion(bidder(&self.comm, best), deleted, told & !TOLD);
             }
             best = highest(mine)?;
         }
-        Ok(())
+    }
+
+    /// The outcome of the deletion, which a rank has told.
+    fn told_of_deletion(
+        &self,
+        rank: u64,
+        own: Option<Result<(), IoError>>,
+        class: u64,
+    ) -> Result<(), Error> {
+        match own {
+            Some(Err(error)) => Err(self.of_rank(rank, &error)),
+            None if class != 0 => {
+                let error = IoError::new(IoClass::from_number(class), "deleting it has failed");
+                Err(self.of_rank(rank, &error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Releases the memory that the members share.
