@@ -157,7 +157,8 @@ static void not_cancelled(void)
     int class, token = 0;
     MPI_Comm comm;
     MPI_Request request;
-    if (size < 2)
+    /* Others raise it elsewhere. */
+    if (size < 2 || !is_portcullis())
         return;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
