@@ -24,16 +24,16 @@ pub struct General {
 impl General {
     pub(super) fn query(&self) -> (MPI_Status, Option<Failure>) {
         let mut status = EMPTY;
-        // SAFETY: the program gave the function for this purpose; the status is a local.
         let (query, extra, place) = (self.query, self.extra_state, &raw mut status);
+        // SAFETY: the program gave the function for this purpose; the status is a local.
         let code = guarded(MPI_SUCCESS, move || unsafe { query(extra, place) });
         let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
         (status, failure)
     }
 
     pub(super) fn free(&self) -> Option<Failure> {
-        // SAFETY: as above.
         let (free, extra) = (self.free, self.extra_state);
+        // SAFETY: the program gave the function for this purpose.
         let code = guarded(MPI_SUCCESS, move || unsafe { free(extra) });
         (code != MPI_SUCCESS).then(|| refused("free", code))
     }

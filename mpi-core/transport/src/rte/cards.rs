@@ -87,6 +87,14 @@ pub(crate) fn machine() -> u64 {
     u64::from_le_bytes(first)
 }
 
+/// Why this process does not know which machine it runs on, so that [`machine`] is another number in each process; `None` where it knows.
+pub(crate) fn unknown_machine() -> Option<String> {
+    let error = Place::here().err()?;
+    Some(format!(
+        "this process cannot find out which machine it runs on ({error}), so it takes each other process for one of another machine; is /proc mounted?"
+    ))
+}
+
 impl Card {
     fn to_bytes(&self) -> Vec<u8> {
         let place = &self.place;

@@ -40,7 +40,7 @@ use wire::WireError;
 pub use board::Board;
 #[cfg(any(test, feature = "testing"))]
 pub use board::SharedBoard;
-pub(crate) use cards::machine;
+pub(crate) use cards::{machine, unknown_machine};
 pub use deaths::Death;
 pub use machine_names::MachineNames;
 pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};

@@ -8,6 +8,7 @@ use super::rendezvous_points::{Met, News, Settled};
 use super::{Tcp, board_key};
 use crate::btl::peers::Place;
 use crate::btl::{ProcId, SendError, Sink};
+use crate::rte;
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
 use std::os::fd::AsFd;
@@ -30,9 +31,11 @@ impl Tcp {
         );
         if candidates.is_empty() {
             let shown: Vec<String> = card.addresses.iter().map(|a| a.ip.to_string()).collect();
+            let unknown = rte::unknown_machine().map(|why| format!(": {why}"));
             return Err(format!(
-                "none of its addresses ({}) can be reached from another machine",
-                shown.join(", ")
+                "none of its addresses ({}) can be reached from another machine{}",
+                shown.join(", "),
+                unknown.unwrap_or_default()
             ));
         }
         Ok((card.key, candidates))

@@ -117,7 +117,7 @@ impl OtherJobs {
         let entry = entry.ok_or("its card makes no sense")?;
         match entry.machine == self.machine {
             true => Ok(entry),
-            false => Err("it runs on another node".into()),
+            false => Err(crate::rte::unknown_machine().unwrap_or("it runs on another node".into())),
         }
     }
 
