@@ -173,9 +173,8 @@ impl RtlSource {
 impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
         let file = |name| path(comm.param(name));
-        let refused = |name: &CStr, why: WaveError| {
-            format!("coll_hwbarr_{}: {why}", name.to_string_lossy())
-        };
+        let refused =
+            |name: &CStr, why: WaveError| format!("coll_hwbarr_{}: {why}", name.to_string_lossy());
         let vcd = file(SIM_VCD).map(|path| WaveFiles::named(&path));
         let vcd = vcd.transpose().map_err(|why| refused(SIM_VCD, why))?;
         let report = file(SIM_REPORT);

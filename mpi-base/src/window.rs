@@ -415,10 +415,14 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..10_000 {
-                        stripe.with(0, |_| false, || {
-                            let before = value.load(Ordering::Relaxed);
-                            value.store(before + 1, Ordering::Relaxed);
-                        });
+                        stripe.with(
+                            0,
+                            |_| false,
+                            || {
+                                let before = value.load(Ordering::Relaxed);
+                                value.store(before + 1, Ordering::Relaxed);
+                            },
+                        );
                     }
                 });
             }

@@ -290,7 +290,12 @@ pub fn set(name: &str) -> Option<OsString> {
 
 /// Whether a parameter of the component is set to true.
 pub fn is_set(name: &str) -> bool {
-    set(name).is_some_and(|value| matches!(value.to_str().unwrap_or_default(), "true" | "1" | "yes" | "on"))
+    set(name).is_some_and(|value| {
+        matches!(
+            value.to_str().unwrap_or_default(),
+            "true" | "1" | "yes" | "on"
+        )
+    })
 }
 
 fn read_params(params: &[Param]) -> BTreeMap<CString, CString> {

@@ -57,10 +57,7 @@ fn boards_that_are_too_few_are_refused() {
         "{said}"
     );
     let said = refused(2, &[("port", "sim"), ("boards", "2"), ("version", "2")]);
-    assert!(
-        said.contains("cascaded boards are of version 1"),
-        "{said}"
-    );
+    assert!(said.contains("cascaded boards are of version 1"), "{said}");
     let said = refused(2, &[("port", "rtl"), ("boards", "2")]);
     assert!(said.contains("the RTL is one board"), "{said}");
 }

@@ -333,7 +333,10 @@ impl Server {
         const LONGEST: usize = 400;
         let state = &self.jobs[job.0];
         let parent = state.parent?;
-        let understands = state.kvs.get(HEARS_FAILURE.as_bytes()).is_some_and(|said| said == b"1");
+        let understands = state
+            .kvs
+            .get(HEARS_FAILURE.as_bytes())
+            .is_some_and(|said| said == b"1");
         if !understands || state.met || self.clients[parent.0].stage != Stage::Talking {
             return None;
         }

@@ -154,7 +154,9 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 }
             };
             // What there is room for goes; then nothing moves any more.
-            while !stopped.load(Ordering::Acquire) || engine.progress() {}
+            while !stopped.load(Ordering::Acquire) || engine.progress() {
+                std::hint::spin_loop();
+            }
             // The peer may have read all of the long one at a stroke, before it stopped.
             let is_over = len == LONG && waiting.is_complete();
             assert!(is_over || !waiting.is_complete(), "{len} bytes have gone");

@@ -44,7 +44,11 @@ impl Supervisor<'_> {
         started
     }
 
-    fn launch_job(&mut self, apps: &[App], preput: &[(Vec<u8>, Vec<u8>)]) -> Result<Job, StartError> {
+    fn launch_job(
+        &mut self,
+        apps: &[App],
+        preput: &[(Vec<u8>, Vec<u8>)],
+    ) -> Result<Job, StartError> {
         let placed = self.place(apps).map_err(StartError::Place)?;
         let appnums: Vec<usize> = placed
             .iter()
