@@ -290,6 +290,12 @@ pub fn find(name: &str) -> Option<&'static NotYet> {
     TABLE.iter().find(|option| option.name == name)
 }
 
+/// All of them.
+#[cfg(test)]
+pub fn all() -> impl Iterator<Item = &'static NotYet> {
+    TABLE.iter()
+}
+
 /// The names of all.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|option| option.name)
