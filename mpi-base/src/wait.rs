@@ -236,12 +236,15 @@ mod tests {
     fn a_waiter_goes_through_every_stage_and_starts_over_when_reset() {
         let mut waiter = Waiter::new(WaitPolicy::CROWDED);
         let first = steps_before_sleep(&mut waiter);
-        // Every look but the one that ends the stage is followed by a yield, and the last by a sleep.
-        assert_eq!(first, WaitPolicy::CROWDED.yields + 2);
+        // Every poll but the one that ends the stage is followed by a yield, and the last by a sleep.
+        // Beside a process that computes, a yield may be the last one.
+        let steps = 2..=WaitPolicy::CROWDED.yields + 2;
+        assert!(steps.contains(&first), "{first} steps");
+        assert!(waiter.has_met_load() || first == *steps.end());
         assert!(waiter.is_tired());
         assert_eq!(steps_before_sleep(&mut waiter), 1);
         waiter.reset();
-        assert_eq!(steps_before_sleep(&mut waiter), first);
+        assert!(steps.contains(&steps_before_sleep(&mut waiter)));
         assert!(steps_before_sleep(&mut Waiter::new(WaitPolicy::ROOMY)) > WaitPolicy::ROOMY.spins);
     }
 

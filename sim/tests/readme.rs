@@ -191,7 +191,7 @@ fn the_projects_readme_tells_the_fastest_and_the_slowest_release() {
 
 #[test]
 fn the_page_of_performance_has_the_hardwares_figures_of_now() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/measured/notes/model.md");
     let page = std::fs::read_to_string(page).expect("a page");
     let row = page
         .lines()

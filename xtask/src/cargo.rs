@@ -19,8 +19,10 @@ pub enum Profile {
     Dev,
     /// Soon there and nearly as fast as a release: for the demo.
     Demo,
-    /// cargo's `release`: what users install and what is measured.
+    /// cargo's `release`: the libraries that users install and that are measured, optimised as a whole when they are linked.
     Release,
+    /// The same without optimisation at the link: programs and plugins of a release, through which no message passes.
+    Tools,
 }
 
 impl Profile {
@@ -30,6 +32,7 @@ impl Profile {
             Self::Tests | Self::Dev => "dev",
             Self::Demo => "demo",
             Self::Release => "release",
+            Self::Tools => "tools",
         }
     }
 
@@ -39,7 +42,9 @@ impl Profile {
     pub fn folder(self) -> PathBuf {
         match self {
             Self::Tests => workspace::target(),
-            Self::Dev | Self::Demo | Self::Release => workspace::target().join("products"),
+            Self::Dev | Self::Demo | Self::Release | Self::Tools => {
+                workspace::target().join("products")
+            }
         }
     }
 }
@@ -158,6 +163,12 @@ impl std::error::Error for BuildError {}
 pub struct Artifacts(Vec<PathBuf>);
 
 impl Artifacts {
+    /// These and others.
+    pub fn and(mut self, others: Artifacts) -> Artifacts {
+        self.0.extend(others.0);
+        self
+    }
+
     /// The file with this name.
     pub fn file(&self, name: &str) -> Result<&Path, BuildError> {
         self.0
@@ -192,7 +203,7 @@ impl Build<'_> {
             .arg("--message-format=json-render-diagnostics");
         match self.profile {
             Profile::Tests => drop(command.args(AS_TESTED)),
-            Profile::Dev | Profile::Demo | Profile::Release => {
+            Profile::Dev | Profile::Demo | Profile::Release | Profile::Tools => {
                 for package in self.packages {
                     command.args(["-p", package]);
                 }

@@ -10,8 +10,10 @@
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use crate::cargo::{Artifacts, Build, BuildError, Linking, Profile};
@@ -20,8 +22,10 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The packages of the library and of the programs beside the launcher, and these programs by the name cargo gives them.
-const PACKAGES: &[&str] = &["mpi-abi-library", "mpirun", "mpi-bench"];
+/// The package of the library.
+const LIBRARY_PACKAGE: &str = "mpi-abi-library";
+/// The packages of the programs beside the launcher, and these programs by the name cargo gives them.
+const TOOL_PACKAGES: &[&str] = &["mpirun", "mpi-bench"];
 const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-bench"];
 
 /// The programs without which nothing is compiled and started.
@@ -334,13 +338,14 @@ pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
 }
 
 fn build(contents: &Contents) -> Result<Made, InstallError> {
-    // In one call, since each library is linked by one thread, and so several are at once.
-    let mut packages = PACKAGES.to_vec();
+    let mut libraries = vec![LIBRARY_PACKAGE];
+    let mut tools = TOOL_PACKAGES.to_vec();
     if contents.others {
-        packages.extend(COMPAT_PACKAGES.iter().chain(FOREIGN_PACKAGES));
+        libraries.extend(COMPAT_PACKAGES);
+        tools.extend(FOREIGN_PACKAGES);
     }
     if contents.plugins {
-        packages.extend(PLUGIN_PACKAGES);
+        tools.extend(PLUGIN_PACKAGES);
     }
     let mut programs = contents.programs.beside_the_library().to_vec();
     let mut apart = contents.programs.apart();
@@ -349,27 +354,58 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs.extend(apart.iter().map(|apart| apart.program));
         apart = &[];
     }
-    let usual = Build {
+    let libraries = Build {
         profile: contents.profile,
-        packages: &packages,
-        programs: &programs,
+        packages: &libraries,
+        programs: &[],
         linking: Linking::Usual,
         folder: contents.profile.folder(),
+    };
+    let tools = Build {
+        profile: match contents.profile {
+            Profile::Release => Profile::Tools,
+            other => other,
+        },
+        packages: &tools,
+        programs: &programs,
+        ..libraries.clone()
     };
     // In a call of its own: in one call with the usual library it would get that one's components.
     let bare = Build {
         packages: &[BARE.0],
-        programs: &[],
-        ..usual.clone()
+        ..libraries.clone()
+    };
+    let usual = match libraries.profile == tools.profile {
+        true => together(&libraries, &tools)?,
+        false => beside_each_other(&libraries, &tools)?,
     };
     Ok(Made {
-        usual: usual.run()?,
+        usual,
         beside: programs.clone(),
         apart: apart
             .iter()
-            .map(|program| program.build(&usual))
+            .map(|program| program.build(&tools))
             .collect::<Result<_, _>>()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
+    })
+}
+
+/// One call, since what both are made of is then compiled once.
+fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
+    let all = Build {
+        packages: &[libraries.packages, tools.packages].concat(),
+        ..tools.clone()
+    };
+    all.run()
+}
+
+/// Two calls at once, since a library that is optimised as a whole is linked by one thread for a minute.
+fn beside_each_other(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
+    thread::scope(|scope| {
+        let tools = scope.spawn(|| tools.run());
+        let libraries = libraries.run();
+        let tools = tools.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok(libraries?.and(tools?))
     })
 }
 

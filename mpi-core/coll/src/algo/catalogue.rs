@@ -292,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_knows_how_many_there_are() {
-        let readme = include_str!("../../../../README.md");
+    fn the_documents_know_how_many_there_are() {
+        let page = include_str!("../../../../docs/works.md");
         let said = format!("tuned ({} algorithms, each once)", CATALOGUE.len());
-        assert!(readme.contains(&said), "the README does not say: {said}");
+        assert!(page.contains(&said), "docs/works.md does not say: {said}");
     }
 }
