@@ -67,5 +67,7 @@ pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Fa
         // A value that cannot be read has ended the start before.
         None => params.get(&INITIAL_HANDLER).ok(),
     };
+    // The default is left as it is: a handler that was set on MPI_COMM_SELF also gets the errors of calls without an object.
+    let chosen = chosen.filter(|handler| *handler != InitialHandler::AreFatal);
     chosen.map_or(Ok(()), InitialHandler::set)
 }

@@ -32,14 +32,22 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// Shows whole sentences: all control characters but newlines and tabs as escapes.
+/// Shows whole sentences: all control characters but newlines, tabs and the ends of lines of CSV as escapes.
 pub fn text(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_special(c) && !is_layout(c)) {
+    /// RFC 4180, section 2.
+    const CSV_END: &str = "\r\n";
+    let is_escaped = |c: char| is_special(c) && !is_layout(c);
+    if !text.split(CSV_END).any(|part| part.contains(is_escaped)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    // Writing into a String cannot fail.
-    let _ = show(text.as_bytes(), is_layout, &mut out);
+    for (number, part) in text.split(CSV_END).enumerate() {
+        if number > 0 {
+            out.push_str(CSV_END);
+        }
+        // Writing into a String cannot fail.
+        let _ = show(part.as_bytes(), is_layout, &mut out);
+    }
     Cow::Owned(out)
 }
 
@@ -138,6 +146,8 @@ mod tests {
     fn lines_of_a_table_stay_lines() {
         assert_eq!(text("a\tb\nc \x1b[1m\n"), "a\tb\nc \\u{1b}[1m\n");
         assert!(matches!(text("a\tb\n"), Cow::Borrowed(_)));
+        assert!(matches!(text("a,b\r\nc,d\r\n"), Cow::Borrowed(_)));
+        assert_eq!(text("a\rb\r\nc\x07\r\n"), "a\\rb\r\nc\\u{7}\r\n");
     }
 
     #[test]
@@ -151,7 +161,7 @@ mod tests {
             let shown = name(OsStr::from_bytes(&bytes)).to_string();
             prop_assert!(!shown.chars().any(is_special));
             prop_assert!(!name(&given).to_string().chars().any(is_special));
-            let shown = text(&given);
+            let shown = text(&given).replace("\r\n", "\n");
             prop_assert!(!shown.chars().any(|c| is_special(c) && c != '\n' && c != '\t'));
         }
     }

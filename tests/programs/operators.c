@@ -190,7 +190,9 @@ int main(int argc, char **argv)
     ARITHMETIC(double, MPI_DOUBLE);
     ARITHMETIC(long double, MPI_LONG_DOUBLE);
 #if defined(MPIX_C_FLOAT16) && defined(__FLT16_MANT_DIG__)
-    ARITHMETIC(_Float16, MPIX_C_FLOAT16);
+    if (is_portcullis()) {
+        ARITHMETIC(_Float16, MPIX_C_FLOAT16);
+    }
 #endif
     ARITHMETIC(MPI_Aint, MPI_AINT);
     ARITHMETIC(MPI_Count, MPI_COUNT);

@@ -1,7 +1,8 @@
 //! MPI libraries that a program loads while it runs: which one it gets, and what mpirun says of a library that it does not serve.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -98,15 +99,19 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
     module("new.so", "-Wl,--enable-new-dtags");
     module("old.so", "-Wl,--disable-new-dtags");
     is_served(others.open(others.file("new.so")), "openmpi");
-    is_served(others.open(others.file("old.so")), "openmpi");
+    // Searches that the search path does not decide are led for interpreters.
+    let python = others.file("python3");
+    std::fs::copy(others.file("opener"), &python).unwrap();
+    let old = job(&python).arg(others.file("old.so"));
+    is_served(old.env("LD_LIBRARY_PATH", others.path()), "openmpi");
     let script = format!(
-        "LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH exec ./opener libmpi.so.40",
+        "#!/bin/sh\nLD_LIBRARY_PATH={0}:$LD_LIBRARY_PATH exec {0}/opener libmpi.so.40\n",
         others.path().display()
     );
-    let started = job(Path::new("/bin/sh"))
-        .with(["--wdir"])
-        .with([others.path()]);
-    is_served(started.arg("-c").arg(script), "openmpi");
+    let start = others.file("R");
+    std::fs::write(&start, script).unwrap();
+    std::fs::set_permissions(&start, Permissions::from_mode(0o755)).unwrap();
+    is_served(job(&start), "openmpi");
 }
 
 /// A job whose rank 0 has opened a library and waits for the end of its input.

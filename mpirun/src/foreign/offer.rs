@@ -3,7 +3,7 @@
 //! `LD_LIBRARY_PATH` begins with the stand-ins' folders, since another library that it leads to would make each rank a job of its own,
 //! and ends with the folder of this installation's own library of the standard ABI.
 //! Not every search goes that way: R's start script puts the system's folder first, and the older kind of run path is stronger.
-//! So `LD_AUDIT` names a library ([`SEARCHER`], `compat/search.rs`) that leads each search for a name of a stand-in to the stand-in.
+//! So for interpreters `LD_AUDIT` names a library ([`SEARCHER`], `compat/search.rs`) that leads each search for a name of a stand-in to the stand-in.
 //!
 //! The name without a version, `libmpi.so`, belongs to whichever MPI library's headers are installed.
 //! It leads to the stand-in of that family.
@@ -11,6 +11,8 @@
 use super::dynamic::{self, Dynamic};
 use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};
 use crate::launch::program::set_env;
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +42,7 @@ pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, en
         {
             put(env, SEARCH, &folder, First);
         }
-        if !dynamic::is_of_32_bits(program) && !checks_memory(program) {
+        if is_interpreter(program) && !dynamic::is_of_32_bits(program) {
             lead_searches(stand_ins, plain, env);
         }
     }
@@ -49,11 +51,41 @@ pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, en
     }
 }
 
-/// Whether a program is valgrind, which reports an error of glibc 2.36's own in each process that has an auditing library.
-fn checks_memory(program: &Path) -> bool {
-    program
-        .file_name()
-        .is_some_and(|name| name.as_bytes().starts_with(b"valgrind"))
+/// Names that programs begin with which load libraries while they run: R and interpreters of scripts.
+const INTERPRETERS: &[&str] = &[
+    "python", "pypy", "R", "Rscript", "julia", "ruby", "perl", "octave", "lua", "node",
+];
+
+/// Whether a program, or what its first line names, is an interpreter.
+///
+/// No other program is audited: in each audited process valgrind reports an error of glibc 2.36's own,
+/// and libraries with much static thread-local storage, such as ThreadSanitizer's, do not load.
+fn is_interpreter(program: &Path) -> bool {
+    let is_one = |path: &[u8]| {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        INTERPRETERS.iter().any(|known| {
+            let rest = name.strip_prefix(known.as_bytes());
+            // python3.11, but not "Runner".
+            rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphabetic))
+        })
+    };
+    is_one(program.as_os_str().as_bytes())
+        || first_line(program).is_some_and(|line| {
+            let words = line.split(|byte| byte.is_ascii_whitespace());
+            // `#!/usr/bin/env python3`, `#!/usr/bin/python3 -u`.
+            words.take(2).any(is_one)
+        })
+}
+
+/// The first line of a script, behind `#!`.
+fn first_line(program: &Path) -> Option<Vec<u8>> {
+    /// What the kernel reads of it.
+    const LONGEST: u64 = 256;
+    let mut begin = Vec::new();
+    let file = File::open(program).ok()?;
+    file.take(LONGEST).read_to_end(&mut begin).ok()?;
+    let line = begin.strip_prefix(b"#!")?;
+    line.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
 /// For a program of the standard ABI: the library of this installation, if the loader would find none.
@@ -110,4 +142,41 @@ fn family_of_plain_name(env: &Env) -> &'static Family {
             .find(|family| family.libraries.contains(&&*name))
     };
     name.and_then(of_name).unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_interpreters_are_audited() {
+        for program in [
+            "/usr/bin/python3.11",
+            "/usr/bin/Rscript",
+            "/opt/R",
+            "python3",
+        ] {
+            assert!(is_interpreter(Path::new(program)), "{program}");
+        }
+        for program in [
+            "/usr/bin/env",
+            "/usr/bin/valgrind",
+            "/bin/sh",
+            "./Runner",
+            "./nodes",
+        ] {
+            assert!(!is_interpreter(Path::new(program)), "{program}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        for (first, audited) in [
+            ("#!/usr/bin/env python3", true),
+            ("#!/usr/bin/python3 -u", true),
+            ("#!/bin/sh", false),
+            ("no script", false),
+        ] {
+            std::fs::write(&script, format!("{first}\nimport mpi4py\n")).unwrap();
+            assert_eq!(is_interpreter(&script), audited, "{first}");
+        }
+    }
 }

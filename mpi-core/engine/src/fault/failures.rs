@@ -239,8 +239,12 @@ impl Sink for Faults {
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
+        // A process that has left in order is known as such. Where the job does not survive deaths, nothing is known of any.
+        let has_left = self.deaths.is_dead(peer) && !self.deaths.has_failed(peer);
         let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
-        if self.deaths.has_failed(peer) || self.engine.upgrade().is_some_and(is_foreign) {
+        let concerns_others =
+            self.deaths.has_failed(peer) || self.engine.upgrade().is_some_and(is_foreign);
+        if concerns_others && !has_left {
             self.notify_other_jobs(peer);
         }
     }
