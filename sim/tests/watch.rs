@@ -4,7 +4,7 @@ use embedded_hal::digital::OutputPin;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use sim::live::{Board, Boards, Memory};
+use sim::live::{Board, Boards, ChannelBoard, Memory};
 use sim::served::{Address, Server, Wires};
 use sim::virtual_time::Tree;
 use std::fs::File;
@@ -184,6 +184,26 @@ fn boards_below_a_board_are_seen_as_one_with_the_output_of_the_root() {
 }
 
 #[test]
+fn a_board_of_version_2_in_memory_is_shown_as_one() {
+    let _own = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
+    let memory = Memory::create(ChannelBoard::layout_size(3, 0)).expect("memory");
+    let board = memory.init_channels(3, 0).expect("fits");
+    let _lines: Vec<_> = (0..2)
+        .map(|node| board.lines(node).expect("free"))
+        .collect();
+    let me = std::process::id().to_string();
+    let json: serde_json::Value =
+        serde_json::from_str(&prints(&[&me, "--once", "--json"])).expect("JSON");
+    assert_eq!(
+        (&json["version"], &json["releases"]),
+        (&2.into(), &0.into())
+    );
+    assert_eq!(json["connected"], serde_json::json!([0, 1]));
+    let shown = prints(&[&me, "--once"]);
+    assert!(shown.contains("five channels (version 2)"), "{shown}");
+}
+
+#[test]
 fn the_barriers_of_running_processes_are_counted_line_by_line() {
     let mut command = Command::new(HWBARR);
     command.args(["live", "--nodes", "3", "--barriers", "1000000000"]);
@@ -248,7 +268,7 @@ fn what_is_no_board_is_refused_with_a_sentence() {
     let sleeper = Running::start(command.arg("60"));
     let pid = sleeper.0.id().to_string();
     let said = refuses(&[&pid, "--once"]);
-    let expected = format!("process {pid} has no board of version 1 in shared memory");
+    let expected = format!("process {pid} has no board in shared memory");
     assert!(said.contains(&expected), "{said}");
 }
 

@@ -7,10 +7,10 @@
 //! A board that records keeps every change of an outward line with its time, by the protocol of the record at the head of [`live`](super);
 //! all the rest follows from these, since the machine is deterministic ([`crate::channel_vcd`]).
 
-use super::board::{AttachError, InitError};
+use super::board::{AttachError, InitError, Look, Snapshot};
 use super::engine::ChannelEngine;
 use super::shared::{Geometry, HANDS, HeadWord, Shared};
-use super::wires::{Claim, WiresError};
+use super::wires::{Claim, WiresError, claimed};
 use super::{CLOCK, monotonic_ns};
 use crate::event::{ChannelRecord, LineChange};
 use fpga_model::LATENCY_EDGES;
@@ -118,6 +118,22 @@ impl<'m> ChannelBoard<'m> {
         let (_, mut state) = self.copy();
         state.run_until(self.engine, self.now_ns());
         state.machine
+    }
+
+    /// What an onlooker sees: the nodes that living processes have claimed and the releases of all channels.
+    ///
+    /// Which nodes have arrived differs from channel to channel, so no level is reported for any.
+    pub(super) fn look(&self) -> Look {
+        let machine = self.machine();
+        let channels = (0..MAX_CHANNELS).filter_map(|number| machine.channel(number));
+        let seen = Snapshot {
+            at_ns: self.now_ns(),
+            inputs: 0,
+            outputs: 0,
+            releases: channels.map(|channel| channel.releases).sum(),
+        };
+        let claimed = claimed(self.nodes(), |node| self.shared.claim(node));
+        Look::at(&seen, self.nodes(), claimed)
     }
 
     /// The line changes so far, oldest first; may be read while the board is in use.

@@ -64,15 +64,20 @@ impl fmt::Display for WiresError {
 
 impl std::error::Error for WiresError {}
 
+/// The nodes of a board that a living process has claimed, bit `n` for node `n`.
+pub(super) fn claimed<'a>(nodes: usize, claim: impl Fn(usize) -> &'a AtomicU32) -> u64 {
+    let has_owner = |node: &usize| match claim(*node).load(Ordering::Relaxed) {
+        0 => false,
+        pid => is_alive(pid),
+    };
+    let owned = (0..nodes).filter(has_owner);
+    owned.fold(0, |mask, node| mask | 1 << node)
+}
+
 impl<'m> Board<'m> {
     /// The nodes whose wires a living process has, bit `n` for node `n`.
     pub(super) fn claimed(&self) -> u64 {
-        let has_owner = |node: &usize| match self.claim(*node).load(Ordering::Relaxed) {
-            0 => false,
-            pid => is_alive(pid),
-        };
-        let owned = (0..self.nodes()).filter(has_owner);
-        owned.fold(0, |mask, node| mask | 1 << node)
+        claimed(self.nodes(), |node| self.claim(node))
     }
 
     /// The handle that notes what a node does at the eureka line; it goes with the claim of the wires there.

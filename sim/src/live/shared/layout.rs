@@ -10,6 +10,8 @@ pub(in crate::live) const LINE_WORDS: usize = 8;
 
 /// "hwbarr" and the version of this layout; a board of another version is not a board.
 pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
+/// The same for a board of version 2.
+pub(super) const CHANNELS_MAGIC: u64 = magic::<{ crate::live::channels::WORDS }>();
 
 /// What has other slots is another thing: the one toggle barrier, the eureka line beside it, the channels of version 2.
 const fn magic<const WORDS: usize>() -> u64 {

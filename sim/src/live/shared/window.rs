@@ -3,9 +3,9 @@
 //! The memory is mapped read-only, so an onlooker cannot disturb the board whatever it does.
 //! What lies around the board may be anything, as in the memory of an MPI job, whose ranks keep much else there.
 
-use super::layout::{ALIGN, MAGIC};
+use super::layout::{ALIGN, CHANNELS_MAGIC, MAGIC};
 use crate::live::board::OfTree;
-use crate::live::{Board, Boards, Look};
+use crate::live::{Board, Boards, ChannelBoard, Look};
 use crate::virtual_time::Tree;
 use fpga_model::MAX_NODES;
 use rustix::fs::{SeekFrom, fstat, seek};
@@ -56,7 +56,13 @@ impl Window {
     pub fn look(&self) -> Option<Look> {
         let seen = self.pane.look(self.at)?;
         // Memory that was given to another use meanwhile has shown us nonsense.
-        self.pane.board(self.at).is_some().then_some(seen)
+        let is_there = self.pane.board(self.at).is_some() || self.has_channels();
+        is_there.then_some(seen)
+    }
+
+    /// Whether it is a board of version 2.
+    pub fn has_channels(&self) -> bool {
+        self.pane.channels(self.at).is_some()
     }
 }
 
@@ -72,8 +78,23 @@ impl Pane {
         Ok(Self { base, len })
     }
 
-    /// The board at this place, for reading; the caller keeps it to itself.
+    /// The board of version 1 at this place, for reading; the caller keeps it to itself.
     fn board(&self, at: usize) -> Option<Board<'_>> {
+        let (place, len) = self.place(at, MAGIC)?;
+        // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
+        // so whatever other processes write there becomes at worst a number without meaning.
+        unsafe { Board::attach(place, len) }.ok()
+    }
+
+    /// The same for a board of version 2.
+    fn channels(&self, at: usize) -> Option<ChannelBoard<'_>> {
+        let (place, len) = self.place(at, CHANNELS_MAGIC)?;
+        // SAFETY: as in `board`: the mapping outlives the board, which only reads it here, as atomics.
+        unsafe { ChannelBoard::attach(place, len) }.ok()
+    }
+
+    /// A place that begins with this number, and the bytes from there to the end.
+    fn place(&self, at: usize, magic: u64) -> Option<(NonNull<u8>, usize)> {
         let len = self.len.checked_sub(at)?;
         if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {
             return None;
@@ -81,20 +102,18 @@ impl Pane {
         // SAFETY: `at` is inside the mapping, by the line above.
         let place = unsafe { self.base.add(at) };
         // SAFETY: eight bytes of the mapping, aligned because a mapping begins at a page; every bit pattern is a number.
-        let magic = unsafe { place.cast::<AtomicU64>().as_ref() };
-        // Looked at alone first: most places are no board, and the rest of a header may be in a hole.
-        if magic.load(Ordering::Relaxed) != MAGIC {
-            return None;
-        }
-        // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
-        // so whatever other processes write there becomes at worst a number without meaning.
-        unsafe { Board::attach(place, len) }.ok()
+        let found = unsafe { place.cast::<AtomicU64>().as_ref() };
+        // Read alone first: most places are no board, and the rest of a header may be in a hole.
+        (found.load(Ordering::Relaxed) == magic).then_some((place, len))
     }
 }
 
 impl Pane {
     /// What begins at this place: a board by itself or, once each of its boards is there, a tree.
     fn look(&self, at: usize) -> Option<Look> {
+        if let Some(channels) = self.channels(at) {
+            return Some(channels.look());
+        }
         let board = self.board(at)?;
         match board.tree() {
             OfTree::No => {

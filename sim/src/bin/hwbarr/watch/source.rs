@@ -76,11 +76,11 @@ impl Source {
         match (found.next(), found.next(), place) {
             (Some(only), None, _) => Ok(Self::Memory(only)),
             (None, _, Some(Place::Process(pid))) => Err(format!(
-                "process {pid} has no board of version 1 in shared memory, or belongs to another user; a served one is named {SCHEME}HOST:PORT"
+                "process {pid} has no board in shared memory, or belongs to another user; a served one is named {SCHEME}HOST:PORT"
             )
             .into()),
             (None, ..) => Err(format!(
-                "no process of yours on this host has a board of version 1 in shared memory; a served one, of either version, is named {SCHEME}HOST:PORT"
+                "no process of yours on this host has a board in shared memory; a served one is named {SCHEME}HOST:PORT"
             )
             .into()),
             (Some(_), Some(_), _) => Err(format!(
@@ -92,11 +92,11 @@ impl Source {
         }
     }
 
-    /// Whether it is a board of version 2; those in shared memory are not found.
+    /// Whether it is a board of version 2.
     pub fn has_channels(&self) -> bool {
         match self {
             Self::Served(_, onlooker) => onlooker.has_channels(),
-            Self::Memory(_) => false,
+            Self::Memory(found) => found.has_channels(),
         }
     }
 

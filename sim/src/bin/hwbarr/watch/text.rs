@@ -34,7 +34,7 @@ pub fn mark(phase: Phase) -> char {
 pub fn state(history: &History) -> String {
     let sight = history.last();
     if history.has_channels {
-        return "five channels (version 2): the server tells which nodes are connected and the releases of all channels, not which nodes wait"
+        return "five channels (version 2): which nodes are connected, and the releases of all channels"
             .to_owned();
     }
     let (entered, nodes) = (sight.entered().len(), sight.nodes.len());
