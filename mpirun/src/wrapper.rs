@@ -2,9 +2,8 @@
 //!
 //! Both are one program, which acts by the name that it is called by.
 //! It answers the queries of both families, as CMake's FindMPI, autoconf macros and users ask them:
-//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`, `-compile_info`,
-//! `-link_info`;
-//! each with one dash or two.
+//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`,
+//! `-compile_info`, `-link_info`; each with one dash or two.
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's.
 //! `MPICC_CC` selects the compiler, and `-cc=NAME` does for one call; for `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`.
 
@@ -121,7 +120,7 @@ const QUESTIONS: &[(&[&str], Question)] = &[
 /// The help option with one dash; with two it belongs to the compiler.
 const HELP: &str = "-help";
 
-/// Arguments with which nothing is linked.
+/// Arguments that prevent linking.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
 impl Wrapper {

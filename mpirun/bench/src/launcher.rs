@@ -316,8 +316,7 @@ impl Installation {
         self.run(plain, ranks, extra, benchmark_arguments, timeout)
     }
 
-    /// Runs this program on `ranks` processes. Returns the report, whose start is counted from the command, and the time of the whole
-    /// command.
+    /// Runs this program on `ranks` processes. Returns the report, with start-up counted from the command, and the command's total time.
     pub fn run(
         &self,
         setting: &Setting,

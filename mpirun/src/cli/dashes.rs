@@ -192,7 +192,7 @@ fn short(command: &Command, letter: char) -> Option<&Arg> {
 
 /// Returns the option of `-n4` or `-xNAME=VALUE`, whose value is in the same word.
 ///
-/// A number begins with a digit and a variable's name may be anything, so `-npernod` is a misspelt long name and not such a word.
+/// The value of `-n` begins with a digit, so `-npernod` is a misspelt long name; the value of `-x` may be anything.
 fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
     let word = text
         .strip_prefix('-')

@@ -63,7 +63,7 @@ pub enum Cause {
 /// How likely a rank's end is the cause of other ranks' ends, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// The rank reacted to another rank's end, so it is not the cause that a user looks for.
+    /// The rank reacted to another rank's end, so it is not the cause that a user searches for.
     Reaction,
     /// The rank touched unmapped memory (SIGBUS). The memory may have belonged to a dying rank:
     /// memory that is mapped through XPMEM vanishes with its owner, before the kernel notifies the owner's parent.
@@ -89,7 +89,7 @@ impl Cause {
         }
     }
 
-    /// Ranks this as an explanation of the job's end; the first cause of the greatest weight is reported.
+    /// Weighs this as an explanation of the job's end; the first cause of the greatest weight is reported.
     pub fn weight(&self) -> Weight {
         match self {
             Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code))

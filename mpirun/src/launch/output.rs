@@ -31,7 +31,7 @@ const QUEUE_MAX: usize = 1 << 20;
 /// The capacity of a pipe.
 const BUFFER: usize = 64 << 10;
 
-/// Writes of this size to a pipe that reports room do not block (POSIX, PIPE_BUF).
+/// Writes of this size to a pipe that reports space do not block (POSIX, PIPE_BUF).
 const PIECE: usize = 4096;
 
 /// The number of a stream among all streams of one mpirun.

@@ -172,8 +172,7 @@ impl Resolved<'_> {
         self.ranks.len()
     }
 
-    /// Returns the messages about the programs that run here; a program that gets a stand-in library has one only if that must be
-    /// explained.
+    /// Returns the messages about the programs that run here; that a program gets a stand-in library is reported only with `--explain`.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.apps.iter().flatten().filter_map(|app| {
             let explained = || app.env.iter().any(|(name, _)| *name == *explain_variable());
@@ -385,7 +384,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Returns a rank's variables: the standard ones of PMI-1, those that scripts read, and this library's own,
-    /// with which `MPI_Init` needs no request to the PMI server.
+    /// which spare `MPI_Init` all requests to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));
@@ -457,7 +456,7 @@ impl Ranks {
         true
     }
 
-    /// Returns true if processes have been forgotten, all of which had ended well.
+    /// Returns true if processes have been forgotten; all of those had ended well.
     pub fn has_forgotten(&self) -> bool {
         self.ranks.has_forgotten()
     }

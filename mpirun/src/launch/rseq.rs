@@ -1,7 +1,7 @@
 //! Disables restartable sequences in ranks whose cores are oversubscribed.
 //!
-//! The C library registers each thread for restartable sequences at start (rseq(2), glibc since 2.35), whether the program uses them
-//! or not.
+//! The C library registers each thread for restartable sequences at start (rseq(2), glibc since 2.35), whether or not the program
+//! uses them.
 //! The kernel then reads the thread's area and writes the core's number there each time it switches the thread in. Ranks on
 //! oversubscribed cores are switched in for each message and each collective, and the writes cost a tenth of an operation
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).

@@ -6,7 +6,7 @@
 //! * [`fork`] is called only while the process has one thread, so that the child may do whatever the parent may;
 //! * a child of [`start`] makes only system calls, on memory that was prepared before the fork;
 //! * a child dies with the thread that started it (`PR_SET_PDEATHSIG`) and leads a process group of its own;
-//! * every descriptor of the launcher is closed on exec but those named in [`Image`].
+//! * every descriptor of the launcher is closed on exec but those named in [`Wiring`].
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, OsStr};
@@ -21,7 +21,7 @@ pub type Signal = i32;
 /// Blocks the signals and returns a file that yields them.
 pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
     // SAFETY: `set` is initialised by sigemptyset before it is read; the calls get valid pointers to it,
-    // and the descriptor that signalfd returns is new and ours.
+    // and signalfd returns a new descriptor that nothing else owns.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
@@ -107,7 +107,8 @@ pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// Forks this process.
 pub fn fork() -> io::Result<Forked> {
     debug_assert!(has_one_thread());
-    // SAFETY: the process has one thread (the launcher never starts one), so the child's memory is consistent.
+    // SAFETY: the process has one thread, as the thread of `on_a_long_stack` has ended before that returns; so the child's memory is
+    // consistent.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -266,8 +267,8 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
     let launcher = rustix::process::getpid();
     match fork()? {
         Forked::Parent(pid) => {
-            // The parent calls setpgid as well, so that a signal to the group cannot arrive before the group exists; losing the race
-            // is no error.
+            // The parent calls setpgid as well, so that no signal to the group arrives before the group exists. Losing the race is no
+            // error.
             // SAFETY: setpgid has no memory effects.
             unsafe { libc::setpgid(pid, pid) };
             Ok(pid)

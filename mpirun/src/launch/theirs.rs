@@ -1,5 +1,5 @@
-//! Handing a job to Open MPI: its library finds the other ranks through its own launcher only, so `mpirun --on openmpi` becomes that
-//! launcher.
+//! Handing a job to Open MPI: its library finds the other ranks through its own launcher only,
+//! so `mpirun --on openmpi` becomes that launcher.
 //!
 //! MPICH and its derivatives speak PMI-1, which this launcher serves, so it starts their ranks itself.
 //! Options that only this launcher supports are refused with a message.

@@ -1,4 +1,4 @@
-//! Returns the memory that only the start of a job needed to the kernel, at the first quiet moment.
+//! Memory trimming: at the first quiet moment the launcher returns to the kernel the memory that only the start of a job needed.
 //!
 //! Once the ranks run, mpirun mostly sleeps, for days perhaps, beside programs that need the memory.
 //! Most of its memory then are pages of its own file: option parsing, help, mapping ranks to hosts; they are not used again.

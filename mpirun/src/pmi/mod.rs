@@ -116,7 +116,7 @@ pub struct Server {
     dead: Vec<Proc>,
     /// Makes the names of key-value spaces differ from those of any other `mpirun`.
     stem: String,
-    /// The number of slots.
+    /// The number of slots of all hosts.
     slots: usize,
 }
 
@@ -213,7 +213,7 @@ impl Server {
         self.jobs.next()
     }
 
-    /// Gives a job the name that it has already.
+    /// Renames a job that has a name already, such as that of an adopted process.
     pub fn rename(&mut self, job: Job, name: String) {
         self.jobs[job.0].kvsname = name;
     }
@@ -571,7 +571,7 @@ fn success(cmd: &str) -> Line {
     Line::cmd(cmd).with("rc", 0).with("msg", "success")
 }
 
-/// Builds a refusal. Old clients print `msg`, and a space would break their parsers.
+/// Builds a refusal. Old clients print `msg`, and a space would end the value.
 fn refusal(cmd: &str, reason: &str) -> Line {
     let reason: String = reason
         .chars()

@@ -75,7 +75,7 @@ impl Bare {
     }
 }
 
-/// Creates memory with a token, by which a rank detects that the descriptor is one of another machine.
+/// Creates memory with a token, which lets a rank detect that the descriptor is one of another machine.
 fn make() -> Option<(OwnedFd, u64)> {
     let fd = memfd("bare barrier", 2 * LINE as u64).ok()?;
     let segment = Segment::map(&fd, 2 * LINE).ok()?;

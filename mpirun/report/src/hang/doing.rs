@@ -6,7 +6,7 @@ use printable::name;
 use std::fmt;
 use std::time::Duration;
 
-/// The text before how a rank died that the job goes on without.
+/// Precedes the cause of death of a rank that the job goes on without.
 pub(super) const DEAD: &str = "is dead; it ";
 
 impl Seen {

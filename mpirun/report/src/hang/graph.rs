@@ -1,10 +1,9 @@
 //! The wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
 //!
-//! A rank that waits for one peer, or in a collective operation for all absent members, proceeds only when *all* of them have proceeded;
-//! a rank that receives from any source, or waits for any of several requests, proceeds when *one* of them has (E. Knapp, "Deadlock
-//! detection in
-//! distributed databases", ACM Computing Surveys 19(4), 1987: the AND and the OR model).
-//! So a cycle of the first kind is a deadlock, and a set of the second kind is one only if no free rank can reach it any more.
+//! A rank that waits for one peer, or in a collective operation for all absent members, proceeds only when *all* of them have
+//! proceeded; a rank that receives from any source, or waits for any of several requests, proceeds when *one* of them has
+//! (E. Knapp, "Deadlock detection in distributed databases", ACM Computing Surveys 19(4), 1987: the AND and the OR model).
+//! So a cycle of the first kind is a deadlock; ranks of the second kind are deadlocked only if no free rank can reach them any more.
 
 use super::Seen;
 use crate::rank_snapshot::{Comm, Round, Waiting};

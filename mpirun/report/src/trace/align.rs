@@ -3,9 +3,8 @@
 //! Clocks that were compared by requests and replies ([`super::clock`]) may still differ by more than a message's latency.
 //! First each host as a whole is delayed by the minimum that its messages require: each message from host A to host B is the constraint
 //! that B be later than A by some amount, and the least solution is found as longest paths are (R. Bellman, 1958).
-//! If no such shift suffices, because a clock did not run evenly, single receives are moved after their sends, with the later events
-//! of their
-//! rank if necessary (R. Rabenseifner, "The controlled logical clock", 1997, without its second pass).
+//! If no such shift suffices, because a clock did not run evenly, single receives are moved after their sends, with the later
+//! events of their rank if necessary (R. Rabenseifner, "The controlled logical clock", 1997, without its second pass).
 
 use super::{Arrow, Trace};
 use mpi_base::node::{Event, EventKind};
@@ -21,7 +20,7 @@ impl Trace {
         }
     }
 
-    /// Returns the time by which a message was received before it was sent.
+    /// Returns how long before its send a message was received; 0 if after.
     fn early(&self, arrow: &Arrow) -> u64 {
         let (sent, received) = (self.event(arrow.from).at, self.event(arrow.to).at);
         sent.saturating_sub(received)
@@ -35,7 +34,7 @@ impl Trace {
             hosts.push(*numbers.entry(&lane.host).or_insert(next));
         }
         let count = numbers.len();
-        // The minimum time by which the second host must be later than the first; may be negative.
+        // How much later the second host must be than the first, at least; may be negative.
         let mut demands: BTreeMap<(usize, usize), i128> = BTreeMap::new();
         for arrow in arrows {
             let between = (hosts[arrow.from.0], hosts[arrow.to.0]);

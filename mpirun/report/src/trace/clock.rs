@@ -49,7 +49,7 @@ impl Clock {
         self.best.push(None);
     }
 
-    /// Adds a reading to the present series, of which the one with the least error is kept.
+    /// Adds a reading to the present series, which keeps the one with the least error.
     pub fn read(&mut self, reading: Reading) {
         if let Some(best) = self.best.last_mut()
             && best.is_none_or(|best| reading.error < best.error)

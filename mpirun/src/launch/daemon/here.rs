@@ -44,7 +44,7 @@ impl Daemon {
     }
 
     pub(super) fn on_exit(&mut self, index: usize, ended: Ended) {
-        // Requests that the rank sent before it died are served before its death is.
+        // Requests that the rank sent before it died are handled before its death.
         self.read_pmi(index);
         let failed = FailedStart::read(&self.reports.0);
         let end = match (failed, ended) {

@@ -61,7 +61,7 @@ impl Supervisor<'_> {
 
     /// A rank of this host has ended.
     pub(super) fn on_exit(&mut self, proc: Proc, ended: Ended) {
-        // Requests that the rank sent before it died are served before its death is: an abort, a finalize, a failed start.
+        // Requests that the rank sent before it died are handled before its death: an abort, a finalize, a failed start.
         self.read_client(proc);
         let report = FailedStart::read(&self.reports.0);
         self.bury(proc, ended, report);

@@ -21,7 +21,7 @@ const HOW: &str = "(--with-ft ulfm)";
 /// The lost ranks and hosts so far.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// The exit code with which the first lost rank would have ended the job.
+    /// The exit code that the first lost rank would have given the job.
     first: Option<i32>,
     /// Lost hosts, which are not used any more.
     hosts: BTreeSet<u32>,

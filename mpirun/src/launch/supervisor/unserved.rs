@@ -1,5 +1,4 @@
-//! Jobs whose ranks have all ended without this library's `MPI_Init`, although they had loaded another MPI library: each rank was a
-//! singleton.
+//! Jobs of singletons: their ranks have all ended without this library's `MPI_Init`, although they had loaded another MPI library.
 
 use super::Supervisor;
 use crate::foreign::{self, loaded, on};
@@ -49,8 +48,8 @@ impl Unserved {
 }
 
 impl Supervisor<'_> {
-    /// Begins to watch a rank of this host. A singleton may be a job of its own on any library, and with `--on` the user has chosen a
-    /// library.
+    /// Begins to watch a rank of this host. A singleton may be a job of its own on any library, and with `--on` the user has
+    /// chosen a library.
     pub(super) fn watch_libraries_of(&mut self, proc: Proc) {
         let is_chosen = on::wanted(&self.plan.env).is_some();
         if let Some(rank) = self
