@@ -88,7 +88,7 @@ pub struct Link {
     pub branch: Branch,
     /// The pid of the command that reaches the host.
     pub pid: i32,
-    /// `None` once nothing more is to be sent.
+    /// `None` once nothing more will be sent.
     to: Option<OwnedFd>,
     /// `None` once the other side has ended.
     from: Option<OwnedFd>,
