@@ -1,12 +1,12 @@
-//! The components of the library beside the tools: what is built into that file, and the plugin files of the installation.
+//! The library's components as the tools see them: those built into the library file, and the installation's plugins.
 
 use mpi_abi::components;
 use mpi_base::param::Params;
 use mpi_core::plugin::Catalogue;
 
-/// Those that are not the engine's, as the library finds them in a process with these parameters.
+/// Returns the components outside the engine, as the library finds them in a process with these parameters.
 pub fn catalogue(params: &Params) -> Catalogue {
-    // As `mpi-abi/library` has it.
+    // The same list as in `mpi-abi/library`.
     components::build_in(&[coll_hwbarr::TABLE]);
     components::catalogue(params)
 }

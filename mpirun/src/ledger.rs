@@ -1,6 +1,6 @@
-//! Values under numbers that are given out once, in order; a value that is taken out leaves nothing behind.
+//! A map whose keys are assigned once, in ascending order, and whose removed values free their memory.
 //!
-//! A program may spawn for days, so what is known of a job goes with the job, and its number never comes again.
+//! A program may spawn for days, so the records of a job are removed with the job, and its number is never reused.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -22,7 +22,7 @@ impl<T> Default for Ledger<T> {
 }
 
 impl<T> Ledger<T> {
-    /// The number that the next value gets, which is how many have been entered.
+    /// Returns the number that the next value gets, which is the number of values entered so far.
     pub fn next(&self) -> usize {
         self.next
     }
@@ -35,7 +35,7 @@ impl<T> Ledger<T> {
         number
     }
 
-    /// Takes the last value back, as if it had never been entered: its number is given out again.
+    /// Removes the last value as if it had never been entered: its number is assigned again.
     pub fn take_back(&mut self) -> Option<T> {
         let last = self.next.checked_sub(1)?;
         let value = self.values.remove(&last)?;
@@ -43,38 +43,38 @@ impl<T> Ledger<T> {
         Some(value)
     }
 
-    /// The value of a number, unless it was taken out.
+    /// Returns the value of a number, unless it was removed.
     pub fn get(&self, number: usize) -> Option<&T> {
         self.values.get(&number)
     }
 
-    /// The same, to be changed.
+    /// The same, mutably.
     pub fn get_mut(&mut self, number: usize) -> Option<&mut T> {
         self.values.get_mut(&number)
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub fn remove(&mut self, number: usize) -> Option<T> {
         self.values.remove(&number)
     }
 
-    /// Those that are there, by number.
+    /// Returns the present values, by number.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.values.iter().map(|(number, value)| (*number, value))
     }
 
-    /// The same, to be changed.
+    /// Returns the present values, mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.values_mut()
     }
 
-    /// Whether any was taken out.
+    /// Returns true if any value was removed.
     pub fn has_forgotten(&self) -> bool {
         self.values.len() < self.next
     }
 }
 
-/// For numbers whose values their owner has not taken out.
+/// For numbers whose values their owner has not removed; panics otherwise.
 impl<T> Index<usize> for Ledger<T> {
     type Output = T;
 

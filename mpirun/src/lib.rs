@@ -1,10 +1,10 @@
-//! The tools around the library: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` is a package of its own in `bench/`.
+//! The tools of the installation: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` is a package of its own in `bench/`.
 //!
-//! * [`cli`] reads mpirun's command line into a plan;
-//! * `text` are the files a user writes for it;
-//! * `hosts` says where ranks may run, [`launch`] runs a plan there;
-//! * `foreign` sees programs that are linked to another MPI library;
-//! * `pmi` is the PMI-1 server that the ranks talk to;
+//! * [`cli`] parses mpirun's command line into a plan;
+//! * `text` reads the files that a user writes for it;
+//! * `hosts` determines the hosts and maps ranks to them, [`launch`] runs a plan there;
+//! * `foreign` prepares programs that are linked to another MPI library;
+//! * `pmi` is the PMI-1 server of the ranks;
 //! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
 #![deny(unsafe_code)]

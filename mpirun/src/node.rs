@@ -1,4 +1,4 @@
-//! The node's shared memory as the launcher sees it: made for the ranks to inherit, and read for what they did last.
+//! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and tapes.
 
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;
@@ -10,12 +10,12 @@ use std::cell::OnceCell;
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
-    /// Made when the ranks have ended: all tapes are read by one clock.
+    /// Created when the ranks have ended: all tapes are read with one clock.
     player: OnceCell<Option<Player>>,
 }
 
 impl Node {
-    /// Makes the segment for so many ranks.
+    /// Creates the segment for this number of ranks.
     pub fn create(ranks: usize) -> Result<Node, NodeError> {
         let nlocal = u32::try_from(ranks).unwrap_or(u32::MAX);
         let fd = node::Node::create(nlocal)?;
@@ -25,20 +25,20 @@ impl Node {
         })
     }
 
-    /// What the ranks inherit.
+    /// Returns the descriptor that the ranks inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// What a rank's state page says; `None` where it cannot be read.
+    /// Returns a rank's state page; `None` if it cannot be read.
     ///
-    /// The segment is mapped for the moment: this is asked only when something has gone wrong.
+    /// The segment is mapped for this call only, as it is read rarely: for hang reports and after failures.
     fn state_of(&self, rank: u32) -> Option<State> {
         let gallery = Inspection::open(&self.fd).ok()?;
         gallery.state(rank).map(|page| page.snapshot())
     }
 
-    /// What a rank of this host is doing now.
+    /// Returns the current state of a rank of this host.
     pub fn snapshot_of(&self, rank: u32) -> Option<RankSnapshot> {
         let state = self.state_of(rank)?;
         Some(RankSnapshot::of(&state, now_ns(), call_name))
@@ -46,7 +46,7 @@ impl Node {
 }
 
 impl Node {
-    /// What a rank has on its tape; empty if it has none.
+    /// Returns the events on a rank's tape; empty if it has none.
     pub fn tape_of(&self, rank: u32) -> Played {
         let player = self.player.get_or_init(|| Player::new(&self.fd));
         let played = player.as_ref().and_then(|player| player.play(rank));
@@ -54,7 +54,7 @@ impl Node {
     }
 }
 
-/// The name of an MPI call by its number on the state page, where the functions of the interface are counted from 1.
+/// Returns the name of an MPI call by its number on the state page, where the functions of the interface are counted from 1.
 pub fn call_name(call: u16) -> String {
     usize::from(call)
         .checked_sub(1)
@@ -68,13 +68,13 @@ pub fn call_name(call: u16) -> String {
         )
 }
 
-/// The clock of the state page, CLOCK_MONOTONIC.
+/// Reads the clock of the state page, CLOCK_MONOTONIC.
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A number that makes names differ between launches with the same process id.
+/// Returns a number that makes names differ between launches with the same process id.
 pub fn unique() -> u64 {
     now_ns() / 1000 % 1_000_000_000
 }

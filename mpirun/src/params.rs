@@ -3,7 +3,7 @@
 use mpi_base::param::{About, Level, Param};
 use std::time::Duration;
 
-/// Between the polite signal and SIGKILL when a job is ended.
+/// The time between SIGTERM and SIGKILL when a job is ended.
 pub static GRACE: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -13,7 +13,7 @@ pub static GRACE: Param<Duration> = Param::new(
     "When a job is ended, its processes get a signal they can handle and this long after it SIGKILL.",
 );
 
-/// Between a signal of the user and SIGKILL, for ranks that handle the signal.
+/// The time between a signal of the user and SIGKILL, for ranks that handle the signal.
 pub static SIGNAL_GRACE: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -23,7 +23,7 @@ pub static SIGNAL_GRACE: Param<Duration> = Param::new(
     "When a signal to mpirun ends a job, processes that handle this signal get SIGKILL this long after it, if they still run.",
 );
 
-/// How other hosts are reached; the name is the one that users know from Open MPI.
+/// The command that reaches other hosts; the name is the one that users know from Open MPI.
 pub static RSH_AGENT: Param<String> = Param::new(
     "plm",
     "rsh",
@@ -33,7 +33,7 @@ pub static RSH_AGENT: Param<String> = Param::new(
     "The command that reaches another host: it is called with the host's name and one shell command.",
 );
 
-/// The width of the tree of launchers.
+/// The fan-out of the tree of launchers.
 pub static FANOUT: Param<usize> = Param::new(
     "mpirun",
     "",
@@ -43,7 +43,7 @@ pub static FANOUT: Param<usize> = Param::new(
     "How many other hosts mpirun reaches itself; each of those reaches as many again.",
 );
 
-/// When a host that says nothing is given up.
+/// The time after which a silent host is given up.
 pub static SILENCE: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -53,7 +53,7 @@ pub static SILENCE: Param<Duration> = Param::new(
     "A host that has said nothing for this long is taken for lost, and the job ends; 0 waits for ever.",
 );
 
-/// When a host that does not answer is given up.
+/// The time after which a host that does not answer is given up.
 pub static GREETING: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -63,7 +63,7 @@ pub static GREETING: Param<Duration> = Param::new(
     "A host whose launcher has not answered this long after it was called is taken for lost, and the job ends; 0 waits for ever.",
 );
 
-/// Those that mpi-info lists.
+/// The parameters that mpi-info lists.
 pub static PARAMS: [&About; 5] = [
     GRACE.about(),
     SIGNAL_GRACE.about(),

@@ -8,10 +8,10 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Why a folder cannot be used.
+/// The reason why a folder cannot be used.
 #[derive(Debug)]
 pub enum RecordingError {
-    /// Something else is there, which shall not be lost.
+    /// It contains other files, which must not be lost.
     NotOurs {
         folder: String,
         file: String,
@@ -51,7 +51,7 @@ impl fmt::Display for RecordingError {
 
 impl std::error::Error for RecordingError {}
 
-/// Makes the folder, and takes an earlier recording out of it.
+/// Creates the folder, and removes an earlier recording from it.
 pub fn make_room(folder: &Path) -> Result<(), RecordingError> {
     let trouble = |doing| {
         move |error: std::io::Error| RecordingError::Folder {
@@ -80,7 +80,7 @@ pub fn make_room(folder: &Path) -> Result<(), RecordingError> {
         .map_err(trouble("emptied"))
 }
 
-/// Whether there is something to repeat.
+/// Checks that the folder contains a recording.
 pub fn is_there(folder: &Path) -> Result<(), RecordingError> {
     match folder.join("rank.0").is_file() {
         true => Ok(()),
@@ -90,7 +90,7 @@ pub fn is_there(folder: &Path) -> Result<(), RecordingError> {
     }
 }
 
-/// Whether ranks with this environment record or replay, whatever has told them.
+/// Returns true if ranks with this environment record or replay, whether by an option or by a variable.
 pub fn is_asked_for(env: &[(OsString, OsString)]) -> bool {
     [RECORD.about(), REPLAY.about()].iter().any(|about| {
         let name = OsString::from(format!("{PREFIX}{}", about.full_name()));

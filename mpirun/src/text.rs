@@ -1,11 +1,11 @@
-//! Text files that a user writes for mpirun, with one thing to a line and `#` before a comment; and what is said of those that cannot be understood.
+//! Text files that a user writes for mpirun, one item per line with `#` comments, and the errors of malformed ones.
 
 use mpi_base::text;
 use printable::name;
 use std::fmt;
 use std::path::Path;
 
-/// Why a file is of no use.
+/// The reason why a file cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TextError {
     Unreadable {
@@ -46,7 +46,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A file that was read; `kind` is what messages call it.
+/// The text of a file; messages call it `kind`.
 #[derive(Clone, Debug)]
 pub struct TextFile {
     pub kind: &'static str,
@@ -55,7 +55,7 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// Reads a file that the user named; what goes wrong is said with `kind` and its path.
+    /// Reads a file that the user named; errors name `kind` and the path.
     pub fn read(kind: &'static str, path: &Path) -> Result<TextFile, TextError> {
         let shown = path.display().to_string();
         // Comments and names of folders may be of any encoding.
@@ -73,9 +73,9 @@ impl TextFile {
         }
     }
 
-    /// What `reader` makes of each line that says something.
+    /// Applies `reader` to each line that is neither empty nor a comment.
     ///
-    /// `wanted` is what a line that it makes nothing of should have been.
+    /// If `reader` rejects a line, the error describes `wanted`, the accepted form.
     pub fn lines<T>(
         &self,
         wanted: &'static str,
@@ -99,7 +99,7 @@ impl TextFile {
     }
 }
 
-/// Words of a line, of which `key = value` is one however it is spaced.
+/// Splits a line into words; `key = value` is one word, with or without spaces.
 pub fn words(line: &str) -> Vec<String> {
     let line = line.replace(" =", "=").replace("= ", "=");
     line.split_whitespace().map(str::to_owned).collect()

@@ -1,11 +1,11 @@
-//! `mpicc` and `mpicxx`: the C or C++ compiler with what an MPI program needs, found from where they lie themselves.
+//! `mpicc` and `mpicxx`: the C or C++ compiler with the flags of an MPI program, for the installation that contains the wrapper.
 //!
-//! They are one program, which goes by the name that it is called by.
-//! It understands the questions of both families, as CMake's FindMPI, autoconf macros and people ask them:
-//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`, `-compile_info`, `-link_info`;
-//! each with one dash or two.
+//! Both are one program, which acts by the name that it is called by.
+//! It answers the queries of both families, as CMake's FindMPI, autoconf macros and users ask them:
+//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`,
+//! `-compile_info`, `-link_info`; each with one dash or two.
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's.
-//! `MPICC_CC` names the compiler, and `-cc=NAME` does for one call; of `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`.
+//! `MPICC_CC` selects the compiler, and `-cc=NAME` does for one call; for `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`.
 
 mod help;
 
@@ -14,27 +14,27 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a wrapper compiles.
+/// The language that a wrapper compiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// As `mpicc`.
+    /// C, as `mpicc`.
     C,
     /// C++, as `mpicxx`.
     Cxx,
 }
 
 impl Language {
-    /// Of a wrapper that is called by this name, as Open MPI and MPICH name theirs.
+    /// Returns the language of a wrapper with this name, as Open MPI and MPICH name theirs.
     pub fn of_wrapper(called: &OsStr) -> Language {
         let name = Path::new(called).file_name().and_then(OsStr::to_str);
-        // Debian has each wrapper also by a name that says whose it is.
+        // Debian also installs each wrapper under a name with the implementation's suffix.
         match name.map(|name| name.trim_end_matches(".portcullis")) {
             Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
             _ => Language::C,
         }
     }
 
-    /// The wrapper's usual name.
+    /// Returns the wrapper's usual name.
     pub fn wrapper(self) -> &'static str {
         match self {
             Language::C => "mpicc",
@@ -49,7 +49,7 @@ impl Language {
         }
     }
 
-    /// The compiler that every system has under this name.
+    /// Returns the compiler that every system has under this name.
     fn compiler(self) -> &'static str {
         match self {
             Language::C => "cc",
@@ -57,7 +57,7 @@ impl Language {
         }
     }
 
-    /// What names another one: in the environment, and on the command line.
+    /// Returns the environment variable and the option that select another compiler.
     fn choices(self) -> (&'static str, &'static str) {
         match self {
             Language::C => ("MPICC_CC", "-cc="),
@@ -66,12 +66,12 @@ impl Language {
     }
 }
 
-/// What a call of a wrapper comes to.
+/// The action of a wrapper call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Print this, in which folders are as the system knows them, and end well: a question was asked.
+    /// Print this answer to a query, with paths as bytes, and exit with 0.
     Print(OsString),
-    /// Become this program.
+    /// Execute this command.
     Run(Vec<OsString>),
 }
 
@@ -82,11 +82,11 @@ pub struct Wrapper {
     pub language: Language,
     /// The compiler's name, possibly with arguments of its own, as in `MPICC_CC="gcc -m64"`.
     pub compiler: OsString,
-    /// The installation: `include` and `lib` lie in it.
+    /// The installation, which contains `include` and `lib`.
     pub prefix: PathBuf,
 }
 
-/// What is being asked, instead of compiling.
+/// A query that is answered instead of compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     Command,
@@ -102,7 +102,7 @@ enum Question {
     Help,
 }
 
-/// What asks for it, without dashes: the name that help shows first, then others.
+/// The options of each query, without dashes: the first name is shown by help.
 const QUESTIONS: &[(&[&str], Question)] = &[
     (&["showme", "show"], Question::Command),
     (&["showme:command"], Question::Compiler),
@@ -117,14 +117,14 @@ const QUESTIONS: &[(&[&str], Question)] = &[
     (&["link_info", "link-info"], Question::LinkInfo),
 ];
 
-/// What asks for help with one dash, and goes to the compiler with two.
+/// The help option with one dash; with two it belongs to the compiler.
 const HELP: &str = "-help";
 
-/// Arguments after which nothing is linked.
+/// Arguments that prevent linking.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
 impl Wrapper {
-    /// The installation that this program belongs to, and the compiler that the environment names.
+    /// Finds the installation that this program belongs to, and the compiler that the environment selects.
     pub fn of_this_process(language: Language) -> Result<Wrapper, String> {
         let (variable, _) = language.choices();
         let compiler = environment::var(variable)
@@ -143,7 +143,7 @@ impl Wrapper {
         })
     }
 
-    /// What to do with these arguments, without the program's own name.
+    /// Returns the action for these arguments, without the program's own name.
     pub fn answer(&self, args: impl IntoIterator<Item = OsString>) -> Action {
         let mut compiler = self.compiler.clone();
         let mut question = None;
@@ -209,7 +209,7 @@ impl Wrapper {
         let links = !rest
             .iter()
             .any(|arg| NO_LINK.iter().any(|stop| arg == stop));
-        // A compiler with arguments of its own, as in MPICC_CC="gcc -m64".
+        // The compiler may have arguments of its own, as in MPICC_CC="gcc -m64".
         let compiler = text::from_os(compiler);
         let mut command: Vec<OsString> = compiler.split_whitespace().map(text::to_os).collect();
         command.extend(self.compile_flags());
@@ -238,7 +238,7 @@ fn joined(flag: &str, path: &Path) -> OsString {
     text
 }
 
-/// A command as a shell would take it.
+/// Quotes a command for a shell.
 fn line(words: Vec<OsString>) -> OsString {
     let words: Vec<String> = words
         .iter()

@@ -1,12 +1,12 @@
-//! Launches that end badly, in every way there is: all processes and their children are gone, and mpirun says what happened.
+//! Launches that fail in every way: all processes and their children end, and mpirun reports the failure.
 //!
-//! That nothing is left is checked after every launch by the mark in its processes' environment (`common::finish`).
+//! After every launch `common::finish` checks by the mark in the processes' environment that none is left.
 
 mod common;
 
 use common::{Launch, Running, kill, parent_of};
 
-/// Ranks that have children of their own, say their numbers, and stay.
+/// Ranks that have children of their own, print their pids, and stay.
 const STAY: &str = "sleep 1000 & echo $$; wait";
 
 fn staying(n: &str) -> Running {
@@ -164,7 +164,7 @@ fn a_reader_that_leaves_ends_the_job_as_it_would_end_a_program() {
 
 #[test]
 fn a_rank_that_leaves_others_waiting_is_named() {
-    // Rank 0 speaks PMI-1 from a shell: it greets and enters the barrier, which rank 1 never will.
+    // Rank 0 speaks PMI-1 from a shell: it sends `init` and enters the barrier, which rank 1 never will.
     let script = "[ $PMI_RANK = 1 ] && exit 0; \
         eval \"exec 9<&$PMI_FD\"; printf 'cmd=init pmi_version=1 pmi_subversion=1\\ncmd=barrier_in\\n' >&9; sleep 1000";
     let done = Launch::new(&["-n", "2", "bash", "-c", script]).run();
@@ -213,11 +213,11 @@ fn a_stack_that_is_too_short_is_a_sentence() {
     let mpirun = env!("CARGO_BIN_EXE_mpirun");
     let path = std::env::var("PATH").unwrap();
     let mut enough = 0;
-    // The environment and the arguments take their part of the stack.
+    // The environment and the arguments take a part of the stack.
     for (kib, environment) in [64, 96, 112, 128, 144, 160, 192, 256]
         .into_iter()
         .flat_map(|kib| [(kib, 0), (kib, 16), (kib, 48)])
-        // With less the system cannot even begin a program.
+        // With less the kernel cannot even start a program.
         .filter(|(kib, environment)| kib - environment >= 40)
     {
         let mut command = std::process::Command::new("sh");
@@ -241,7 +241,7 @@ fn a_stack_that_is_too_short_is_a_sentence() {
     assert!(enough > 8, "{enough}");
 }
 
-/// Handles one signal, which takes longer than ranks have that do not handle it.
+/// Handles one signal, and takes longer than the grace period of ranks that do not handle it.
 fn handling(signal: &str) -> Running {
     let script = format!(
         "trap 'sleep 0.6; echo handled >&2; exit 3' {signal}; echo $$; while :; do sleep 0.05; done"

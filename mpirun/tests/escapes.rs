@@ -1,4 +1,5 @@
-//! Text from outside in sentences of mpirun, mpi-info and mpicc: control characters in it reach no terminal, and none of its lines looks like one of mpirun's.
+//! External text in messages of mpirun, mpi-info and mpicc: its control characters reach no terminal, and no line of it looks like
+//! mpirun's own.
 
 mod common;
 
@@ -7,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
 
-/// A title for the window, a bell, the cursor to the first column, a forged line, a CSI of one character, text from right to left.
+/// A window title, a bell, a carriage return, a forged line, a one-character CSI, right-to-left text.
 const EVIL: &str = "forged\x1b]0;title\x07\r\nmpirun: forged\u{9b}31m\u{202e}";
 
-/// What every one of the characters above becomes.
+/// The escaped form of the characters above.
 const SHOWN: &str = "forged\\u{1b}]0;title\\u{7}\\r\\nmpirun: forged\\u{9b}31m\\u{202e}";
 
 #[track_caller]
@@ -26,7 +27,7 @@ fn shows(what: &str, said: &str) {
     );
 }
 
-/// Everything that a command says.
+/// Returns all output of a command.
 fn said(command: &mut Command) -> String {
     let Output { stdout, stderr, .. } = common::run_bounded(command.stdin(Stdio::null()));
     String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr)
@@ -94,7 +95,7 @@ fn files_and_the_environment_are_shown() {
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    // A line of a file has no newline in it.
+    // A line of a file contains no newline.
     let line = EVIL.replace('\n', "\\n");
     for (option, text) in [
         ("--hostfile", format!("node {line}\n")),
@@ -139,7 +140,7 @@ fn the_name_of_a_program_is_shown_in_all_that_is_said_of_its_ranks() {
 
 #[test]
 fn the_command_that_reaches_a_host_is_shown() {
-    // Its words are separated by spaces.
+    // The agent's words are separated by spaces.
     let agent = "/nowhere/forged\x1b]0;title\x07";
     let args = ["--launch-agent", agent, "--host", "elsewhere", "true"];
     let said = Launch::new(&args).run().stderr;
@@ -148,19 +149,19 @@ fn the_command_that_reaches_a_host_is_shown() {
         "{said:?}"
     );
     assert!(!said.contains('\x1b'), "{said:?}");
-    // A rank that was never started has no number of a process.
+    // A rank that was never started has no pid.
     assert!(
         said.contains("rank 0 (of 1; true, not started) on elsewhere"),
         "{said:?}"
     );
 }
 
-/// By the protocol that ranks speak, as any program may.
+/// Over PMI-1, which any program may speak.
 #[test]
 fn the_words_of_a_rank_that_aborts_are_shown() {
     let script = "printf 'cmd=init pmi_version=1 pmi_subversion=1\\n' >&$PMI_FD; \
                   printf 'cmd=abort exitcode=3 message=forged\\033]0;title\\007\\n' >&$PMI_FD; sleep 1000";
-    // Not every sh takes a descriptor of two digits.
+    // Not every sh takes a two-digit descriptor.
     let said = Launch::new(&["-n", "1", "bash", "-c", script]).run().stderr;
     assert!(said.contains("forged\\u{1b}]0;title\\u{7}"), "{said:?}");
     assert!(!said.contains('\x1b') && !said.contains('\x07'), "{said:?}");
@@ -192,7 +193,7 @@ fn mpi_info_and_mpicc_show_what_they_are_given() {
             "{args:?}"
         );
     }
-    // It looks for the library beside itself.
+    // It searches for the library beside itself.
     let prefix = tempfile::tempdir().unwrap();
     for folder in ["bin", "include", "lib"] {
         fs::create_dir(prefix.path().join(folder)).unwrap();

@@ -1,4 +1,4 @@
-//! What a user sees of a launch that goes well: ranks, output, input, environment, exit codes.
+//! Launches that succeed: ranks, output, input, environment, exit codes.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn bound_ranks_are_told_with_how_many_they_share_their_cores() {
         assert_eq!(shared("2", "core"), ["1", "1"]);
     }
     assert_eq!(shared("1", "none"), ["not told"]);
-    // Where there are more ranks than cores, none has one of its own, bound or not.
+    // If cores are oversubscribed, no rank has one of its own, bound or not.
     let crowd = (cores + 1).to_string();
     let told = shared(&crowd, "core");
     assert_eq!(told, vec!["not told"; cores + 1]);
@@ -97,7 +97,7 @@ fn much_output_arrives_whole() {
         "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end",
     );
     assert_eq!(done.code, 0);
-    // The beginning of a line that a rank takes its time over may be given out, and ended before the other rank's bytes.
+    // An incomplete line of a slow rank may be printed, and terminated before the other rank's bytes.
     let of = |wanted: char| done.stdout.chars().filter(|c| *c == wanted).count();
     assert_eq!(of('x'), 2 * 3_000_000);
     assert_eq!(done.stdout.lines().filter(|line| *line == "end").count(), 2);
@@ -234,7 +234,7 @@ fn ranks_get_the_callers_limits_and_no_strange_descriptors() {
         .unwrap();
     let shell = String::from_utf8(shell.stdout).unwrap();
     let (files, limit) = shell.trim().split_once(' ').unwrap();
-    // Two more: the PMI socket and the node's memory.
+    // Two more: the PMI socket and the node segment.
     let expected = format!("{} {limit}", files.parse::<u32>().unwrap() + 2);
     assert_eq!(sh("3", script).sorted(), [expected.as_str(); 3]);
 }
@@ -307,7 +307,7 @@ fn a_launcher_that_only_waits_gives_back_what_it_started_with() {
     let front = job.mpirun();
     let children = std::fs::read_to_string(format!("/proc/{front}/task/{front}/children"));
     let agent: i32 = children.unwrap().trim().parse().unwrap();
-    // A fifth of what it once had is gone, although the C library's pages, of which others have the use too, stay.
+    // It has returned a fifth of its peak memory, although the C library's pages, which other processes share, stay.
     let is_slim = |pid: &i32| Some(kib(*pid, "VmRSS:")? * 5 < kib(*pid, "VmHWM:")? * 4);
     let begin = std::time::Instant::now();
     let mut slim = false;
@@ -342,7 +342,7 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
     );
     assert!(free.stdout.contains("spawned"), "{free:?}");
     let recorded = run(&["--record", folder]);
-    // What a library writes when it records.
+    // The file that a library writes when it records.
     std::fs::write(format!("{folder}/rank.0"), "").unwrap();
     for refused in [recorded, run(&["--replay", folder])] {
         assert_eq!(refused.code, 0, "{refused:?}");

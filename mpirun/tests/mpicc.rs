@@ -1,4 +1,4 @@
-//! `mpicc` as it lies in an installation: found from its own place, and good enough for a compiler.
+//! `mpicc` in an installation: it finds the installation by its own path, and its commands satisfy a compiler.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

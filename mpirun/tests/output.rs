@@ -1,4 +1,4 @@
-//! What becomes of output that cannot be written, of prompts, and of lines without an end.
+//! Output that cannot be written, prompts, and incomplete lines.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a job that went well is worth whose output is not whole (EX_IOERR).
+/// The exit code of a job that went well but whose output is incomplete (EX_IOERR).
 const LOST: i32 = 74;
 
 const FULL: &str = "No space left on device";
@@ -76,7 +76,7 @@ fn lines_that_a_full_disk_refuses_come_out_of_mpirun() {
     );
     let out = String::from_utf8(done.stdout).unwrap();
     assert!(out.ends_with("39999\n40000\n"), "the end is lost");
-    // What is not in the file is here, byte for byte: the file has whole pages.
+    // The bytes that the file lacks are here, byte for byte: the file has whole pages.
     assert!(out.len() >= "1\n".len() && out.lines().count() > 20_000);
 }
 
@@ -113,7 +113,7 @@ fn last_lines_without_an_end_are_lines_of_their_own() {
 
 #[test]
 fn a_trace_that_cannot_be_written_is_told_and_leaves_no_half_file() {
-    // A program without MPI has no events, so the file is short and the disk has to be full before.
+    // A program without MPI records no events, so the file is short and the disk must be full before.
     let script = "dd if=/dev/zero of=filler bs=4k count=100 2> filler.err; \
          \"$MPIRUN\" --trace trace.json -n 2 true; code=$?; ls trace.json 2> /dev/null; exit $code";
     let Some(done) = with_a_small_disk(script) else {
@@ -133,7 +133,7 @@ fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mpirun = env!("CARGO_BIN_EXE_mpirun");
     let mut command = Command::new("bash");
-    // 4,096 blocks of 1,024 bytes; the rank may write what it likes into its pipe.
+    // 4,096 blocks of 1,024 bytes; the limit does not apply to the rank's pipe.
     let script = format!("ulimit -f 4096; exec {mpirun} --output \"$0\":nocopy -n 1 seq 1000000");
     command.args(["-c", &script]).arg(folder.path());
     let done = common::run_bounded(&mut command);

@@ -1,6 +1,6 @@
-//! Our PMI-1 client under our own server and under others, and our server under other clients.
+//! The PMI-1 client under this project's server and others, and the server under other clients.
 //!
-//! The client is this test program itself: as a rank it runs [`as_a_rank`], which does nothing when no launcher has started it.
+//! The client is this test program itself: as a rank it runs [`as_a_rank`], which does nothing without a launcher.
 
 mod common;
 
@@ -11,7 +11,7 @@ use mpi_core::rte::{self, Env, Rte};
 use std::path::Path;
 use std::process::Command;
 
-/// What a rank is to do; set by the tests below.
+/// The task of a rank; set by the tests below.
 const TASK: &str = "PORTCULLIS_TEST_TASK";
 
 #[test]
@@ -68,7 +68,7 @@ fn as_a_rank() {
     }
 }
 
-/// Rank 1 dies; the others hear of it, each once, and meet without it.
+/// Rank 1 dies; the others are notified, each once, and enter a fence without it.
 fn lose_others(rte: &dyn Rte) {
     let me = rte.identity().clone();
     rte.put("card", b"here").unwrap();
@@ -76,19 +76,19 @@ fn lose_others(rte: &dyn Rte) {
     if me.rank == 1 {
         common::kill(std::process::id() as i32, libc::SIGKILL);
     }
-    // No process asks anything, so the notice comes by itself.
+    // No process sends a request, so the notice is unsolicited.
     assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
     rte.fence().unwrap();
     assert_eq!(rte.get(1, "card").unwrap(), b"here");
     assert!(rte.get(1, "nothing").is_err());
-    // The first to go on from here may have left already.
+    // The first rank to go on from here may have left already.
     assert!(rte.deaths().into_iter().all(|gone| gone.left));
     assert_eq!(rte.lost(), None);
     rte.finalize().unwrap();
     println!("\nMET {} without 1", me.rank);
 }
 
-/// Rank 0 starts a process in the place of rank 1, which is told of the earlier death; then that one dies as well.
+/// Rank 0 spawns a replacement for rank 1, which is notified of the earlier death; then the replacement dies as well.
 fn spawn_a_spare(rte: &dyn Rte) {
     let me = rte.identity().clone();
     if me.spawned {
@@ -124,7 +124,7 @@ fn spawn_a_spare(rte: &dyn Rte) {
     println!("\nMET {} without a spare", me.rank);
 }
 
-/// Waits until so many deaths are told.
+/// Waits until `count` deaths have been notified.
 fn deaths_of(rte: &dyn Rte, count: usize) -> Vec<(String, u32)> {
     let mut dead = Vec::new();
     let begin = std::time::Instant::now();
@@ -136,7 +136,7 @@ fn deaths_of(rte: &dyn Rte, count: usize) -> Vec<(String, u32)> {
     dead
 }
 
-/// Exchanges values of awkward lengths and meets in shared memory.
+/// Exchanges values of awkward lengths, and checks the shared node segment.
 fn meet(rte: &dyn Rte) {
     let me = rte.identity().clone();
     let value = |rank: u32| -> Vec<u8> { (0..rank * 700).map(|n| (n + rank) as u8).collect() };
@@ -149,7 +149,7 @@ fn meet(rte: &dyn Rte) {
     let membership = rte.node_segment().unwrap();
     let node = membership.place.join().unwrap();
     rte.fence().unwrap();
-    // The others are seen in the very same memory.
+    // The other ranks are visible in the same memory.
     let here = (0..node.nlocal())
         .filter(|&rank| node.pid(rank).is_some())
         .count();
@@ -171,7 +171,7 @@ fn me() -> String {
 
 fn launch(n: &str, task: &str, unset: &str) -> Done {
     let me = me();
-    // Without our launcher's own variables the client must ask, as under any other.
+    // Without this launcher's own variables the client must query the server, as under any other launcher.
     let unset = format!("exec env {unset} \"$0\" --exact as_a_rank --nocapture --test-threads=1");
     Launch::new(&["-n", n, "sh", "-c", &unset, &me])
         .env(TASK, task)
@@ -327,7 +327,7 @@ fn our_client_finds_that_the_hosts_of_hydra_are_one() {
     assert_eq!(met(&hydra(&dir, &args).1), all_met(4));
 }
 
-/// Compiles a program with MPICH's own compiler, against MPICH's own library.
+/// Compiles a program with MPICH's own compiler wrapper, against MPICH's own library.
 fn foreign_program(dir: &Path, name: &str, source: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{name}.c"));

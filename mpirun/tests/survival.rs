@@ -1,6 +1,6 @@
 //! `--with-ft ulfm`: a rank dies, and mpirun goes on with the others.
 //!
-//! Ranks are shells, which die in every way; what MPI programs hear of it is in `rte.rs`.
+//! Ranks are shells, which die in every way; `rte.rs` tests the notices that MPI programs receive.
 
 mod common;
 
@@ -101,7 +101,7 @@ fn an_abort_ends_all_nevertheless() {
 
 #[test]
 fn a_rank_that_never_comes_to_a_barrier_does_not_hold_it() {
-    // Each of them, at a time of its own: before any rank has come, while others wait, and after a greeting.
+    // Each rank dies at a different time: before any rank has arrived, while others wait, and after its `init`.
     let script = format!(
         "[ $PMI_RANK = 1 ] && exit 0; [ $PMI_RANK = 2 ] && sleep 0.1 && kill -9 $$; \
          {GREET} [ $PMI_RANK = 3 ] && exit 0; \
@@ -222,7 +222,7 @@ fn on_two_hosts(folder: &Path, script: &str) -> Launch {
 #[test]
 fn a_death_on_another_host_is_survived() {
     let folder = tempfile::tempdir().unwrap();
-    // What it has left would hold the barrier's socket.
+    // The rank's child would keep the barrier's socket open.
     let script = format!(
         "if [ $PMI_RANK = 3 ]; then sleep 1000 & sleep 0.1; kill -9 $$; fi; \
          {GREET} say barrier_in; echo $answer; say finalize"
@@ -241,7 +241,7 @@ fn a_death_on_another_host_is_survived() {
 #[test]
 fn the_loss_of_a_host_is_survived() {
     let folder = tempfile::tempdir().unwrap();
-    // The ranks of host b say which process has started them.
+    // The ranks of host b print the pid of their launcher.
     let script = format!(
         "[ $PMI_RANK -ge 2 ] && {{ echo $PPID; exec sleep 1000; }}; \
          {GREET} say barrier_in; [ $answer = cmd=barrier_out ] || say finalize"

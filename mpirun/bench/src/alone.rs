@@ -1,14 +1,14 @@
-//! What starts launchers is started once.
+//! Refuses to start launchers from a process that is one of several ranks.
 //!
-//! `mpirun -n 2 mpi-bench latency --vs LIBDIR` would have every rank make the whole comparison beside the others, and all figures would be wrong.
-//! So a process that is one of several ranks refuses to start launchers.
+//! With `mpirun -n 2 mpi-bench latency --vs LIBDIR` every rank would make the whole comparison beside the others, and all figures
+//! would be wrong.
 
 use std::fmt;
 
-/// Where launchers tell a process how many ranks its job has: those that speak PMI-1, and Open MPI's.
+/// The variables in which launchers pass the number of ranks: those that speak PMI-1, and Open MPI's.
 const SIZES: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
 
-/// This process is one of several ranks.
+/// The error of a process that is one of several ranks.
 #[derive(Debug)]
 pub struct OneOfMany {
     task: &'static str,
@@ -27,7 +27,7 @@ impl fmt::Display for OneOfMany {
 
 impl std::error::Error for OneOfMany {}
 
-/// Whether `task` may start launchers, by what a launcher has told this process.
+/// Checks that `task` may start launchers; `told` reads the launcher's variables.
 pub fn check(task: &'static str, told: impl Fn(&str) -> Option<String>) -> Result<(), OneOfMany> {
     let sizes = SIZES.iter().filter_map(|name| told(name)?.parse().ok());
     match sizes.max() {

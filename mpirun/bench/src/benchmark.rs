@@ -1,4 +1,4 @@
-//! What can be measured, and what is true of each.
+//! The benchmarks and their properties.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -114,7 +114,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    /// Whether it is defined for two ranks only.
+    /// Returns true if it is defined for two ranks only.
     pub fn is_pairwise(self) -> bool {
         use Benchmark::*;
         matches!(
@@ -124,42 +124,42 @@ impl Benchmark {
             || matches!(self, PutBw | GetBw | PutBibw)
     }
 
-    /// Whether it is one access of rank 0 to rank 1, whatever its size.
+    /// Returns true if it is one access of rank 0 to rank 1, of any size.
     pub fn is_access(self) -> bool {
         use Benchmark::*;
         matches!(self, Put | Get | Acc | GetAcc | Fop | Cas)
     }
 
-    /// Whether rank 0 alone does something to a window, or all ranks do, of no size.
+    /// Returns true if it is a window operation without a size, of rank 0 alone or of all ranks.
     pub fn is_of_windows(self) -> bool {
         use Benchmark::*;
         matches!(self, Lock | LockAll | Flush | Fence | Pscw | Counter)
     }
 
-    /// Whether it makes an MPI window.
+    /// Returns true if it creates an MPI window.
     pub fn has_window(self) -> bool {
         use Benchmark::*;
         self.is_access() || self.is_of_windows() || matches!(self, PutBw | GetBw | PutBibw)
     }
 
-    /// Whether it is defined for an even number of ranks.
+    /// Returns true if it is defined for an even number of ranks.
     pub fn is_in_pairs(self) -> bool {
         matches!(self, Benchmark::Rate | Benchmark::Multilat)
     }
 
-    /// Whether one iteration is a window of messages.
+    /// Returns true if one iteration is a window of messages.
     pub fn is_windowed(self) -> bool {
         use Benchmark::*;
         matches!(self, Bw | Bibw | Rate | Threads | PutBw | GetBw | PutBibw)
     }
 
-    /// Whether a row is a loop, and not what happened once.
+    /// Returns true if a row is measured in a loop, and not once.
     pub fn is_of_loops(self) -> bool {
         use Benchmark::*;
         !matches!(self, Init | Launch | Memory | LauncherMemory)
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |v| v.get_name().to_owned())

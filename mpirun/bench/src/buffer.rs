@@ -2,7 +2,7 @@
 
 const PAGE: usize = 4096;
 
-/// `len` bytes on a page boundary.
+/// A buffer of `len` bytes on a page boundary.
 #[derive(Debug)]
 pub struct Buffer {
     storage: Vec<u8>,
@@ -11,9 +11,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of `len` bytes that all hold `fill`, so that every page is really there.
+    /// Creates a buffer of `len` bytes that all hold `fill`, so that every page is mapped.
     pub fn new(len: usize, fill: u8) -> Self {
-        // A vector that is made of zeros is memory that no code has touched: all its pages are one page of the system until they are written.
+        // The pages of a vector of zeros are all mapped to the kernel's zero page until they are written.
         let mut storage = Vec::new();
         storage.resize(len + PAGE, std::hint::black_box(fill));
         let start = storage.as_ptr().align_offset(PAGE).min(PAGE);

@@ -1,4 +1,4 @@
-//! The words that options take, beside the benchmark.
+//! The values of enumerated options, except the benchmark.
 
 use clap::ValueEnum;
 
@@ -12,7 +12,7 @@ pub enum Buffers {
 }
 
 impl Buffers {
-    /// How many bytes `window` messages of `size` bytes need.
+    /// Returns the number of bytes that `window` messages of `size` bytes need.
     pub fn memory(self, size: usize, window: usize) -> usize {
         match self {
             Buffers::Single => size,

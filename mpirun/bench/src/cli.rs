@@ -104,13 +104,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether this process is to be a rank, and not what starts ranks.
+    /// Returns true if this process is a rank, and does not start ranks.
     pub fn is_of_ranks(&self) -> bool {
         let starts = !self.vs.is_empty() || self.alone || self.ranks.is_some();
         !starts && self.benchmark != Benchmark::Launch
     }
 
-    /// How many ranks a launcher is to start.
+    /// Returns the number of ranks that a launcher starts.
     pub fn ranks(&self) -> u32 {
         self.ranks.unwrap_or(2)
     }

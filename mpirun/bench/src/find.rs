@@ -1,15 +1,15 @@
-//! Where the MPI library is.
+//! Finds the MPI library to measure.
 
 use mpi_base::environment;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The standard ABI's library, and Open MPI's own as second choice.
+/// The file name of the standard ABI's library; Open MPI's own is the second choice.
 pub const STANDARD: &str = "libmpi_abi.so.1";
 /// Open MPI 5 has no standard ABI library; its own is recognised by its soname.
 pub const OPEN_MPI: &str = "libmpi.so.40";
 
-/// No MPI library where we looked.
+/// No MPI library was found in the searched folders.
 #[derive(Debug)]
 pub struct NotFound {
     searched: Vec<PathBuf>,
@@ -32,9 +32,9 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
-/// The library to measure: what `--lib` says, else the first in `LD_LIBRARY_PATH`, else the one beside this program.
+/// Returns the library to measure: that of `--lib`, else the first in `LD_LIBRARY_PATH`, else the one beside this program.
 ///
-/// A folder may be the library's own or the one that it was installed to.
+/// A folder may be the library's own or its installation prefix.
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let folders = match named {
         Some(path) if path.is_dir() => vec![path.to_owned(), path.join("lib")],
@@ -44,7 +44,7 @@ pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     in_folders(&folders).ok_or(NotFound { searched: folders })
 }
 
-/// The library in one of `folders`; a standard ABI anywhere is preferred to Open MPI's own.
+/// Finds the library in one of `folders`; a standard ABI in any of them is preferred to Open MPI's own.
 fn in_folders(folders: &[PathBuf]) -> Option<PathBuf> {
     [STANDARD, OPEN_MPI]
         .iter()
@@ -61,7 +61,7 @@ fn search_path() -> Vec<PathBuf> {
     folders
 }
 
-/// `../lib` beside `bin/mpi-bench`.
+/// Returns `../lib` relative to `bin/mpi-bench`.
 pub fn beside_this_program() -> Option<PathBuf> {
     Some(
         std::env::current_exe()

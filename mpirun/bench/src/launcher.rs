@@ -1,6 +1,7 @@
-//! Starting a run under the launcher that belongs to a library.
+//! Runs a program under the launcher that belongs to a library.
 //!
-//! How a peer runs best is data: [`Setting`]s, each with arguments and environment, taken from what the peers' own documentation and measurements recommend.
+//! The ways to run a peer well are data: [`Setting`]s, each with arguments and environment, from the peers' own documentation and from
+//! measurements.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::clock::now_ms;
 use crate::find;
 use crate::table::Report;
 
-/// Whose launcher it is; each has its own command line.
+/// The implementation that a launcher belongs to; each has its own command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Portcullis,
@@ -37,13 +38,13 @@ pub struct Setting {
     pub name: &'static str,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
-    /// Asked with the number of ranks and of cores.
+    /// Returns true if the setting applies; called with the number of ranks and of cores.
     suits: fn(Benchmark, u32, usize) -> bool,
 }
 
 const ALWAYS: fn(Benchmark, u32, usize) -> bool = |_, _, _| true;
 
-/// How a library comes; ours is measured like this only.
+/// The default setting; the library under test is measured with this one only.
 pub const AS_IT_COMES: &[Setting; 1] = &[Setting {
     name: "default",
     arguments: &[],
@@ -68,7 +69,7 @@ const MPICH_BEST: &[Setting] = &[
         name: "ch4 shm",
         arguments: &[],
         environment: &[],
-        // Start-up is compared without the detour through UCX too.
+        // Start-up is also compared without UCX.
         suits: |benchmark, _, _| {
             use Benchmark as B;
             matches!(
@@ -135,7 +136,7 @@ const OPEN_MPI_BEST: &[Setting] = &[
     },
 ];
 
-/// Ours over sockets, although memory is shared; windows too.
+/// The library under test over sockets, although memory is shared; its windows too.
 const OUR_TCP: &[Setting] = &[Setting {
     name: "btl tcp",
     arguments: &["--mca", "btl", "self,tcp", "--mca", "osc", "am"],
@@ -173,7 +174,7 @@ const OPEN_MPI_TCP: &[Setting] = &[
             "lo",
         ],
         environment: &[],
-        // Whatever carries messages, its windows are in shared memory.
+        // Its windows are in shared memory whatever transport carries messages.
         suits: |benchmark, _, _| !benchmark.has_window(),
     },
     Setting {
@@ -199,7 +200,7 @@ const OPEN_MPI_TCP: &[Setting] = &[
     },
 ];
 
-/// Why a run gave no figures.
+/// The reason why a run returned no figures.
 #[derive(Debug)]
 pub enum RunError {
     NoLauncher {
@@ -207,7 +208,7 @@ pub enum RunError {
         searched: Vec<PathBuf>,
     },
     NoLibrary(find::NotFound),
-    /// Where this program is cannot be found out.
+    /// The path of this program cannot be determined.
     Program(std::io::Error),
     Launcher(ProcessError),
     Failed {
@@ -244,7 +245,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Family {
-    /// The launcher's name in `bin`, most telling first.
+    /// The launchers' names in `bin`, the most distinctive first.
     const LAUNCHERS: [(Self, &'static str); 3] = [
         (Self::Mpich, "mpiexec.hydra"),
         (Self::OpenMpi, "mpirun"),
@@ -261,7 +262,7 @@ impl Family {
 }
 
 impl Installation {
-    /// The library in `folder` and the launcher in `../bin` beside it.
+    /// Finds the library in `folder` and the launcher in `../bin` beside it.
     pub fn at(folder: &Path) -> Result<Self, RunError> {
         let library = find::library(Some(folder)).map_err(RunError::NoLibrary)?;
         let prefix = library.parent().and_then(Path::parent).unwrap_or(folder);
@@ -282,7 +283,7 @@ impl Installation {
             })
     }
 
-    /// The settings worth trying for this benchmark.
+    /// Returns the settings to try for this benchmark.
     pub fn settings(
         &self,
         which: Settings,
@@ -303,7 +304,7 @@ impl Installation {
             .collect()
     }
 
-    /// [`Installation::run`] without any setting.
+    /// [`Installation::run`] with the default setting.
     pub fn run_as_it_comes(
         &self,
         ranks: u32,
@@ -315,7 +316,7 @@ impl Installation {
         self.run(plain, ranks, extra, benchmark_arguments, timeout)
     }
 
-    /// Runs this program on `ranks` processes; the report, whose start is counted from the command, and how long the whole command took.
+    /// Runs this program on `ranks` processes. Returns the report, with start-up counted from the command, and the command's total time.
     pub fn run(
         &self,
         setting: &Setting,
@@ -337,7 +338,7 @@ impl Installation {
         Ok((report, took))
     }
 
-    /// Runs a program that does nothing on `ranks` processes; how long the command took.
+    /// Runs a program that does nothing on `ranks` processes; returns the time of the command.
     pub fn run_nothing(
         &self,
         setting: &Setting,
@@ -350,14 +351,14 @@ impl Installation {
         end_well(command, timeout).map(|outcome| outcome.took)
     }
 
-    /// The launcher's part of a command line, for [`Running::start`]; the program is to follow.
+    /// Returns the launcher's part of a command line, for [`Running::start`]; the program follows.
     pub fn launch(&self, setting: &Setting, ranks: u32, extra: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
         command
             .args(["-n", &ranks.to_string()])
             .stdin(Stdio::null());
         match self.family {
-            // Open MPI refuses more ranks than cores, and refuses root, unless told otherwise.
+            // By default Open MPI refuses oversubscription, and refuses root.
             Family::OpenMpi => {
                 command.arg("--oversubscribe");
                 command
@@ -378,12 +379,12 @@ impl Installation {
     }
 }
 
-/// This program, which is also what the launchers start.
+/// Returns the path of this program, which the launchers start as well.
 pub fn this_program() -> Result<PathBuf, RunError> {
     std::env::current_exe().map_err(RunError::Program)
 }
 
-/// Runs the command and reads its report; the report and how long the whole command took.
+/// Runs the command; returns its report and the time of the whole command.
 fn run_to_end(command: Command, timeout: Duration) -> Result<(Report, Duration), RunError> {
     let outcome = end_well(command, timeout)?;
     let report = outcome
@@ -394,7 +395,7 @@ fn run_to_end(command: Command, timeout: Duration) -> Result<(Report, Duration),
     Ok((report, outcome.took))
 }
 
-/// Runs the command to a good end.
+/// Runs the command; fails unless it exits with success.
 fn end_well(mut command: Command, timeout: Duration) -> Result<Outcome, RunError> {
     let outcome = Running::start(&mut command)
         .and_then(|running| running.wait(timeout))
@@ -457,7 +458,7 @@ mod tests {
     fn a_run_that_takes_too_long_is_stopped_with_all_it_started() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 60 & echo $!; wait"]);
-        // A busy machine may not have come to the sleeper yet, so the time grows until it has.
+        // On a busy machine the sleeper may not have started yet, so the time grows until it has.
         let sleeper = (1..=8)
             .find_map(|tenths| {
                 let mut again = Command::new(command.get_program());
@@ -471,7 +472,7 @@ mod tests {
             })
             .expect("the shell never came to its second command");
         let status = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
-        // Gone, or a zombie that waits for init.
+        // It has ended, or is a zombie that init has not reaped.
         assert!(
             status.map_or(true, |s| s.contains(") Z")),
             "the sleeper survived"

@@ -1,17 +1,20 @@
-//! `mpi-bench`: the usual micro-benchmarks, on whichever MPI library is there.
+//! `mpi-bench`: the usual micro-benchmarks, on any MPI library.
 //!
 //! The program is linked to no MPI library.
-//! It opens one when it starts and calls it through the MPI 5.0 standard ABI, so one file measures our library, MPICH's and, by a small table of handles, Open MPI's.
-//! The loops are those of the OSU micro-benchmarks (D. K. Panda and others, "OSU Micro-Benchmarks" 7), so the columns can be laid beside theirs.
+//! It loads one when it starts and calls it through the MPI 5.0 standard ABI, so one file measures this project's library, MPICH's and,
+//! with a small table of handles, Open MPI's.
+//! The loops are those of the OSU micro-benchmarks (D. K. Panda and others, "OSU Micro-Benchmarks" 7), so the columns are comparable
+//! with theirs.
 //!
 //! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
-//! - as `mpi-bench tune` it starts our launcher for each algorithm and writes a decision table;
-//! - as `mpi-bench endings` it ends jobs in every way and measures how soon they are gone;
-//! - with `-n N` it starts our launcher itself;
+//! - as `mpi-bench tune` it starts its own launcher for each algorithm and writes a decision table;
+//! - as `mpi-bench endings` it ends jobs in every way and measures how soon they have ended;
+//! - with `-n N` it starts its own launcher itself;
 //! - with `--vs LIBDIR` it starts all launchers itself, alternates between the libraries and prints ratios of medians.
 //!
-//! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
+//! Promise: every figure printed was measured in this run; a setting that cannot be measured is reported with the reason and never
+//! replaced.
 
 #![deny(unsafe_code)]
 
@@ -64,14 +67,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why there are no figures, and which rank says so.
+/// The reason why this rank has no figures, and which rank prints it.
 enum Failure {
     Sentence(String),
-    /// Rank 0 says it for all.
+    /// Rank 0 prints the message for all ranks.
     SaidByRankZero,
 }
 
-/// Runs what starts launchers, unless a launcher has started us.
+/// Runs a task that starts launchers, unless this process is one of several ranks.
 fn starts<E: std::error::Error>(
     task: &'static str,
     run: impl FnOnce() -> Result<(), E>,
@@ -80,7 +83,7 @@ fn starts<E: std::error::Error>(
     run().map_err(sentence)
 }
 
-/// Measures with the library that was found, as one rank of the job we are in.
+/// Measures with the library that was found, as one rank of this process's job.
 fn measure_here(options: &Options) -> Result<(), Failure> {
     let path = find::library(options.lib.as_deref()).map_err(sentence)?;
     let library = mpi::Library::load(&path).map_err(sentence)?;
@@ -102,7 +105,7 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) if options.json => println!("{}", report.json()),
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
-        // An error of the library may be this rank's alone, and then finalizing would wait for the others.
+        // Only this rank may have failed in the library, and MPI_Finalize would then wait for the others.
         (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;

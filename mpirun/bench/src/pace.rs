@@ -1,16 +1,17 @@
-//! How many iterations a row gets.
+//! The number of iterations of a row.
 //!
-//! The OSU loops make a fixed number; sixty ranks on two cores would then measure for hours with some libraries.
-//! Here the warm-up runs in doubling batches under a clock, and rank 0's clock decides for all: the decision is broadcast, so all ranks leave the loops together.
+//! The OSU loops run a fixed number; sixty ranks on two cores would then measure for hours with some libraries.
+//! Here the warm-up runs in doubling batches under a clock. Rank 0 decides and broadcasts the decision, so all ranks leave the loops
+//! together.
 
 use std::time::{Duration, Instant};
 
 use crate::mpi::{MpiError, World};
 
-/// Warm-up may use this part of the row's time.
+/// The part of the row's time that warm-up may use.
 const WARMUP_SHARE: u32 = 5;
 
-/// The wished numbers and the time that bounds them.
+/// The requested numbers of iterations, and the time limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub warmup: u64,
@@ -18,10 +19,10 @@ pub struct Pace {
     pub budget: Duration,
 }
 
-/// Keeps all ranks busy with each other for so long.
+/// Keeps all ranks busy with barriers for `length`.
 ///
-/// The first rows of a job that found idle cores were up to five times slower than the same rows a quarter of a second later, on a virtual machine.
-/// A library that takes a second to start never sees that, and one that takes a hundredth would be measured in nothing else.
+/// On a virtual machine, the first rows of a job on idle cores were up to five times slower than the same rows a quarter of a second later.
+/// A library that takes a second to start is not affected, and one that starts in a hundredth would be measured in this phase only.
 pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
     let begin = Instant::now();
     let mut next = 1;
@@ -30,7 +31,7 @@ pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
         for _ in 0..next {
             world.barrier()?;
         }
-        // Rank 0's clock decides, or ranks would make different numbers of barriers.
+        // Rank 0's clock decides; otherwise ranks would run different numbers of barriers.
         let more = if begin.elapsed() >= length {
             0
         } else if started.elapsed() < length / 8 {
@@ -44,7 +45,7 @@ pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
 }
 
 impl Pace {
-    /// Warms up by calling `batch(n)` and says how many iterations to measure; the same answer on every rank.
+    /// Warms up by calling `batch(n)`; returns the number of iterations to measure, the same on every rank.
     pub fn settle(
         &self,
         world: &World<'_>,
@@ -69,7 +70,7 @@ impl Pace {
         }
     }
 
-    /// As many iterations of `each` as fit, at least one and at most what was wished.
+    /// Returns the number of iterations of `each` that fit, at least one and at most the requested number.
     fn fitting(&self, each: Duration) -> u64 {
         let fit = self.budget.as_nanos() / each.as_nanos().max(1);
         u64::try_from(fit)

@@ -1,4 +1,4 @@
-//! A row of results: what was measured of one size.
+//! A row of results: the figures of one size.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct Row {
     /// Bytes; ranks for the barriers, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
     pub size: usize,
-    /// In the unit that [`crate::table::meaning`] says.
+    /// In the unit of [`crate::table::meaning`].
     pub avg: f64,
-    /// Fastest and slowest rank, where ranks can differ.
+    /// The fastest and the slowest rank, if ranks can differ.
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,
-    /// What the same takes without MPI among the same ranks: a barrier for `barrier`, plain calls of the system for `io --plain`.
+    /// The figure without MPI among the same ranks: a barrier for `barrier`, plain system calls for `io --plain`.
     #[serde(default)]
     pub bare: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What is printed: columns as the OSU benchmarks print them, or one line of JSON.
+//! The output: columns as the OSU benchmarks print them, or one line of JSON.
 
 use std::fmt::Write as _;
 
@@ -12,16 +12,16 @@ use crate::row::Row;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     pub benchmark: String,
-    /// The library's own words about itself.
+    /// The library's own version text.
     pub library: String,
     pub ranks: i32,
     pub rows: Vec<Row>,
-    /// When all ranks were past `MPI_Init`, on the clock of [`crate::clock`]; for `init` only.
+    /// When all ranks had returned from `MPI_Init`, on the clock of [`crate::clock`]; for `init` only.
     #[serde(default)]
     pub started: Option<f64>,
 }
 
-/// What a benchmark's figures mean.
+/// The meaning of a benchmark's figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     pub size: &'static str,
@@ -31,7 +31,7 @@ pub struct Meaning {
     pub larger_is_better: bool,
 }
 
-/// The headings of a benchmark.
+/// Returns the headings of a benchmark.
 pub fn meaning(benchmark: Benchmark) -> Meaning {
     let time = Meaning {
         size: "Size",
@@ -102,7 +102,7 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
     }
 }
 
-/// Width of the first column and of the others, as in OSU's tables.
+/// The width of the first column and of the others, as in OSU's tables.
 const FIRST: usize = 12;
 const COLUMN: usize = 18;
 
@@ -117,9 +117,9 @@ impl Report {
         }
     }
 
-    /// One line.
+    /// Returns the report as one line.
     pub fn json(&self) -> String {
-        // A struct of strings and numbers always has a JSON form; an empty line would be noticed by every reader.
+        // A struct of strings and numbers always has a JSON form; every reader would detect an empty line.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -133,7 +133,7 @@ impl Report {
         let Meaning {
             size, figure, unit, ..
         } = meaning(benchmark);
-        // A column for what only some benchmarks have.
+        // The column exists only for benchmarks with such figures.
         let has_bare = self.rows.iter().any(|row| row.bare.is_some());
         let bare = |cell: String| match has_bare {
             true => format!("{cell:>COLUMN$}"),
@@ -183,7 +183,7 @@ impl Report {
     }
 }
 
-/// Two decimals as in OSU's tables, three where two would hide the difference.
+/// Two decimals as in OSU's tables, three if two would hide the difference.
 pub fn number(value: f64) -> String {
     if value < 10.0 {
         format!("{value:.3}")

@@ -1,4 +1,4 @@
-//! What a command line asks for: a benchmark, or one of the tasks beside them.
+//! The task of a command line: a benchmark, or one of the other tasks.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use crate::benchmark::Benchmark;
 use crate::cli::Options;
 use crate::endings::Leave;
 
-/// What the command line asks for.
+/// The task of a command line.
 #[derive(Debug)]
 pub enum Task {
     Measure(Options),
@@ -16,7 +16,7 @@ pub enum Task {
     Tune(Options),
     /// `mpi-bench endings`, with the options of a benchmark.
     Endings(Options),
-    /// A rank of the latter.
+    /// A rank of `mpi-bench endings`.
     Leave(Leave),
 }
 
@@ -35,7 +35,7 @@ impl Task {
             }
             _ => return Task::Measure(Options::parse()),
         };
-        // The options are those of any benchmark, and which one it is does not matter here.
+        // The parser needs a benchmark, but this task ignores it.
         *first = Benchmark::Barrier.name().into();
         task(Options::parse_from(arguments))
     }

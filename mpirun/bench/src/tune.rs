@@ -1,7 +1,7 @@
 //! `tune`: measures every algorithm of every collective on this machine and writes a decision table for `coll_tuned_rules`.
 //!
-//! Our library runs under its own launcher with only its general components, one algorithm forced at a time.
-//! The algorithms take turns, round by round, and what is compared are medians over the rounds.
+//! The library runs under its own launcher with only its general components, one algorithm forced at a time.
+//! The algorithms alternate, round by round, and their medians over the rounds are compared.
 //! A longer message keeps the algorithm of the shorter one unless another is clearly better, so that noise does not become a rule.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::launcher::{Installation, RunError};
 use crate::sizes::powers_of_two;
 use crate::versus::{benchmark_arguments, median, own_library, progress};
 
-/// What is measured for which call.
+/// The benchmark that measures each call.
 const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Barrier, CallId::Barrier),
     (Benchmark::Bcast, CallId::Bcast),
@@ -32,10 +32,10 @@ const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Scan, CallId::Scan),
 ];
 
-/// Another algorithm has to take less than this part of the time of the one before it.
+/// Another algorithm must take less than this fraction of the previous one's time.
 const CLEARLY: f64 = 0.95;
 
-/// Why there is no table.
+/// The reason why no table was written.
 #[derive(Debug)]
 pub enum TuneError {
     NoOwnLibrary(find::NotFound),
@@ -66,7 +66,7 @@ struct Rule {
     call: CallId,
     ranks: u32,
     bytes: u64,
-    /// Ranks shared cores when this was measured.
+    /// The ranks were oversubscribed when this was measured.
     shared: bool,
     algorithm: &'static str,
 }
@@ -86,7 +86,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Measures and writes.
+/// Measures all calls and writes the table.
 pub fn run(options: &Options) -> Result<(), TuneError> {
     let folder = own_library(options).map_err(TuneError::NoOwnLibrary)?;
     let ours = Installation::at(&folder).map_err(TuneError::Launcher)?;
@@ -111,14 +111,14 @@ pub fn run(options: &Options) -> Result<(), TuneError> {
             reason,
         }),
         None => {
-            // The process that closed the other end of the output does not want the table any more.
+            // A closed pipe is no error: its reader does not want the table any more.
             let _ = std::io::stdout().write_all(text.as_bytes());
             Ok(())
         }
     }
 }
 
-/// Two, its doublings, and the number that was asked for.
+/// Returns two, its doublings, and the requested number.
 fn rank_counts(most: u32) -> Vec<u32> {
     let mut counts: Vec<u32> = std::iter::successors(Some(2), |n: &u32| n.checked_mul(2))
         .take_while(|n| *n < most)
@@ -127,7 +127,7 @@ fn rank_counts(most: u32) -> Vec<u32> {
     counts
 }
 
-/// By size and algorithm, the median time; an algorithm that fails is named and left out.
+/// The median time by size and algorithm; an algorithm that fails is reported and omitted.
 type Figures = BTreeMap<usize, Vec<(&'static str, f64)>>;
 
 fn measure(
@@ -169,7 +169,7 @@ fn measure(
                 }
                 Err(error) => {
                     failed[which] = true;
-                    // The error may quote what a program printed.
+                    // The error may quote a program's output.
                     printable::to_stderr(&format!(
                         "mpi-bench: not measured: {call} by {name} on {ranks} ranks: {error}\n"
                     ));
@@ -186,7 +186,7 @@ fn measure(
     figures
 }
 
-/// The rows for one call: one where the choice changes.
+/// Returns the rules for one call: one at each size where the best algorithm changes.
 fn rules(call: CallId, ranks: u32, shared: bool, figures: &Figures) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for (size, times) in figures {
@@ -198,7 +198,7 @@ fn rules(call: CallId, ranks: u32, shared: bool, figures: &Figures) -> Vec<Rule>
         if before.is_some_and(|before| *time >= before * CLEARLY) {
             continue;
         }
-        // What decides is the whole input of a reduce-scatter, of which the benchmark's size is a rank's block.
+        // The rule is for the whole input of a reduce-scatter; the benchmark's size is a rank's block.
         let block = *size as u64;
         let bytes = match call {
             CallId::ReduceScatterBlock => block * u64::from(ranks),

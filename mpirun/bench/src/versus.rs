@@ -1,7 +1,8 @@
-//! `--vs`: two or more libraries on the same machine in the same minutes.
+//! `--vs`: compares two or more libraries on the same machine within the same minutes.
 //!
-//! Absolute figures differ from machine to machine and from minute to minute, so the libraries take turns, round by round, and what is compared are medians over the rounds.
-//! A peer is run at each of its settings, and each row takes the one that is best there.
+//! Absolute figures differ between machines and between minutes, so the libraries alternate, round by round, and medians over the
+//! rounds are compared.
+//! A peer runs at each of its settings, and each row takes the setting that is best there.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,12 +18,12 @@ use crate::find;
 use crate::launcher::{Installation, RunError, Setting};
 use crate::table::{Meaning, meaning, number};
 
-/// Why there is nothing to compare.
+/// The reason why there is no comparison.
 #[derive(Debug)]
 pub enum VersusError {
     NoOwnLibrary(find::NotFound),
     Peer(RunError),
-    /// Our own runs failed, so there is nothing to compare with.
+    /// The runs of the library under test failed, so there is nothing to compare with.
     Ours(RunError),
 }
 
@@ -38,14 +39,14 @@ impl fmt::Display for VersusError {
 
 impl std::error::Error for VersusError {}
 
-/// One library at one setting, and what it measured: for each size the figures of all rounds.
+/// One library at one setting, and its figures: for each size those of all rounds.
 struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
-    /// What the same took without MPI among its ranks, for `barrier` and `io --plain`.
+    /// The figures without MPI among its ranks, for `barrier` and `io --plain`.
     bare: BTreeMap<usize, Vec<f64>>,
-    /// Milliseconds from the command to where all ranks are past `MPI_Init`, and of the whole command, for `init`.
+    /// Milliseconds from the command until all ranks have returned from `MPI_Init`, and of the whole command, for `init`.
     starts: Vec<f64>,
     commands: Vec<f64>,
     failed: Option<RunError>,
@@ -57,7 +58,7 @@ struct Best {
     library: &'static str,
     setting: &'static str,
     median: f64,
-    /// How many times better ours is; below one, the peer is better.
+    /// The factor by which the library under test is better; below one, the peer is better.
     ours_is_better_by: f64,
 }
 
@@ -69,7 +70,7 @@ struct Comparison {
     size: usize,
     unit: &'static str,
     ours: f64,
-    /// What the same took without MPI among our ranks, for `barrier` and `io --plain`.
+    /// The figure without MPI among the ranks of the library under test, for `barrier` and `io --plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     bare: Option<f64>,
     peers: Vec<Best>,
@@ -111,13 +112,13 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
     Ok(())
 }
 
-/// The folder of the library under test.
+/// Returns the folder of the library under test.
 pub fn own_library(options: &Options) -> Result<PathBuf, find::NotFound> {
     let own = find::library(options.lib.as_deref())?;
     Ok(own.parent().map_or_else(PathBuf::new, PathBuf::from))
 }
 
-/// Ours first, then every peer at every setting.
+/// The library under test first, then every peer at every setting.
 fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
     let own = own_library(options).map_err(VersusError::NoOwnLibrary)?;
     let mut all = Vec::new();
@@ -133,7 +134,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
                 commands: Vec::new(),
                 failed: None,
             });
-            // The library under test has one setting: the one users get.
+            // The library under test has one setting: the default that users get.
             if all.len() == 1 {
                 break;
             }
@@ -179,7 +180,7 @@ impl Contestant {
     }
 }
 
-/// What the ranks are told, so that both sides run the same loops.
+/// Returns the arguments of the ranks, so that all libraries run the same loops.
 pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec![options.benchmark.name()];
     let mut option = |name: &str, value: Option<String>| {
@@ -210,7 +211,7 @@ pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     arguments
 }
 
-/// Medians, and for each peer its best setting, row by row.
+/// Compares medians, with each peer at its best setting, row by row.
 fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Comparison> {
     let Meaning {
         unit,
@@ -237,7 +238,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         })
         .collect();
     if options.benchmark == Benchmark::Init {
-        // The launcher's part belongs to the comparison of start-up: it is what a user waits for.
+        // Start-up includes the launcher: the user waits for both.
         type Times = fn(&Contestant) -> &[f64];
         let times: [(&str, Times); 2] = [("start", |c| &c.starts), ("launch", |c| &c.commands)];
         for (name, times) in times {
@@ -252,7 +253,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
     rows
 }
 
-/// For each peer library, in the order they were named, its best setting.
+/// Returns the best setting of each peer library, in the order of the command line.
 fn best_of_each(
     peers: &[Contestant],
     ours: f64,
@@ -275,7 +276,7 @@ fn best_of_each(
             ours_is_better_by,
         };
         match best.iter_mut().find(|b| b.library == library) {
-            // The better setting of a peer is the one against which we look worse.
+            // A peer's best setting is the one against which the library under test compares worst.
             Some(known) if candidate.ours_is_better_by < known.ours_is_better_by => {
                 *known = candidate
             }
@@ -286,7 +287,7 @@ fn best_of_each(
     best
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// Returns the middle value, or the mean of the two in the middle.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -347,11 +348,11 @@ fn print_table(options: &Options, rows: &[Comparison]) {
     }
 }
 
-/// One line on the terminal, overwritten by the next; nothing where there is no terminal.
+/// Prints one line on the terminal, which the next one overwrites; prints nothing without a terminal.
 pub fn progress(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
-        // A terminal that does not take the line loses nothing but the line.
+        // If the terminal does not take the line, only the line is lost.
         let _ = write!(err, "\r\x1b[K{}", printable::name(line));
         let _ = err.flush();
     }
@@ -360,7 +361,7 @@ pub fn progress(line: &str) {
 fn report_failures(contestants: &[Contestant]) {
     for c in contestants {
         if let Some(error) = &c.failed {
-            // The error may quote what a program printed.
+            // The error may quote a program's output.
             printable::to_stderr(&format!(
                 "mpi-bench: not measured: {} ({}): {error}\n",
                 c.installation.family.name(),

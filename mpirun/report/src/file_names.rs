@@ -1,9 +1,9 @@
-//! The names of a rank's files, which lie on its tape in pieces.
+//! The names of a rank's files, which the event tape stores in pieces.
 
 use mpi_base::node::{Event, EventKind};
 use std::collections::BTreeMap;
 
-/// The names of a rank's files by their numbers.
+/// Returns the names of a rank's files by their numbers.
 pub fn names(events: &[Event]) -> BTreeMap<u64, String> {
     let mut pieces: BTreeMap<u64, BTreeMap<i32, [u64; 3]>> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileName) {

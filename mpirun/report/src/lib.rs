@@ -1,11 +1,11 @@
-//! What state pages and tapes say, for people and tools: pure, so that launchers and libraries share it.
+//! Reports for people and tools from state pages and event tapes: pure, so that launchers and libraries share them.
 //!
 //! `mpirun` uses it for its own jobs; the library that is preloaded into programs of other MPI libraries uses it in the ranks
-//! themselves. Nothing here runs, sends or reads memory of other processes.
+//! themselves. Nothing here runs programs, sends, or reads memory of other processes.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`rank_snapshot`] | what a rank was seen doing |
+//! | [`rank_snapshot`] | the state of a rank at one moment |
 //! | [`hang`] | which rank waits for which, in words |
 //! | [`trace`] | the tapes of all ranks as one file |
 //! | [`file_names`] | the names of files on a tape |
@@ -16,5 +16,5 @@ pub mod hang;
 pub mod rank_snapshot;
 pub mod trace;
 
-/// Turns a call's number on a state page or a tape into its name.
+/// Returns the name of a call from its number on a state page or a tape.
 pub type CallName = fn(u16) -> String;

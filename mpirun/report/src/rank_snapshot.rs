@@ -1,7 +1,7 @@
-//! What a rank was seen doing, as launchers tell each other and as reports are made of.
+//! A snapshot of a rank's state, which launchers exchange and reports are derived from.
 //!
-//! It is a rank's state page ([`mpi_base::state`]) with two things changed so that it means the same on every host:
-//! a time since when is a time for how long, and a call's number is the call's name.
+//! It is a rank's state page ([`mpi_base::state`]) with two changes that make it independent of the host:
+//! start times become durations, and a call's number becomes the call's name.
 
 use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
 use mpi_core::coll::CallSignature;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// How far a rank has come.
+/// The stage of a rank's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -27,11 +27,11 @@ pub struct Round {
     pub comm: Comm,
     /// Counted on each communicator from 1.
     pub number: u64,
-    /// What all members have to agree on: "MPI_Bcast from rank 0 of 400 bytes".
+    /// The arguments that all members must agree on: "MPI_Bcast from rank 0 of 400 bytes".
     pub what: String,
-    /// How many members the communicator has.
+    /// The number of members of the communicator.
     pub members: u32,
-    /// Whether the rank is in a call that returns when it is over.
+    /// Whether the rank is in a call that returns when the operation is complete.
     pub inside: bool,
 }
 
@@ -58,39 +58,39 @@ impl fmt::Display for Comm {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// For a rank to take a message.
+    /// The receiver of a message.
     Send(Partner),
-    /// For a message of a rank.
+    /// A message of a given rank.
     Recv(Partner),
-    /// For a message of any sender.
+    /// A message of any source.
     RecvAny { comm: Comm, tag: Option<i32> },
-    /// For the other members, in a nonblocking operation.
+    /// The other members, in a nonblocking operation.
     Collective,
-    /// For whichever of so many requests is first.
+    /// Any one of this number of requests.
     Any { requests: u32 },
-    /// For a member of a window.
+    /// A member of a window.
     Window(Box<AtWindow>),
 }
 
-/// What a rank waits for at a window.
+/// A wait at a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtWindow {
     /// The window's name; empty if it has none.
     pub name: String,
-    /// The member, and what it has to do.
+    /// The member that must act.
     pub rank: u32,
     pub job_rank: u32,
     pub need: WindowNeed,
-    /// The job rank that holds the lock that is waited for.
+    /// The job rank that holds the requested lock.
     pub holder: Option<u32>,
-    /// How many calls the rank whose doing ends the wait had entered and left when it began, if that is known:
-    /// of the holder's of a lock, else of the member's.
+    /// The number of calls that the needed rank had entered and left when the wait began, if known:
+    /// the holder of the lock, or else the member.
     pub calls: Option<u64>,
-    /// Whether that rank has made no call since; found by comparing with its snapshot.
+    /// Whether that rank has made no call since; derived from its snapshot.
     pub is_outside: bool,
 }
 
-/// What a member of a window has to do.
+/// The action that a member of a window must take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowNeed {
@@ -110,7 +110,7 @@ pub struct Partner {
     pub job_rank: u32,
     pub tag: Option<i32>,
     pub bytes: u64,
-    /// How many requests the call waits for, this one included.
+    /// The number of requests that the call waits for, this one included.
     pub requests: u32,
 }
 
@@ -118,7 +118,7 @@ pub struct Partner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     pub wire: u32,
-    /// How many barriers have been entered and left at this wire.
+    /// The numbers of barriers entered and left at this wire.
     pub entered: u64,
     pub released: u64,
 }
@@ -133,26 +133,26 @@ pub struct InFile {
     pub since: Duration,
 }
 
-/// A rank at one moment.
+/// The state of a rank at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSnapshot {
     pub stage: Stage,
-    /// The call it is in.
+    /// The current call.
     pub call: Option<String>,
-    /// The call before.
+    /// The previous call.
     pub last_call: Option<String>,
     /// Calls entered plus calls left.
     pub calls: u64,
-    /// What it waits for; `None` while it does not, or not for longer than a moment.
+    /// What it waits for; `None` if it does not wait, or has only just begun to.
     pub waiting: Option<Waiting>,
-    /// For how long it has waited in this call.
+    /// The waiting time in this call.
     pub waited: Option<Duration>,
     pub round: Option<Round>,
     pub gate: Option<Gate>,
     /// The system call on a file that it is in.
     #[serde(default)]
     pub in_file: Option<Box<InFile>>,
-    /// Counts what the rank's engine has moved.
+    /// Counts the progress of the rank's engine.
     pub progress: u64,
 }
 
@@ -202,14 +202,14 @@ impl AtWindow {
         }
     }
 
-    /// The job rank whose doing ends the wait.
+    /// Returns the job rank that must act to end the wait.
     pub fn needed(&self) -> u32 {
         self.holder.unwrap_or(self.job_rank)
     }
 }
 
 impl RankSnapshot {
-    /// What a state page says; `now_ns` is the page's clock, `name` turns a call's number into its name.
+    /// Converts a state page; `now_ns` is the page's clock, `name` returns a call's name from its number.
     pub fn of(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> RankSnapshot {
         let call = |number: u16| (number != 0).then(|| name(number));
         let round = &state.collective;
@@ -249,7 +249,7 @@ impl RankSnapshot {
         }
     }
 
-    /// The collective operation that it waits in, blocking or not.
+    /// Returns the collective operation that it waits in, blocking or not.
     pub fn in_round(&self) -> Option<&Round> {
         let waits = self.waiting == Some(Waiting::Collective);
         let round = self.round.as_ref()?;

@@ -1,4 +1,4 @@
-//! `mpi-info`: what this installation has.
+//! `mpi-info`: lists the components, parameters and functions of this installation.
 
 use clap::Parser;
 use mpi_base::environment;
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let params = Params::load(environment::all(), &prefix::parameter_files());
     match info::answer(&options, &params) {
         Ok(text) => {
-            // A reader that has gone, as `| head` does, is no error.
+            // A closed pipe, as with `| head`, is no error.
             let _ = printable::to_stdout(&text);
             ExitCode::SUCCESS
         }
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help, the version, or what clap refuses.
+/// Prints help, the version, or clap's error.
 fn answered(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         printable::eprintln!("mpi-info: {}", usage::sentence(error));

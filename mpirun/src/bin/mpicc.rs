@@ -1,4 +1,4 @@
-//! `mpicc`, and `mpicxx` by that name: compiles programs against this installation.
+//! `mpicc`, or `mpicxx` under that name: compiles programs against this installation.
 
 use mpirun::wrapper::{Action, Language, Wrapper};
 use std::io::Write as _;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Action::Print(text) => {
             let mut bytes = text.into_vec();
             bytes.push(b'\n');
-            // A reader that has ended, as `| head` does, is no error.
+            // A closed pipe, as with `| head`, is no error.
             let _ = std::io::stdout().write_all(&bytes);
             ExitCode::SUCCESS
         }

@@ -24,7 +24,7 @@ fn main() {
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
         Err(CliError::Answer(text)) => {
-            // A reader that has gone, as `| head` does, is no error.
+            // A closed pipe, as with `| head`, is no error.
             let _ = printable::to_stdout(&text);
             0
         }
@@ -36,7 +36,7 @@ fn main() {
     std::process::exit(code);
 }
 
-/// Runs a job, or gives it to the program that it belongs to.
+/// Runs a job, or hands it to the launcher that must start it.
 fn run(plan: &Plan) -> i32 {
     if let Err(error) = cli::check_values(plan) {
         printable::eprintln!("mpirun: {error}");

@@ -1,4 +1,4 @@
-//! From options to a [`Plan`]: programs, hosts, environment.
+//! Builds a [`Plan`] from options: programs, hosts, environment.
 
 use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
 use super::options::{AppOptions, Options, Section};
@@ -21,7 +21,7 @@ use mpi_core::fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Name of the parameter that makes the library print what was selected and why; set by --explain.
+/// The parameter that makes the library print what was selected and why; `--explain` sets it.
 const EXPLAIN: &str = "mpi_base_explain";
 
 /// The environment variable that `--explain` sets.
@@ -30,7 +30,7 @@ pub fn explain_variable() -> OsString {
 }
 
 impl AppOptions {
-    /// What stands before a configuration file holds for each of its lines that does not say otherwise.
+    /// Options before a configuration file apply to each of its lines that does not override them.
     pub fn inherit(&mut self, job: &AppOptions) {
         fn before<T: Clone>(mine: &mut Vec<T>, job: &[T]) {
             mine.splice(0..0, job.iter().cloned());
@@ -58,7 +58,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     for (number, section) in sections.into_iter().enumerate() {
         let Section { app, command } = section;
         let named = named_hosts(&app)?;
-        // A host that two programs name is one host with one number of slots, not two.
+        // A host that two programs name is one host with one number of slots.
         for host in &named {
             if !hosts.iter().any(|known| is_same(known, host)) {
                 hosts.push(host.clone());
@@ -92,7 +92,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             named,
         ));
     }
-    // What all programs have alike is the job's, and what they spawn has it too.
+    // Variables that all programs have in common belong to the job, so that spawned programs get them too.
     let shared = shared_by_all(apps.iter_mut().map(|(app, _)| &mut app.env));
     for (name, value) in shared {
         set_env(&mut env, name, value);
@@ -159,7 +159,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
                 app.procs = Some(file.count());
             }
             if !allocated && !matches!(placement.policy, Policy::PerNode(_)) {
-                // The user has not said how many fit, and filling the machine would be a surprise.
+                // The number of slots is a default, and filling the machine would be a surprise.
                 app.procs = app.procs.or(Some(1));
             }
             app
@@ -209,7 +209,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     }
 }
 
-/// Gives each rank the place that a rankfile says.
+/// Assigns the seats of a rankfile to the ranks.
 fn seat(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(), CliError> {
     let counts: Vec<usize> = apps.iter().map(|app| app.procs.unwrap_or(1)).collect();
     let seats = file.seats(counts.iter().sum(), hosts);
@@ -221,7 +221,7 @@ fn seat(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(), CliErro
     Ok(())
 }
 
-/// Takes as many ranks of a program as fit, of the numbers that will do; one that does not fit at all is told when all are placed.
+/// Reduces a program to the largest number of ranks that `--soft` allows and that fits; if none fits, mapping reports it later.
 fn soften(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
     let most = plan.apps[number].procs.unwrap_or(1);
     let numbers = soft::allowed(list, most).ok_or_else(|| CliError::Value {
@@ -252,16 +252,16 @@ fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
         if app.hostfile.is_empty() {
             hosts::merge(&mut named, chosen);
         } else {
-            // With a file, the list chooses among its hosts.
+            // With a hostfile, the list selects among its hosts.
             named.retain(|host| chosen.iter().any(|chosen| is_same(chosen, host)));
         }
     }
     Ok(named)
 }
 
-/// A program of an `MPI_Comm_spawn`, with the infos that the standard reserves for it; `hosts` are the job's.
+/// Builds a program of an `MPI_Comm_spawn` from the info keys that the standard reserves for it; `hosts` are the job's.
 ///
-/// The error is a host that the job does not have.
+/// The error names a host that the job does not have.
 pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
     let info = |key: &str| {
         app.info
@@ -288,7 +288,7 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
     })
 }
 
-/// The hosts that an info key `host` names, as indices of the job's.
+/// Returns the hosts that an info key `host` names, as indices of the job's.
 fn chosen_hosts(names: &str, hosts: &[Host]) -> Result<Vec<usize>, String> {
     let asked = "the info key host of MPI_Comm_spawn is";
     let chosen = named::list(names).map_err(|error| format!("{asked} `{names}`: {error}"))?;

@@ -1,6 +1,6 @@
-//! What shells complete: the definition of the options, told which words, files or folders each of them takes.
+//! Shell completion: the options' definition, extended by the words, files or folders that each option takes.
 //!
-//! Parsing does not need that: there, other spellings are taken too, and a mistake is told in a sentence of its own.
+//! The parser does not use this: it accepts more spellings and reports mistakes in its own messages.
 
 use super::topics;
 use crate::info::frameworks;
@@ -31,11 +31,11 @@ const FOLDERS: &[&str] = &[
     "replay",
 ];
 
-/// A shell's script for the command `name`; `None` if the shell is not known.
+/// Returns a shell's script for the command `name`; `None` if the shell is not supported.
 pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {
     let shell: clap_complete::Shell = shell.parse().ok()?;
     let shown = options.get_arguments().filter(|option| {
-        // The program itself is not listed, but completed.
+        // The program itself is completed, but not listed.
         option.is_positional() || !option.is_hide_set()
     });
     let mut command = Command::new("mpirun")
@@ -53,10 +53,10 @@ pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Behind this line the generated script for bash begins to look at words.
+/// After this line the script that clap generates for bash begins to examine words.
 const AFTER: &str = "    prev=\"$3\"\n";
 
-/// What the generated script does not know: behind the program files are completed, not mpirun's options, until a colon begins the next part.
+/// Extends the generated script: after the program, files are completed instead of mpirun's options, until a colon begins the next part.
 fn stop_at_program(options: &Command) -> String {
     let taking = |values: usize| {
         let takes = |option: &&Arg| match option.is_require_equals_set() {
@@ -128,7 +128,7 @@ fn told(option: Arg) -> Arg {
     }
 }
 
-/// Every parameter of the library and of mpirun.
+/// Returns every parameter of the library and of mpirun.
 fn parameters() -> Vec<PossibleValue> {
     let all = frameworks::all(&Params::default());
     let abouts = all.into_iter().flat_map(|framework| {
@@ -139,7 +139,7 @@ fn parameters() -> Vec<PossibleValue> {
     let mut abouts: Vec<&'static About> = abouts.collect();
     abouts.sort_by_key(|about| about.full_name());
     abouts.dedup_by_key(|about| about.full_name());
-    // The names live as long as this process, which prints the script and ends.
+    // The leaked names live as long as this process, which prints the script and exits.
     let value =
         |about: &About| PossibleValue::new(about.full_name().leak() as &str).help(about.help);
     abouts.into_iter().map(value).collect()

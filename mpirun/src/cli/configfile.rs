@@ -1,7 +1,7 @@
 //! `--configfile`: the parts of a command line as lines of a file (MPI 5.0, section 11.5).
 //!
-//! One part to a line; `#` begins a comment, a backslash at the end continues a line,
-//! and words with spaces stand in quotes, double or single.
+//! One part per line; `#` begins a comment, a backslash at the end continues a line,
+//! and words with spaces are in double or single quotes.
 
 use crate::text::{TextError, TextFile};
 use mpi_base::text;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
-/// Why a file is not a list of programs.
+/// The reason why a file is no valid list of programs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigError {
     Text(TextError),
@@ -31,7 +31,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// The parts, each as the words of its line.
+/// Returns the parts, each as the words of its line.
 pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
     let file = TextFile::read("configuration file", path).map_err(ConfigError::Text)?;
     parse(&file.text, &file.path)
@@ -60,7 +60,7 @@ fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
     }
 }
 
-/// `None` if a quote does not end.
+/// Splits a line into words; `None` if a quote is not closed.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

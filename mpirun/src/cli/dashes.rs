@@ -1,8 +1,8 @@
-//! One dash or two: users of every launcher write `-np`, `-wdir`, `-host`; clap wants `--np`.
+//! Single and double dashes: users of every launcher type `-np`, `-wdir`, `-host`; clap takes `--np`.
 //!
-//! This walks over the options up to the program, knowing from the definition how many values each takes,
-//! and writes long names with two dashes. Spellings of the peers become ours ([`super::translated`]);
-//! what is missing ([`super::not_yet`]), what does not exist and what belongs before the first program is refused here.
+//! This module parses the options up to the program, with the number of values of each from clap's definition,
+//! and rewrites long names with two dashes. It rewrites the peers' spellings ([`super::translated`]) and refuses
+//! unsupported options ([`super::not_yet`]), unknown ones, and options that belong before the first program.
 
 use super::options::{Options, Section};
 use super::{CliError, not_yet, translated};
@@ -12,26 +12,26 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use strsim::normalized_damerau_levenshtein;
 
-/// Where a part stands on the command line.
+/// The position of a part on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Before the first program, where options of the whole job stand too.
+    /// Before the first program, together with options of the whole job.
     First,
-    /// Behind a colon, or in a configuration file.
+    /// After a colon, or in a configuration file.
     Later,
 }
 
-/// The options of one part with long names in clap's form.
+/// Returns the options of one part with long names in clap's form.
 pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliError> {
     let command = Options::command();
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
     while let Some(arg) = rest.next() {
-        // A value behind "=" may be any bytes, so the word is read as text that keeps them.
+        // A value after "=" may contain any bytes, so the word is read as text that preserves them.
         let text = text::from_os(arg);
         let Some(text) = Some(text.as_str()).filter(|text| text.len() > 1 && text.starts_with('-'))
         else {
-            // The program; what follows is its own, whatever it looks like.
+            // The program; all following words are its arguments.
             out.extend(["--".into(), arg.clone()]);
             break;
         };
@@ -55,7 +55,7 @@ pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliE
         let values = match find(&command, name, text) {
             Some(option) => {
                 check_place(option, text, place)?;
-                // One letter with one dash is a short option already.
+                // A single letter with one dash is a short option already.
                 let long = text.starts_with("--") || name.len() > 1;
                 if long && option.get_id() == "help" && attached.is_none() {
                     out.push(help_about(&mut rest));
@@ -88,7 +88,7 @@ pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliE
     Ok(out)
 }
 
-/// What was typed before `=`.
+/// Returns the part of an option before `=`.
 fn option_of(text: &str) -> &str {
     text.split('=').next().unwrap_or(text)
 }
@@ -105,7 +105,7 @@ fn help_about(rest: &mut std::slice::Iter<'_, OsString>) -> OsString {
     }
 }
 
-/// An option that is missing is refused, unless its value asks for what happens anyway.
+/// Refuses an unsupported option, unless its value asks for the default behaviour.
 fn refuse(
     option: &not_yet::NotYet,
     text: &str,
@@ -127,7 +127,7 @@ fn refuse(
     }
 }
 
-/// The words that mean the same as a spelling of another launcher.
+/// Returns this launcher's words for a spelling of another launcher.
 fn translate(
     spelling: &translated::Translated,
     text: &str,
@@ -157,7 +157,7 @@ fn translate(
         .collect())
 }
 
-/// Options of the whole job stand before the first program.
+/// Checks that options of the whole job precede the first program.
 fn check_place(option: &Arg, text: &str, place: Place) -> Result<(), CliError> {
     let of_program = Section::command();
     let mut of_program = of_program.get_arguments();
@@ -190,9 +190,9 @@ fn short(command: &Command, letter: char) -> Option<&Arg> {
     })
 }
 
-/// The option of `-n4` or `-xNAME=VALUE`, whose value is in the same word.
+/// Returns the option of `-n4` or `-xNAME=VALUE`, whose value is in the same word.
 ///
-/// A word that begins so by chance, such as `-npernod`, is a misspelt long name: a number begins with a digit, and a variable's name is anything.
+/// The value of `-n` begins with a digit, so `-npernod` is a misspelt long name; the value of `-x` may be anything.
 fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
     let word = text
         .strip_prefix('-')
@@ -209,9 +209,9 @@ fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
     is_value.then_some(option)
 }
 
-/// The name that was probably meant.
+/// Returns the known name that is closest to a misspelt one.
 fn nearest(command: &Command, name: &str) -> Option<String> {
-    /// From here on, of 1, two names are near.
+    /// The minimum similarity, of 1, at which a name is suggested.
     const NEAR: f64 = 0.6;
     let mut known: Vec<&str> = Vec::new();
     for option in command
@@ -224,7 +224,7 @@ fn nearest(command: &Command, name: &str) -> Option<String> {
     for other in translated::names().chain(not_yet::names()) {
         known.push(other);
     }
-    // One letter is near to every other one.
+    // A single letter is similar to every other one.
     let known = known.into_iter().filter(|known| known.len() > 1);
     let alike = known.map(|known| (normalized_damerau_levenshtein(name, known), known));
     alike

@@ -1,7 +1,7 @@
 //! `-x`, `--env` and `--genv`: variables for the ranks of one program, and for those of all.
 //!
-//! `-x` and `--env` are for the program of their part, as Open MPI and MPICH have them; `--genv` is for all programs, wherever it stands.
-//! A variable that all programs have with one value belongs to the job, so that spawned programs have it too.
+//! `-x` and `--env` apply to the program of their part, as in Open MPI and MPICH; `--genv` applies to all programs, wherever it occurs.
+//! A variable that all programs have with one value belongs to the job, so that spawned programs get it too.
 
 use super::CliError;
 use super::options::AppOptions;
@@ -11,17 +11,17 @@ use std::os::unix::ffi::OsStrExt;
 
 type Variable = (OsString, OsString);
 
-/// The variables that the options of one part set for the ranks of all programs.
+/// Returns the variables that the options of one part set for the ranks of all programs.
 pub fn of_all_programs(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     pairs("--genv", &app.genv)
 }
 
-/// Those that they set for the ranks of the program of their part; of two settings of one name the later counts.
+/// Returns the variables for the ranks of the part's own program; the later of two settings of one name wins.
 pub fn own_variables(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     let mut own = Vec::new();
     for export in &app.export {
         match split_at_sign(export) {
-            // `-x NAME` alone says that the rank gets it, which it does anyway.
+            // `-x NAME` alone exports NAME, which happens anyway.
             None if !export.is_empty() => {}
             Some((name, value)) if !name.is_empty() => set_env(&mut own, name, value),
             _ => {
@@ -51,7 +51,7 @@ fn pairs(option: &'static str, words: &[OsString]) -> Result<Vec<Variable>, CliE
     words.chunks_exact(2).map(pair).collect()
 }
 
-/// Takes the variables that all programs have alike out of their environments.
+/// Removes the variables that all programs have in common from their environments and returns them.
 pub fn shared_by_all<'a>(envs: impl Iterator<Item = &'a mut Vec<Variable>>) -> Vec<Variable> {
     let mut envs: Vec<_> = envs.collect();
     let first = envs.first().map_or_else(Vec::new, |first| first.to_vec());
@@ -65,7 +65,7 @@ pub fn shared_by_all<'a>(envs: impl Iterator<Item = &'a mut Vec<Variable>>) -> V
     shared
 }
 
-/// `NAME=VALUE` as a name and a value.
+/// Splits `NAME=VALUE` into the name and the value.
 pub fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
     let bytes = pair.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;

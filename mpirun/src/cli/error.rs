@@ -1,4 +1,4 @@
-//! Why a command line does not lead to a job.
+//! Errors of the command line.
 
 use super::configfile::ConfigError;
 use super::{topics, usage};
@@ -11,30 +11,30 @@ use printable::name;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a command line does not lead to a job.
+/// The reason why a command line does not lead to a job.
 #[derive(Debug)]
 pub enum CliError {
-    /// What clap refuses.
+    /// An error that clap reports.
     Usage(clap::Error),
-    /// Not an error: this was asked for, and nothing else.
+    /// Not an error: the output that was requested instead of a job.
     Answer(String),
-    /// An option that users know from elsewhere and that we do not have; it is never ignored in silence.
+    /// An option of another launcher that this one does not support; it is never silently ignored.
     NotYet {
         /// The option as it was written.
         option: String,
-        /// What it does elsewhere, in a few words.
+        /// Its effect in the other launcher, in a few words.
         what: &'static str,
-        /// What a user types or does here.
+        /// What the user can type or do here instead.
         instead: &'static str,
     },
-    /// There is no such option.
+    /// The option does not exist.
     NoOption {
         /// The option as it was written.
         option: String,
-        /// The one that was probably meant.
+        /// The existing option with the closest name.
         nearest: Option<String>,
     },
-    /// An option of the whole job stands behind a colon, or in a configuration file.
+    /// An option of the whole job occurs after a colon, or in a configuration file.
     WholeJob {
         /// The option as it was written.
         option: String,
@@ -44,35 +44,35 @@ pub enum CliError {
         /// The option as it was written.
         option: String,
     },
-    /// A part of the command line has options only.
+    /// A part of the command line has options but no program.
     NoProgram {
-        /// Which part, from 0.
+        /// The index of the part, from 0.
         section: usize,
-        /// How many parts there are.
+        /// The number of parts.
         of: usize,
     },
-    /// The rank that is to read standard input is none of the job's.
+    /// The rank that should read standard input does not exist in the job.
     StdinRank {
         /// What the user wrote.
         rank: u32,
-        /// How many ranks the job has.
+        /// The number of ranks of the job.
         ranks: usize,
     },
-    /// `--help` was asked about something that has no page.
+    /// `--help` was asked about something that has no topic.
     Topic {
         /// The topic as it was written.
         name: String,
     },
-    /// An option's value is not one that it takes.
+    /// An option's value is not one that it accepts.
     Value {
         /// With its dashes.
         option: &'static str,
         /// What the user wrote.
         value: String,
-        /// What would be right, as the object of "it takes".
+        /// The accepted form, as the object of "it takes".
         wanted: &'static str,
     },
-    /// A file that would be written at the end lies in a folder that does not exist.
+    /// The folder of a file that is written at the end does not exist.
     NoFolder {
         /// With its dashes.
         option: &'static str,
@@ -83,7 +83,7 @@ pub enum CliError {
     Parameter(mpi_base::param::ParamError),
     /// A hostfile, `--host` or the allocation cannot be read, or names no host.
     Hosts(HostError),
-    /// The library of `--on` is not there or is none.
+    /// The library of `--on` is missing or is no MPI library.
     On(OnError),
     /// The ranks do not fit on the hosts.
     Map(MapError),

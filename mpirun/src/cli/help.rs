@@ -1,4 +1,4 @@
-//! Help in three sizes: a screen, a topic, and the manual page; all made from [`Options`].
+//! Help in three sizes, all generated from [`Options`]: a screen, a topic, and the manual page.
 
 use super::completion;
 use super::options::Options;
@@ -10,7 +10,7 @@ fn command(width: usize) -> Command {
     Options::command().term_width(width)
 }
 
-/// The first screen: what is used most, and the topics.
+/// Returns the first screen: the most common options, and the topics.
 pub fn screen() -> String {
     let mut text = command(100).render_help().to_string();
     let _ = write!(
@@ -21,14 +21,14 @@ pub fn screen() -> String {
     text
 }
 
-/// A topic, by any name that users of the peers know it by, or one option; `None` if there is none of that name.
+/// Returns a topic, under its name here or in other launchers, or one option; `None` if neither exists.
 pub fn about(name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == lower);
     topic(other.map_or(&lower, |(_, topic)| topic)).or_else(|| option(name.trim_start_matches('-')))
 }
 
-/// What Open MPI calls its topics, and ours.
+/// Open MPI's names of topics, with this launcher's.
 const OTHER_NAMES: [(&str, &str); 7] = [
     ("general", "all"),
     ("launch", "ranks"),
@@ -39,7 +39,7 @@ const OTHER_NAMES: [(&str, &str); 7] = [
     ("compatibility", "all"),
 ];
 
-/// What one option does, by any of its names.
+/// Returns the help of one option, by any of its names.
 fn option(name: &str) -> Option<String> {
     let whole = command(100);
     let is_meant = |option: &&Arg| {
@@ -58,7 +58,7 @@ fn option(name: &str) -> Option<String> {
     Some(only(whole, |option| option.get_id() == meant.as_str()))
 }
 
-/// The lines of some options.
+/// Returns the help lines of the options that `is_meant` selects.
 fn only(whole: Command, is_meant: impl Fn(&Arg) -> bool) -> String {
     let mut some = whole.help_template("{options}").mut_args(|option| {
         let hidden = !is_meant(&option);
@@ -67,7 +67,7 @@ fn only(whole: Command, is_meant: impl Fn(&Arg) -> bool) -> String {
     format!("{}\n", some.render_help().to_string().trim_end())
 }
 
-/// A topic with its options; `None` if there is none of that name.
+/// Returns a topic with its options; `None` if it does not exist.
 fn topic(name: &str) -> Option<String> {
     let topic = TOPICS.iter().find(|topic| topic.name == name)?;
     let Some(heading) = topic.heading else {
@@ -83,7 +83,7 @@ fn topic(name: &str) -> Option<String> {
     Some(format!("{}\n\n{options}", wrapped(topic.text)))
 }
 
-/// Breaks paragraphs at 96 columns; indented lines stay.
+/// Wraps paragraphs at 96 columns; indented lines are kept.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -109,7 +109,7 @@ fn wrapped(text: &str) -> String {
     out.trim_end().to_string()
 }
 
-/// What `--generate` makes: "man", or completions of `name` for "bash", "zsh", "fish", "elvish" or "powershell".
+/// Returns the output of `--generate`: "man", or completions of `name` for "bash", "zsh", "fish", "elvish" or "powershell".
 pub fn generate(what: &str, name: &str, command: Command) -> Option<Vec<u8>> {
     if what != "man" {
         return completion::script(what, name, &command);
@@ -119,7 +119,7 @@ pub fn generate(what: &str, name: &str, command: Command) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The definition with everything that the topics say, for the manual page and the completions.
+/// The definition with the texts of all topics, for the manual page and the completions.
 pub fn whole() -> Command {
     let mut about = String::from("Start MPI programs, here or on other hosts.");
     for topic in TOPICS.iter().filter(|topic| topic.heading.is_some()) {

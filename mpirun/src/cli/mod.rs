@@ -1,15 +1,15 @@
-//! The command line of `mpirun` and `mpiexec`: the forms that the MPI standard gives and the options that users' fingers know.
+//! The command line of `mpirun` and `mpiexec`: the forms of the MPI standard, and the options of Open MPI and MPICH that users know.
 //!
 //! `mpirun [options] program [args] [: [options] program [args]]...`
 //!
-//! Long options are taken with one dash or two (`-np`, `--np`, `-wdir`), as both peers do.
-//! Spellings of the peers are taken as well (`translated`).
-//! What is known and not there yet is refused in a sentence (`not_yet`) and never silently ignored.
+//! Long options take one dash or two (`-np`, `--np`, `-wdir`), as in both peers.
+//! The peers' spellings are accepted as well (`translated`).
+//! Known but unsupported options are refused with a message (`not_yet`) and never silently ignored.
 //!
-//! `options` is the definition; `dashes` reads it for one dash, `usage` says in a sentence what clap refuses, `help` makes screens and manual page of it, `completion` what shells complete,
-//! `configfile` reads parts from a file, this module puts the parts together, and `assemble` makes a [`Plan`] of them
-//! with what `placement`, `values` and `witness` read from single options.
-//! `settings` says what is wrong with what is set.
+//! `options` defines the options; `dashes` normalises single dashes, `usage` words clap's errors, `help` generates screens and
+//! the manual page, `completion` the shell completions, and `configfile` reads parts from a file. This module joins the parts, and
+//! `assemble` builds a [`Plan`] from them with the values that `placement`, `values` and `witness` read from single options.
+//! `settings` reports errors in parameters.
 
 mod assemble;
 mod completion;
@@ -42,23 +42,23 @@ use options::{Options, Section};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a command line asks for.
+/// The action that a command line requests.
 #[derive(Debug)]
 pub enum Request {
-    /// To run these programs; the plan is complete, its hosts found and its options checked against each other.
+    /// Run these programs; the plan is complete, its hosts found and its options checked against each other.
     Job(Box<Plan>),
-    /// To serve a process that runs already, as rank 0 of a job of this name; the plan is for what it spawns.
+    /// Serve a process that runs already, as rank 0 of a job of this name; the plan is for the jobs that it spawns.
     Adoption {
-        /// How what it spawns is run.
+        /// How spawned jobs are run.
         plan: Box<Plan>,
-        /// What it calls its job.
+        /// The process's own name of its job.
         job: String,
     },
-    /// To serve a launcher elsewhere.
+    /// Serve a launcher on another host.
     Daemon,
 }
 
-/// Reads a whole command line, the program's own name first.
+/// Parses a whole command line, the program's own name first.
 pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliError> {
     let mut args = args.into_iter();
     let me = args.next().unwrap_or_else(|| "mpirun".into());
@@ -78,7 +78,7 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     }
     let only_files = options.section.command.is_empty() && !files.is_empty();
     if only_files && options.section.app.procs.is_none() {
-        // Only options of the whole job stand before a file; its lines are the programs.
+        // Only options of the whole job precede a file; its lines are the programs.
         let job = options.section.app.clone();
         for part in parts {
             let mut section = parse::<Section>(&me, &part, Place::Later)?;
@@ -103,10 +103,10 @@ fn parse<T: Parser>(me: &OsString, part: &[OsString], place: Place) -> Result<T,
     T::try_parse_from(line).map_err(CliError::Usage)
 }
 
-/// Help and generated files, which are asked for instead of a job.
+/// Returns help and generated files, which are printed instead of running a job.
 fn answered(me: &OsString, options: &Options) -> Result<Option<String>, CliError> {
     if let Some(topic) = &options.help {
-        // `--help hosts`, where the word has been taken for the program.
+        // `--help hosts`: clap has taken the word for the program.
         let word = options.section.command.first();
         let word = word.map(|word| word.to_string_lossy().into_owned());
         let name = Some(topic.clone())

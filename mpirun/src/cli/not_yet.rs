@@ -1,19 +1,19 @@
-//! Options that users know from other launchers and that this one does not have, each with what it would do and what to type in its place.
+//! Options of other launchers that this one does not support, each with its effect there and a replacement.
 //!
-//! They are refused by name: an option that is ignored misleads more than one that is missing.
-//! A value that asks for what happens anyway is accepted.
+//! They are refused by name: a silently ignored option misleads more than a missing one.
+//! A value that asks for the default behaviour is accepted.
 
-/// A known option that is missing.
+/// A known option that is not supported.
 #[derive(Debug)]
 pub struct NotYet {
     pub name: &'static str,
-    /// How many values follow it.
+    /// The number of values that follow it.
     pub values: usize,
-    /// Values that ask for what happens anyway.
+    /// Values that ask for the default behaviour.
     pub harmless: &'static [&'static str],
-    /// What it does elsewhere.
+    /// Its effect in other launchers.
     pub what: &'static str,
-    /// What a user does here.
+    /// What a user can do here instead.
     pub instead: &'static str,
 }
 
@@ -285,7 +285,7 @@ const TABLE: &[NotYet] = &[
     ),
 ];
 
-/// The option with this name.
+/// Returns the option with this name.
 pub fn find(name: &str) -> Option<&'static NotYet> {
     TABLE.iter().find(|option| option.name == name)
 }
@@ -296,7 +296,7 @@ pub fn all() -> impl Iterator<Item = &'static NotYet> {
     TABLE.iter()
 }
 
-/// The names of all.
+/// Returns the names of all these options.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|option| option.name)
 }

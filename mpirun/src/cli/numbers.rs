@@ -1,9 +1,9 @@
-//! Values of options that are numbers, and what is expected in place of one that is none.
+//! Parsers of numeric option values; the error describes the accepted values.
 
-/// More ranks than this no job has.
+/// The maximum number of ranks of a job.
 const RANKS_MAX: u32 = 16_384;
 
-/// A number of ranks.
+/// Parses a number of ranks.
 pub fn ranks(text: &str) -> Result<u32, String> {
     let number = text.parse().ok();
     number
@@ -11,14 +11,14 @@ pub fn ranks(text: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("a number of ranks from 1 to {RANKS_MAX}, such as 4"))
 }
 
-/// How many of something each host or each rank gets.
+/// Parses a number per host or per rank.
 pub fn count(text: &str) -> Result<usize, String> {
     ranks(text)
         .map(|number| number as usize)
         .map_err(|_| format!("a number from 1 to {RANKS_MAX}, such as 2"))
 }
 
-/// A mode of `--stream-buffering`.
+/// Parses a mode of `--stream-buffering`.
 pub fn buffering(text: &str) -> Result<u8, String> {
     let mode = text.parse().ok();
     mode.filter(|mode| *mode <= 2)

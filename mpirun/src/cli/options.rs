@@ -1,7 +1,8 @@
-//! The options, once; help, topics, manual page, completions, suggestions and checks follow from here.
+//! The definition of all options; help, topics, manual page, completions, suggestions and checks are derived from it.
 //!
-//! An option's heading is also the help topic it belongs to ([`super::help`]); those hidden from the short help are in their topic.
-//! Other spellings of the peers, which no help shows, are in [`super::translated`]; what is refused by name is in [`super::not_yet`].
+//! An option's heading is also its help topic ([`super::help`]); options hidden from the short help are shown in their topic.
+//! Other spellings of the peers, which no help shows, are in [`super::translated`]; options that are refused by name are in
+//! [`super::not_yet`].
 
 use super::numbers::{buffering, count, ranks};
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -10,7 +11,7 @@ use mpi_base::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Names of files inside a value, which may be any bytes: the value is text as [`mpi_base::text`] keeps them.
+/// A parser of values that contain file names of any bytes, as text that preserves them ([`mpi_base::text`]).
 fn text_of_bytes() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(text::from_os)
 }
@@ -238,7 +239,7 @@ pub struct AppOptions {
         alias = "n",
         value_name = "N",
         value_parser = ranks,
-        // So that -1 is called no number of ranks, and not an unknown option.
+        // So that the error for -1 is about the number of ranks, and not about an unknown option.
         allow_hyphen_values = true,
         help_heading = RANKS
     )]

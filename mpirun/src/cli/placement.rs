@@ -1,4 +1,4 @@
-//! How `--map-by`, `--rank-by`, `--bind-to`, `-N` and the like place ranks.
+//! Placement of ranks by `--map-by`, `--rank-by`, `--bind-to`, `-N` and related options.
 
 use super::CliError;
 use super::options::Options;
@@ -7,12 +7,12 @@ use crate::hosts::map::Policy;
 use crate::launch::binding::{Binding, Machine, Unit};
 use std::path::PathBuf;
 
-/// Where ranks run and what they are bound to.
+/// The mapping and binding of ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Placement {
     pub policy: Policy,
     pub binding: Binding,
-    /// Whether there may be more ranks than slots.
+    /// Whether oversubscription is allowed.
     pub oversubscribe: bool,
     /// Whether slots are a limit also on one host.
     pub strict: bool,
@@ -22,7 +22,7 @@ const MAP: &str = "slot, node, package, numa, l3cache, core, hwthread, ppr:N:nod
 const BIND: &str =
     "none, core, hwthread, l3cache, numa or package, and after it :N or :overload-allowed";
 
-/// What the options say together, the last word on binding being that of `--bind-to`.
+/// Combines the options; `--bind-to` overrides the binding that others imply.
 pub fn placement(options: &Options, hosts: &[Host]) -> Result<Placement, CliError> {
     let mut placement = Placement {
         policy: options.per_node.map_or(Policy::Slot, Policy::PerNode),
@@ -55,7 +55,7 @@ impl Placement {
         }
         let mut words = lower.split([':', ',']);
         match words.next().unwrap_or_default() {
-            // Which file is said by `rankfile`.
+            // The function `rankfile` returns the file.
             "rankfile" => return Ok(()),
             "ppr" => {
                 let count = words
@@ -73,7 +73,7 @@ impl Placement {
                 ("oversubscribe", _) => self.oversubscribe = true,
                 ("nooversubscribe", _) => self.strict = true,
                 ("span", _) if self.policy == Policy::Slot => self.policy = Policy::Span,
-                // Ranks that are dealt out are spread already; processors are hardware threads, and spawned jobs are placed alike.
+                // Dealt ranks are spread already; processors are hardware threads, and spawned jobs are placed by the same policy.
                 ("span" | "hwtcpus" | "inherit" | "noinherit", _) => {}
                 (_, Some(("pe", each))) => {
                     self.give_cores(super::numbers::count(each).map_err(|_| wrong())?);
@@ -96,7 +96,7 @@ impl Placement {
         self.binding.to = Some(Unit::Core);
     }
 
-    /// `ppr:N:node`, or `ppr:N:UNIT`, which needs to know how many units a host has.
+    /// Handles `ppr:N:node`, or `ppr:N:UNIT`, which depends on the number of units of a host.
     fn put_on_each(
         &mut self,
         count: usize,
@@ -132,7 +132,7 @@ impl Placement {
         let lower = to.to_lowercase();
         let mut words = lower.split(':');
         self.binding.to = match words.next().unwrap_or_default() {
-            // With one machine for all, or no unit at all, there is nothing to keep a rank from.
+            // With one unit for the whole machine, or without any, binding has no effect.
             "none" | "default" | "machine" | "board" => None,
             "rr" => Some(Unit::Thread),
             "user" | "cpu-list" | "cpulist" => {
@@ -183,7 +183,7 @@ pub fn rank_by_node(options: &Options) -> Result<bool, CliError> {
     }
 }
 
-/// The file of `--rankfile FILE` or `--map-by rankfile:file=FILE`.
+/// Returns the file of `--rankfile FILE` or `--map-by rankfile:file=FILE`.
 pub fn rankfile(options: &Options) -> Option<PathBuf> {
     const FORM: &str = "rankfile:file=";
     let by_map = options.map_by.as_deref().and_then(|how| {

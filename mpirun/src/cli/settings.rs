@@ -1,7 +1,7 @@
-//! What is wrong with a job's settings, as far as the launcher sees it before anything has started.
+//! Checks of a job's parameters that the launcher makes before anything starts.
 //!
-//! Of names under which nothing can be set it tells those that were meant for it; of all others the library tells, in rank 0.
-//! Values it knows of are its own and those of everything that is built in; each rank sees those of plugins.
+//! The launcher reports unknown parameter names in its own frameworks; the library reports all others, in rank 0.
+//! The launcher checks values of its own and all built-in parameters; each rank checks those of plugins.
 
 use crate::info::frameworks;
 use crate::launch::program::Plan;
@@ -11,7 +11,7 @@ use mpi_abi::unknown_params::{is_launchers, sentences};
 use mpi_base::param::{ParamError, Params};
 use mpi_core::plugin::Catalogue;
 
-/// The first setting whose value its parameter does not take.
+/// Returns the first setting whose value its parameter does not accept.
 pub fn check_values(plan: &Plan) -> Result<(), ParamError> {
     let params = of_job(plan);
     let known = with(&Catalogue::default()).into_iter();
@@ -23,10 +23,10 @@ fn of_job(plan: &Plan) -> Params {
     Params::load(plan.env.iter().cloned(), &crate::prefix::parameter_files())
 }
 
-/// A sentence for each of a job's settings that was meant for the launcher and that it does not have.
+/// Returns a sentence for each of a job's settings that names an unknown parameter of the launcher.
 pub fn unknown_params(plan: &Plan) -> Vec<String> {
     let params = of_job(plan);
-    // A value that cannot be read is complained about by the library.
+    // The library reports a value that cannot be read.
     match params.get(&TELL_MISSPELT).unwrap_or(true) {
         true => sentences(&params, &frameworks::of_launcher(), |name| {
             !is_launchers(name)

@@ -1,9 +1,9 @@
-//! `--soft`: which numbers of ranks will do, where as many as were asked for do not fit.
+//! `--soft`: the acceptable numbers of ranks if the requested number does not fit.
 //!
-//! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a list, separated by commas, of numbers, ranges `a:b`
-//! and ranges with a stride `a:b:c`; numbers beyond the one asked for are no part of it.
+//! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list of numbers, ranges `a:b`
+//! and ranges with a stride `a:b:c`; numbers above the requested one are ignored.
 
-/// The allowed numbers from one up to `most`, largest first; `None` if the list is not understood or allows none.
+/// Returns the allowed numbers from one up to `most`, largest first; `None` if the list is malformed or allows none.
 pub fn allowed(list: &str, most: usize) -> Option<Vec<usize>> {
     let mut found = Vec::new();
     for part in list.split(',') {
@@ -17,7 +17,7 @@ pub fn allowed(list: &str, most: usize) -> Option<Vec<usize>> {
             [first, last, stride] if stride != 0 => (first, last, stride),
             _ => return None,
         };
-        // Both ways end after `most` numbers at the latest that can matter.
+        // Both directions end after at most `most` numbers that can matter.
         let (low, high) = (first.min(last).max(1), first.max(last).min(most as i64));
         let in_steps = |number: &i64| {
             number

@@ -1,8 +1,8 @@
-//! What `--help TOPIC` knows about, and its texts.
+//! The topics of `--help TOPIC` and their texts.
 
 use super::options;
 
-/// A topic of `--help TOPIC`: its name, the heading of its options if it has one, and what is worth knowing.
+/// A topic of `--help TOPIC`: its name, the heading of its options if it has one, and its text.
 pub struct Topic {
     pub name: &'static str,
     pub heading: Option<&'static str>,
@@ -67,12 +67,12 @@ pub const TOPICS: &[Topic] = &[
     },
 ];
 
-/// The names of all topics.
+/// Returns the names of all topics.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.name)
 }
 
-/// The same for a user who asks for one that is not there.
+/// Returns the names as a list, for a user who asks for an unknown topic.
 pub fn topics() -> String {
     names().collect::<Vec<_>>().join(", ")
 }

@@ -1,14 +1,14 @@
-//! Other spellings that users know from Open MPI and MPICH, each with the words that mean the same here.
+//! Spellings of Open MPI and MPICH, each with the equivalent words of this launcher.
 //!
-//! They are taken, and no help shows them: for each there is one spelling that the help does show.
+//! They are accepted, but no help shows them: each has one equivalent that the help does show.
 
-/// Another spelling.
+/// A spelling of another launcher.
 #[derive(Debug)]
 pub struct Translated {
     pub name: &'static str,
-    /// How many values follow it.
+    /// The number of values that follow it.
     pub values: usize,
-    /// What it means; `{}` is its value. Empty is what happens anyway.
+    /// The equivalent words; `{}` is its value. Empty if it asks for the default behaviour.
     pub words: &'static [&'static str],
 }
 
@@ -29,7 +29,7 @@ const fn with_value(name: &'static str, words: &'static [&'static str]) -> Trans
 }
 
 const TABLE: &[Translated] = &[
-    // Placement and binding, as Open MPI had them before --map-by and --bind-to.
+    // Placement and binding, as in Open MPI before --map-by and --bind-to.
     flag("pernode", &["--ppn=1"]),
     flag("bynode", &["--map-by=node"]),
     flag("byslot", &["--map-by=slot"]),
@@ -42,7 +42,7 @@ const TABLE: &[Translated] = &[
     flag("bind-to-socket", &["--bind-to=package"]),
     flag("bind-to-none", &["--bind-to=none"]),
     with_value("default-hostfile", &["--hostfile={}"]),
-    // What is so here without being asked.
+    // The default behaviour here.
     flag("use-hwthread-cpus", &[]),
     flag("noprefix", &[]),
     flag("no-prefix", &[]),
@@ -50,17 +50,17 @@ const TABLE: &[Translated] = &[
     flag("report-state-on-timeout", &[]),
     with_value("personality", &[]),
     with_value("demux", &[]),
-    // What has another name here.
+    // Other names of options of this launcher.
     flag("show-progress", &["--verbose"]),
     flag("info", &["--version"]),
 ];
 
-/// The spelling with this name.
+/// Returns the spelling with this name.
 pub fn find(name: &str) -> Option<&'static Translated> {
     TABLE.iter().find(|spelling| spelling.name == name)
 }
 
-/// The names of all.
+/// Returns the names of all these spellings.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|spelling| spelling.name)
 }

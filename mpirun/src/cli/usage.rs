@@ -1,9 +1,9 @@
-//! What clap refuses, as a sentence: the option as users write it, what was found, and what it takes.
+//! Wording of clap's errors: the option as users write it, the value found, and the accepted ones.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 
-/// The sentence for an error that clap has found.
+/// Returns the sentence for an error of clap.
 pub fn sentence(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -52,13 +52,13 @@ pub fn sentence(error: &clap::Error) -> String {
     }
 }
 
-/// What is said of a value wherever it is found out that its option does not take it.
+/// The sentence for a value that its option does not accept, wherever the error is detected.
 pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
     let value = printable::name(value);
     format!("{option} \"{value}\" is not understood; it takes {wanted}")
 }
 
-/// `-n` of clap's `--np <N>`: the form of an option that users type.
+/// Returns the form of an option that users type, such as `-n` for clap's `--np <N>`.
 fn short(usage: &str) -> String {
     let option = usage.split([' ', '=', '[']).next().unwrap_or(usage);
     match option {
@@ -69,7 +69,7 @@ fn short(usage: &str) -> String {
     }
 }
 
-/// "ulfm, mpi or no".
+/// Joins words as in "ulfm, mpi or no".
 fn alternatives(words: &[String]) -> String {
     match words {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
@@ -77,7 +77,7 @@ fn alternatives(words: &[String]) -> String {
     }
 }
 
-/// The first line of clap's own message.
+/// Returns the first line of clap's own message.
 fn rendered(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let line = text.lines().next().unwrap_or_default();

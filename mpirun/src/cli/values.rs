@@ -1,4 +1,4 @@
-//! Options that are a value each: input and output, how other hosts are reached, what is survived, times and paths.
+//! Options with a value of their own: input and output, reaching other hosts, surviving deaths, times and paths.
 
 use super::CliError;
 use super::options::Options;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where output goes, by `--output` and the options that say one thing each.
+/// Combines `--output` with the options for single properties of the output.
 pub fn io(options: &Options) -> Result<Io, CliError> {
     let mut io = Io {
         tag: options.tag_output,
@@ -46,7 +46,7 @@ fn stdin(options: &Options) -> Result<StdinTo, CliError> {
     })
 }
 
-/// `--output`: Open MPI's words, with commas between them, or a folder.
+/// Parses `--output`: Open MPI's words, separated by commas, or a folder.
 fn output_to(io: &mut Io, how: &OsStr) -> Result<(), CliError> {
     const FOLDER: &[u8] = b"dir=";
     let words: Vec<&OsStr> = how
@@ -59,7 +59,7 @@ fn output_to(io: &mut Io, how: &OsStr) -> Result<(), CliError> {
         word.starts_with("dir=") || word.starts_with("file=") || WORDS.contains(&word.as_str())
     };
     if !words.iter().any(|word| is_word(word)) {
-        // A folder's name may have commas.
+        // A folder's name may contain commas.
         return write_below(io, "--output", how);
     }
     for word in words {
@@ -85,7 +85,7 @@ fn output_to(io: &mut Io, how: &OsStr) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Words that Open MPI's `--output` takes; those without a meaning here are refused and are no folder's name.
+/// Words that Open MPI's `--output` takes; those without a meaning here are refused and not taken for a folder.
 const WORDS: [&str; 8] = [
     "tag",
     "tag-detailed",
@@ -97,7 +97,7 @@ const WORDS: [&str; 8] = [
     "xml",
 ];
 
-/// A folder, with `:nocopy` after it where mpirun does not print the output as well.
+/// Parses a folder, followed by `:nocopy` if mpirun must not print the output as well.
 fn write_below(io: &mut Io, option: &'static str, text: &OsStr) -> Result<(), CliError> {
     let bytes = text.as_bytes();
     let name = bytes
@@ -134,7 +134,7 @@ fn write_below(io: &mut Io, option: &'static str, text: &OsStr) -> Result<(), Cl
     Ok(())
 }
 
-/// What `--display` and the options that show one thing each ask for.
+/// The combination of `--display` and the options that show one thing each.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
     pub map: bool,
@@ -186,7 +186,7 @@ pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
     })
 }
 
-/// Whether the job is to survive deaths; `None` if the command line does not say it by an option of its own.
+/// Returns whether the job survives deaths; `None` if the command line has no option for it.
 pub fn survival(options: &Options) -> Option<bool> {
     let word = options.with_ft.as_deref();
     word.map(|word| word != "no")
@@ -206,7 +206,7 @@ pub fn time(option: &'static str, value: Option<&str>) -> Result<Option<Duration
         return Ok(None);
     };
     match Duration::parse(value) {
-        // As elsewhere, 0 is no limit.
+        // As in other launchers, 0 means no limit.
         Ok(limit) => Ok(Some(limit).filter(|limit| !limit.is_zero())),
         Err(_) => Err(CliError::Value {
             option,
@@ -216,7 +216,7 @@ pub fn time(option: &'static str, value: Option<&str>) -> Result<Option<Duration
     }
 }
 
-/// A file that is written when the job has ended. Whether its folder is there is asked now: a job that has run for hours is no time to find out.
+/// Checks a file that is written when the job has ended. Its folder must exist now: a job of hours must not end with that error.
 pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
     let Some(file) = file.map(absolute) else {
         return Ok(None);
@@ -227,7 +227,7 @@ pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBu
     }
 }
 
-/// Seen from where the user is, also when the supervisor is elsewhere.
+/// Makes a path absolute, as the supervisor may have another working directory than the user.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `--trace`, `--io-report`, `--record` and `--replay`: what the ranks are told of them.
+//! `--trace`, `--io-report`, `--record` and `--replay`: the variables that pass them to the ranks.
 
 use super::CliError;
 use super::options::Options;
@@ -11,7 +11,7 @@ use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use std::ffi::OsString;
 
-/// Tells the ranks to trace, to count accesses to files, to record or to replay.
+/// Makes the ranks trace, count file accesses, record or replay.
 pub fn witness(
     options: &Options,
     env: &mut Vec<(OsString, OsString)>,

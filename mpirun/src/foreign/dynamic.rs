@@ -1,4 +1,4 @@
-//! What a program asks its loader for: the dynamic section of its file (System V ABI, chapter 5, "Dynamic Section").
+//! A program's dynamic section, with the libraries that it needs (System V ABI, chapter 5, "Dynamic Section").
 
 use mpi_base::text;
 use object::elf::{
@@ -11,36 +11,36 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The libraries that a program names, and where it says they lie.
+/// The libraries that a program needs, and its own search path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Dynamic {
-    /// The name of a library.
+    /// The library's own name (`DT_SONAME`).
     pub name: Option<String>,
     pub needed: Vec<String>,
-    /// Folders of the run path, strongest first.
+    /// The folders of `DT_RUNPATH`, in search order.
     run_path: Vec<PathBuf>,
-    /// Folders of the older `DT_RPATH`, which `LD_LIBRARY_PATH` does not override; without effect beside a run path.
+    /// The folders of the older `DT_RPATH`, which precedes `LD_LIBRARY_PATH`; ignored if the program has a `DT_RUNPATH`.
     rpath: Vec<PathBuf>,
 }
 
 impl Dynamic {
-    /// That of a file; `None` for what is no program of its own, or cannot be read.
+    /// Reads a file's dynamic section; `None` if the file is no dynamic ELF file of 64 bits or cannot be read.
     pub fn of(program: &Path) -> Option<Dynamic> {
         read(&ReadCache::new(File::open(program).ok()?))
     }
 
-    /// The file of a library on the program's own path.
+    /// Finds the file of a library on the program's own search path.
     pub fn on_run_path(&self, library: &str, program: &Path) -> Option<PathBuf> {
         find(&self.run_path, library, program).or_else(|| self.on_rpath(library, program))
     }
 
-    /// The file of a library that the loader takes whatever `LD_LIBRARY_PATH` says.
+    /// Finds the file of a library that the loader takes regardless of `LD_LIBRARY_PATH`.
     pub fn on_rpath(&self, library: &str, program: &Path) -> Option<PathBuf> {
         find(&self.rpath, library, program).filter(|_| self.run_path.is_empty())
     }
 }
 
-/// Whether a file is a program for another loader than that of 64 bits.
+/// Returns true if a file is a 32-bit program, which another loader loads.
 pub fn is_of_32_bits(program: &Path) -> bool {
     let mut begin = [0; 5];
     let read = File::open(program).and_then(|mut file| file.read_exact(&mut begin));
@@ -55,7 +55,7 @@ fn find(folders: &[PathBuf], library: &str, program: &Path) -> Option<PathBuf> {
     files.into_iter().find(|file| file.is_file())
 }
 
-/// A folder of a run path, whose `$ORIGIN` is where the program lies.
+/// Expands `$ORIGIN`, the folder of the program, in a folder of a run path.
 fn expand(folder: &Path, origin: &Path) -> PathBuf {
     let (folder, origin) = (text::from_os(folder), text::from_os(origin));
     let expanded = folder
@@ -64,7 +64,7 @@ fn expand(folder: &Path, origin: &Path) -> PathBuf {
     text::to_path(&expanded)
 }
 
-/// The dynamic section of a 64-bit ELF file; `None` for what is none, has none, or cannot be read.
+/// Reads the dynamic section of a 64-bit ELF file; `None` if it is none, has none, or cannot be read.
 fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
     let header = FileHeader64::<Endianness>::parse(data).ok()?;
     let endian = header.endian().ok()?;
@@ -76,7 +76,7 @@ fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
         let found = entries.iter().find(|entry| entry.tag(endian) == tag);
         found.map(|entry| entry.val(endian))
     };
-    // The string table is named by its address; the segment that loads it says where in the file that is.
+    // The string table is given by its address; the segment that loads it gives the offset in the file.
     let (strings, length): (u64, u64) = (value(DT_STRTAB)?, value(DT_STRSZ)?);
     let start = segments.iter().find_map(|segment| {
         let into = strings.checked_sub(segment.p_vaddr(endian))?;

@@ -1,9 +1,9 @@
-//! Folders in which the loader searches for a library, as far as they are known without its cache (ld.so(8)).
+//! The folders in which the loader searches for a library, as far as they are known without its cache (ld.so(8)).
 
 use super::{Env, SEARCH, get};
 use std::path::PathBuf;
 
-/// Those that the environment lists.
+/// Returns the folders of `LD_LIBRARY_PATH`.
 pub fn listed(env: &Env) -> Vec<PathBuf> {
     let list = get(env, SEARCH).unwrap_or_default();
     std::env::split_paths(list)
@@ -11,7 +11,7 @@ pub fn listed(env: &Env) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Those of the system, where distributions and people install libraries.
+/// Returns the system's folders, where distributions and administrators install libraries.
 pub fn of_the_system() -> Vec<PathBuf> {
     let triplet = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
     let kinds = [triplet.as_str(), "lib64", "lib"];

@@ -1,10 +1,10 @@
-//! MPI libraries of others that ranks have loaded, read in the memory maps of their processes (proc_pid_maps(5)).
+//! Detects other MPI libraries that ranks have loaded, in the memory maps of their processes (proc_pid_maps(5)).
 //!
-//! What a program loads is not always seen before it starts: an interpreter opens a library by a path of its own choice.
-//! A rank on such a library never calls our `MPI_Init`. The job then ends well, although each of its ranks was a job by itself.
-//! So the maps of each rank are read until it has spoken to its PMI server: when it first writes something, and at growing intervals.
+//! The libraries of a program are not always known before it starts: an interpreter opens a library by a path of its own choice.
+//! A rank on another library never calls this library's `MPI_Init`. The job then ends well, although each rank was a singleton.
+//! So the maps of each rank are read until it has spoken to its PMI server: at its first output, and at growing intervals.
 //!
-//! A rank may be a script whose child is the MPI program, so processes below it count. What another launcher has started there does not.
+//! A rank may be a script whose child is the MPI program, so its descendants count. Processes that another launcher has started do not.
 
 use super::on;
 use crate::launch::{descendants, program};
@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How the files of MPI libraries are called, of any maker and version.
+/// The beginnings of the file names of MPI libraries, of all implementations and versions.
 const NAMES: [&str; 4] = [
     "libmpi.so",
     "libmpich.so",
@@ -23,25 +23,25 @@ const NAMES: [&str; 4] = [
     "libmpi_cray.so",
 ];
 
-/// From a rank's start to the first reading of its maps.
+/// The time from a rank's start to the first reading of its maps.
 const FIRST: Duration = Duration::from_millis(10);
 /// The longest interval between two readings.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How much longer an interval is than the reading of all maps takes, so that they cost mpirun a hundredth of a core at most.
+/// The ratio of an interval to the time of reading all maps, so that they cost mpirun at most a hundredth of a core.
 const SHARE: u32 = 100;
 
-/// The ranks of this host that have not called our `MPI_Init`, each by a number that the caller chooses.
+/// The ranks of this host that have not called this library's `MPI_Init`, each under a number that the caller chooses.
 #[derive(Debug, Default)]
 pub struct Watch {
     silent: BTreeMap<usize, Silent>,
-    /// When to read all maps, and how long after that again.
+    /// When to read all maps, and the interval after that.
     next: Option<Instant>,
     interval: Duration,
-    /// Whether a file is a library of others: whole files are read for that.
+    /// Caches whether a file is another MPI library: the test reads whole files.
     judged: HashMap<PathBuf, bool>,
 }
 
-/// A rank that has said nothing to its PMI server.
+/// A rank that has sent nothing to its PMI server.
 #[derive(Debug)]
 struct Silent {
     pid: i32,
@@ -49,7 +49,7 @@ struct Silent {
 }
 
 impl Watch {
-    /// A rank has been started.
+    /// Begins to watch a rank that has been started.
     pub fn began(&mut self, number: usize, pid: i32) {
         let has_written = false;
         self.silent.insert(number, Silent { pid, has_written });
@@ -57,12 +57,12 @@ impl Watch {
         self.next = Some(Instant::now() + FIRST);
     }
 
-    /// A rank has spoken to its PMI server, or has ended: its maps say nothing more.
+    /// Stops watching a rank that has spoken to its PMI server or has ended: its maps are of no further use.
     pub fn is_settled(&mut self, number: usize) {
         self.silent.remove(&number);
     }
 
-    /// A rank has written something; the library of others that it has loaded, if this was the first time.
+    /// Records output of a rank. On its first output, returns the other MPI library that it has loaded, if any.
     pub fn has_written(&mut self, number: usize) -> Option<PathBuf> {
         let rank = self.silent.get_mut(&number)?;
         if std::mem::replace(&mut rank.has_written, true) {
@@ -73,12 +73,12 @@ impl Watch {
         Some(found)
     }
 
-    /// When to call [`Watch::read`].
+    /// Returns when to call [`Watch::read`].
     pub fn next(&self) -> Option<Instant> {
         self.next.filter(|_| !self.silent.is_empty())
     }
 
-    /// Reads the maps of all silent ranks if that is due; those that have loaded a library of others, and which.
+    /// Reads the maps of all silent ranks if that is due; returns the ranks that have loaded another MPI library, and which.
     pub fn read(&mut self, now: Instant) -> Vec<(usize, PathBuf)> {
         if self.next().is_none_or(|next| now < next) {
             return Vec::new();
@@ -100,7 +100,7 @@ impl Watch {
     }
 }
 
-/// The first MPI library of others in the maps of a process, or of those below it that belong to the same rank.
+/// Returns the first other MPI library in the maps of a process, or of its descendants that belong to the same rank.
 fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
     let mut is_of_others = |file: &PathBuf| {
         *judged
@@ -121,9 +121,9 @@ fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
         .find_map(|below| libraries_of(below).into_iter().find(&mut is_of_others))
 }
 
-/// The files in a process's maps that are called as MPI libraries are, each once.
+/// Returns the files in a process's maps whose names are those of MPI libraries, each once.
 fn libraries_of(pid: i32) -> Vec<PathBuf> {
-    // A process that has ended has no maps, and those of another user's cannot be read.
+    // A process that has ended has no maps, and those of another user's process are unreadable.
     libraries_in(&fs::read(format!("/proc/{pid}/maps")).unwrap_or_default())
 }
 
@@ -143,7 +143,7 @@ fn libraries_in(maps: &[u8]) -> Vec<PathBuf> {
     found
 }
 
-/// What the launch that a process belongs to has told it, in the order of its environment.
+/// Returns the launch variables of a process, in the order of its environment.
 fn launch_of(pid: i32) -> Vec<Vec<u8>> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut told: Vec<Vec<u8>> = environment

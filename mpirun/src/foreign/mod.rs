@@ -1,16 +1,16 @@
-//! Programs that are linked to another MPI library than this one's.
+//! Programs that are linked to another MPI library than this one.
 //!
-//! Programs that MPICH's or Open MPI's compiler made ask for `libmpi.so.12` or `libmpi.so.40`. An installation has libraries of these
-//! names over its own (`lib/portcullis/compat`), and a program that asks for one gets it: their folder stands first in
-//! `LD_LIBRARY_PATH`, and where the program has the older kind of run path, which is stronger than that, the file is preloaded.
-//! A program that names no MPI library, such as an interpreter or a script, may load one later ([`offer`]).
+//! Programs that MPICH's or Open MPI's compiler wrapper built need `libmpi.so.12` or `libmpi.so.40`. An installation has stand-ins with
+//! these names, which call its own library (`lib/portcullis/compat`). A program that needs one gets it: the stand-in's folder comes first
+//! in `LD_LIBRARY_PATH`, and if the program has a `DT_RPATH`, which takes precedence over that, the file is preloaded.
+//! A program that needs no MPI library, such as an interpreter or a script, may load one later ([`offer`]).
 //! A program of the standard ABI whose loader would find no library gets this installation's own.
 //!
-//! With `--compat no`, or in an installation without these libraries, a program gets the library that it is linked to.
-//! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a job of its own,
-//! prints "0 of 1" and ends well, so there is a warning before. What ranks have loaded themselves is read while they run ([`loaded`]).
+//! With `--compat no`, or in an installation without stand-ins, a program gets the library that it is linked to.
+//! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a singleton,
+//! prints "0 of 1" and ends well, so mpirun warns first. Libraries that ranks load themselves are detected while they run ([`loaded`]).
 //!
-//! The other way round, a program of the standard ABI runs on another library with `--on` ([`on`]).
+//! In the other direction, `--on` runs a program of the standard ABI on another library ([`on`]).
 
 mod dynamic;
 mod folders;
@@ -23,28 +23,28 @@ use dynamic::Dynamic;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The variable that `--compat` sets: "no" leaves programs of other libraries alone.
+/// The variable that `--compat` sets: "no" leaves programs of other libraries unchanged.
 pub const COMPAT: &str = "PORTCULLIS_COMPAT";
 const SEARCH: &str = "LD_LIBRARY_PATH";
 const PRELOAD: &str = "LD_PRELOAD";
 
 type Env = Vec<(OsString, OsString)>;
 
-/// An MPI library whose programs are served.
+/// An MPI library for which stand-ins exist.
 #[derive(Debug)]
 struct Family {
     name: &'static str,
     /// The folder of its stand-ins below `lib/portcullis/compat`.
     folder: &'static str,
-    /// Names under which programs ask for it; a stand-in has each of them.
+    /// The names under which programs need it; a stand-in exists for each of them.
     libraries: &'static [&'static str],
-    /// Its libraries that need the first of those, and by which alone a program in Fortran may name it.
+    /// Its libraries that need the first of `libraries`, and that may be the only ones that a Fortran program names.
     on_top: &'static [&'static str],
-    /// Whether its own library makes one job of the ranks under this launcher.
+    /// Whether it speaks PMI-1, so that its ranks under this launcher form one job.
     speaks_pmi: bool,
 }
 
-/// `libmpi.so.12` is also the name of Open MPI 1.10's library, which has been dead since 2017.
+/// `libmpi.so.12` is also the name of Open MPI 1.10's library, which has been unmaintained since 2017.
 static FAMILIES: [Family; 2] = [
     Family {
         name: "MPICH",
@@ -66,7 +66,7 @@ static FAMILIES: [Family; 2] = [
     },
 ];
 
-/// Libraries that only Open MPI has, of all its versions.
+/// The beginnings of names of libraries that only Open MPI has, in all its versions.
 const OPEN_MPI: &[&str] = &[
     "libmpi.so.",
     "libopen-rte.so.",
@@ -75,30 +75,30 @@ const OPEN_MPI: &[&str] = &[
 ];
 const NOT_ONLY_OPEN_MPI: &[&str] = &["libmpi.so.12", "libmpi.so.1"];
 
-/// What is done for a program.
+/// The outcome of preparing a program's environment.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It gets a stand-in, which `--explain` tells.
+    /// It gets a stand-in, which `--explain` reports.
     StandIn(String),
-    /// Its ranks will not be one job, which is told always.
+    /// Its ranks will not form one job, which is always reported.
     Warning(String),
-    /// There is nothing to say.
+    /// Nothing to report.
     Nothing,
 }
 
-/// The libraries of an installation that programs get.
+/// The libraries that an installation offers to programs.
 #[derive(Clone, Debug, Default)]
 pub struct Libraries {
-    /// Where the stand-ins' folders lie.
+    /// The folder that contains the stand-ins' folders.
     stand_ins: Option<PathBuf>,
-    /// A folder in which the library of the standard ABI lies, and nothing else: what lies in `LD_LIBRARY_PATH` is found by all programs.
+    /// A folder that contains only the library of the standard ABI: everything in `LD_LIBRARY_PATH` is visible to all programs.
     alone: Option<PathBuf>,
-    /// The folder of the library where there is none in which it lies alone.
+    /// The library's own folder, for an installation without such a folder.
     own: Option<PathBuf>,
 }
 
 impl Libraries {
-    /// Those of the installation that this program belongs to.
+    /// Finds the libraries of the installation that this program belongs to.
     pub fn of_this_installation() -> Libraries {
         let Some(lib) = crate::prefix::prefix().map(|prefix| prefix.join("lib")) else {
             return Libraries::default();
@@ -172,7 +172,7 @@ pub fn serve(program: &Path, ranks: usize, libraries: &Libraries, env: &mut Env)
     Served::Nothing
 }
 
-/// Whether the user wants programs to get the libraries that they are linked to (`--compat no`).
+/// Returns true if programs must get the libraries that they are linked to (`--compat no`).
 pub fn is_left_alone(env: &Env) -> bool {
     get(env, COMPAT) == Some(OsStr::new("no"))
 }
@@ -202,7 +202,7 @@ fn get<'a>(env: &'a Env, name: &str) -> Option<&'a OsStr> {
     found.map(|(_, value)| value.as_os_str())
 }
 
-/// At which end of a list.
+/// The end of a list at which [`put`] inserts.
 #[derive(PartialEq, Eq)]
 enum End {
     First,
@@ -210,7 +210,7 @@ enum End {
 }
 use End::{First, Last};
 
-/// Puts a path at one end of a list with colons; an empty part would mean the working directory.
+/// Inserts a path at one end of a colon-separated list; an empty element would mean the working directory.
 fn put(env: &mut Env, name: &str, path: &Path, end: End) {
     let mut list = OsString::new();
     let before = get(env, name).filter(|value| !value.is_empty());

@@ -1,12 +1,12 @@
-//! What a program gets whose MPI library is not known before it runs: interpreters and scripts load one, or start programs that do.
+//! The environment of programs whose MPI library is unknown before they run: interpreters and scripts load one, or start programs that do.
 //!
-//! `LD_LIBRARY_PATH` begins with the stand-ins' folders, since another library that it leads to would make each rank a job of its own,
+//! `LD_LIBRARY_PATH` begins with the stand-ins' folders, since any other library on it would make each rank a singleton,
 //! and ends with the folder of this installation's own library of the standard ABI.
-//! Not every search goes that way: R's start script puts the system's folder first, and the older kind of run path is stronger.
-//! So for interpreters `LD_AUDIT` names a library ([`SEARCHER`], `compat/search.rs`) that leads each search for a name of a stand-in to the stand-in.
+//! Some searches bypass it: R's start script puts the system's folder first, and a `DT_RPATH` takes precedence.
+//! So for interpreters `LD_AUDIT` names a library ([`SEARCHER`], `compat/search.rs`) that redirects each search for a stand-in's name to the stand-in.
 //!
-//! The name without a version, `libmpi.so`, belongs to whichever MPI library's headers are installed.
-//! It leads to the stand-in of that family.
+//! The name without a version, `libmpi.so`, belongs to the MPI library whose headers are installed.
+//! It is redirected to the stand-in of that family.
 
 use super::dynamic::{self, Dynamic};
 use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};
@@ -16,16 +16,16 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The auditing library, in the folder of the stand-ins' folders.
+/// The auditing library, in the folder that contains the stand-ins' folders.
 const SEARCHER: &str = "libportcullis-search.so";
-/// What the loader reads its name from.
+/// The variable in which the loader finds the name of the auditing library.
 const AUDIT: &str = "LD_AUDIT";
-/// The files that it leads searches to.
+/// The variable that lists the files to redirect searches to.
 const STAND_INS: &str = "PORTCULLIS_STAND_INS";
 /// The name without a version.
 const PLAIN: &str = "libmpi.so";
 
-/// Prepares for whatever library the program loads; `stand_ins` is where their folders lie, `alone` the folder with this installation's library.
+/// Prepares for any library that the program may load; `stand_ins` contains their folders, `alone` this installation's library.
 pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, env: &mut Env) {
     if let Some(stand_ins) = stand_ins {
         let plain = family_of_plain_name(env);
@@ -88,7 +88,7 @@ fn first_line(program: &Path) -> Option<Vec<u8>> {
     line.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
-/// For a program of the standard ABI: the library of this installation, if the loader would find none.
+/// Gives a program of the standard ABI this installation's library, if the loader would find none.
 pub fn own_library(program: &Path, dynamic: &Dynamic, own: Option<&Path>, env: &mut Env) {
     let Some(own) = own else { return };
     let is_found = || {
@@ -100,7 +100,7 @@ pub fn own_library(program: &Path, dynamic: &Dynamic, own: Option<&Path>, env: &
     }
 }
 
-/// Has the loader's searches for names of stand-ins led to them.
+/// Makes the loader redirect searches for names of stand-ins.
 fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
     let searcher = stand_ins.join(SEARCHER);
     if !searcher.is_file() {
@@ -115,10 +115,10 @@ fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
         .chain([plain])
         .filter(|file| file.is_file())
         .collect();
-    // A folder with a colon in its name cannot be in a list of this kind.
+    // A folder with a colon in its name cannot be an element of such a list.
     if let Ok(list) = std::env::join_paths(files) {
         set_env(env, STAND_INS, list);
-        // An outer mpirun may have named it.
+        // An outer mpirun may have set it already.
         let named = get(env, AUDIT).unwrap_or_default();
         if !std::env::split_paths(named).any(|file| file == searcher) {
             put(env, AUDIT, &searcher, Last);
@@ -126,14 +126,14 @@ fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
     }
 }
 
-/// The family of the library that the program would find under the name without a version.
+/// Returns the family of the library that the program would find under the name without a version.
 fn family_of_plain_name(env: &Env) -> &'static Family {
     let folders = folders::listed(env)
         .into_iter()
         .chain(folders::of_the_system());
     let name = folders
         .map(|folder| folder.join(PLAIN))
-        // What is linked with is not always a library: it may be a script for the linker.
+        // The file may be a linker script instead of a library.
         .find_map(|file| Dynamic::of(&file)?.name);
     let [first, ..] = &FAMILIES;
     let of_name = |name: String| {

@@ -1,13 +1,13 @@
 //! Programs of the standard ABI on another library: `--on openmpi`, `--on mpich`, `--on intel`, `--on PATH`.
 //!
 //! An installation has a library of the standard's name for each family (`lib/portcullis/on`), which calls the other library.
-//! Its folder stands first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the file below. What family that is of tell the
-//! names in it, since `libmpi.so` alone says nothing.
-//! Where the ranks are to be watched, the library that does so in programs of other libraries is preloaded: it stands in front of
-//! ours of the standard's name.
+//! Its folder comes first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the file of the other library. The symbols in that file
+//! give its family, since the name `libmpi.so` alone does not.
+//! If the ranks must be watched, the watch library for programs of other libraries is preloaded: it intercepts the calls
+//! to this installation's library of the standard's name.
 //!
-//! Another library of the standard ABI needs none of ours: its own folder stands first. Some have numbers of a draft, which only a
-//! rank can find out; the preloaded library does so, here and where the loader gives a program such a library by itself.
+//! Another library of the standard ABI needs no translation: its own folder comes first. Some of these libraries have the constants
+//! of an ABI draft, which only a rank can detect; the preloaded library does so, here and where the loader itself finds such a library.
 
 use super::dynamic::Dynamic;
 use super::{Env, First, PRELOAD, SEARCH, Served, folders, get, put};
@@ -18,23 +18,23 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names the library that a program is to run on; `--on` sets it.
+/// Names the library that a program must run on; `--on` sets it.
 pub const ON: &str = "PORTCULLIS_ON";
 
-/// What the preloaded library is told by: the file of a trace, the patience with a job that does not move, and the report's file.
+/// The variables of the preloaded library: the trace's file, the time without progress before a hang report, and the report's file.
 pub const TRACE: &str = "PORTCULLIS_TRACE";
 pub const HANG: &str = "PORTCULLIS_HANG";
 pub const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
-/// Its variables, which other launchers are asked to hand on.
+/// Its variables, which other launchers are asked to pass on.
 pub const WATCHING: [&str; 4] = [TRACE, HANG, HANG_REPORT, "PORTCULLIS_MCA_mpi_base_trace"];
 
-/// The library, beside the folder of those of the standard's name.
+/// The watch library, beside the folder of the libraries of the standard's name.
 const WATCHER: &str = "libportcullis-preload.so";
 
 pub const STANDARD: &str = "libmpi_abi.so.1";
-/// How names of libraries of the standard ABI begin, of whatever version.
+/// The beginning of names of libraries of the standard ABI, of all versions.
 pub const STANDARD_NAMES: &str = "libmpi_abi.so";
-/// A function that libraries of ours have between them, and no other library has.
+/// A symbol that all libraries of this project export, and no other library.
 const OURS: &[u8] = b"portcullis_make_operator";
 
 /// A family of libraries.
@@ -42,12 +42,12 @@ const OURS: &[u8] = b"portcullis_make_operator";
 pub enum Family {
     Mpich,
     OpenMpi,
-    /// Of the standard ABI itself.
+    /// A library of the standard ABI itself.
     Standard,
 }
 
 impl Family {
-    /// The folder below `lib/portcullis/on`; none where programs need no other library.
+    /// Returns the folder below `lib/portcullis/on`; `None` if programs need no translation.
     fn folder(self) -> Option<&'static str> {
         match self {
             Family::Mpich => Some("mpich"),
@@ -65,7 +65,7 @@ impl Family {
     }
 }
 
-/// Words that `--on` takes beside a path, the names of the files, and folders below a prefix where such a library lies.
+/// The words that `--on` takes beside a path, with the names of the files and the folders below a prefix that may contain them.
 const WORDS: [(&str, &[&str], &[&str]); 3] = [
     (
         "openmpi",
@@ -80,18 +80,18 @@ const WORDS: [(&str, &[&str], &[&str]); 3] = [
     ("intel", &["libmpi.so.12"], &["lib", "lib/release"]),
 ];
 
-/// Why a program cannot run on another library.
+/// The reason why a program cannot run on another library.
 #[derive(Debug)]
 pub enum OnError {
-    /// Nothing of this name was found.
+    /// No file of this name was found.
     Missing {
         word: String,
         files: String,
         searched: Vec<PathBuf>,
     },
-    /// The file is no library of either family.
+    /// The file is a library of no known family.
     Unknown { file: PathBuf },
-    /// A library of another kind than the word says.
+    /// The library is of another family than the word.
     Other {
         word: String,
         file: PathBuf,
@@ -141,7 +141,7 @@ impl fmt::Display for OnError {
 
 impl std::error::Error for OnError {}
 
-/// The library that a word or path of `--on` means.
+/// Returns the library that a word or path of `--on` names.
 pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError> {
     let known = WORDS.iter().find(|(known, ..)| *known == word);
     let (files, folders): (&[&str], Vec<PathBuf>) = match known {
@@ -186,7 +186,7 @@ pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError
     }
 }
 
-/// Where libraries are looked for: where the user says, beside launchers in `PATH`, then where systems have them.
+/// Returns the searched folders: the user's, those beside launchers in `PATH`, then the system's.
 fn searched(word: &str, below: &[&str], env: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let list = |name: &str| {
         let value = env.iter().find(|(known, _)| known == name);
@@ -226,13 +226,13 @@ fn searched(word: &str, below: &[&str], env: &[(OsString, OsString)]) -> Vec<Pat
     kept
 }
 
-/// A stand-in of ours for such a library is none of theirs.
+/// Returns true for a stand-in of this installation, which is no library of another family.
 fn is_ours(file: &Path) -> bool {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     file.to_string_lossy().contains("/portcullis/compat/")
 }
 
-/// What family a library is of: by its own name, or by a name in it that only one family has.
+/// Returns a library's family, from its own name or from a symbol in it that only one family has.
 pub fn family(file: &Path) -> Option<Family> {
     let name = Dynamic::of(file).and_then(|dynamic| dynamic.name);
     if name.is_some_and(|name| name.starts_with(STANDARD_NAMES)) {
@@ -249,7 +249,7 @@ pub fn family(file: &Path) -> Option<Family> {
     }
 }
 
-/// The library of the standard's name over one of a family; none where that is of the standard itself.
+/// Returns the library of the standard's name over one of a family; `None` for the standard ABI itself.
 pub fn library(family: Family, folder: Option<&Path>) -> Result<Option<PathBuf>, OnError> {
     let Some(own) = family.folder() else {
         return Ok(None);
@@ -262,12 +262,12 @@ pub fn library(family: Family, folder: Option<&Path>) -> Result<Option<PathBuf>,
     }
 }
 
-/// Where the libraries lie in this installation.
+/// Returns the folder of these libraries in this installation.
 pub fn folder() -> Option<PathBuf> {
     Some(crate::prefix::prefix()?.join("lib/portcullis/on"))
 }
 
-/// What the environment of a job says.
+/// Returns the library that a job's environment names.
 pub fn wanted(env: &[(OsString, OsString)]) -> Option<&Path> {
     let value = env.iter().find(|(name, _)| name == ON);
     value
@@ -275,7 +275,7 @@ pub fn wanted(env: &[(OsString, OsString)]) -> Option<&Path> {
         .filter(|path| !path.as_os_str().is_empty())
 }
 
-/// Prepares the environment of a program that is to run on the library that the environment names.
+/// Prepares the environment of a program that must run on the library that the environment names.
 pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
     let Some(below) = get(env, ON).map(OsStr::to_owned) else {
         return Served::Nothing;
@@ -297,7 +297,7 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
         put(env, SEARCH, folder, First);
     }
     let dynamic = Dynamic::of(program).unwrap_or_default();
-    // A library of another name than the loader looks for is found by no folder.
+    // The loader finds a library under another name in no folder, so it is preloaded.
     let is_found = first.with_file_name(STANDARD).is_file();
     if !is_found || dynamic.on_rpath(STANDARD, program).is_some() {
         put(env, PRELOAD, first, First);
@@ -323,13 +323,13 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
     ))
 }
 
-/// The library that watches ranks of other libraries, beside the folder of those of the standard's name.
+/// Returns the library that watches ranks of other libraries, beside the folder of those of the standard's name.
 fn watcher(folder: Option<&Path>) -> Option<PathBuf> {
     let file = folder?.parent()?.join(WATCHER);
     file.is_file().then_some(file)
 }
 
-/// A program of the standard ABI whose loader gives it another library than ours: a rank of it looks for numbers of a draft.
+/// Handles a program of the standard ABI whose loader finds another library: its ranks check for constants of an ABI draft.
 pub fn serve_other_standard(
     program: &Path,
     dynamic: &Dynamic,
@@ -350,7 +350,7 @@ pub fn serve_other_standard(
     }
 }
 
-/// The library of the standard ABI that the loader takes for a program, as far as folders are named (ld.so(8)).
+/// Returns the library of the standard ABI that the loader finds for a program, as far as folders are known (ld.so(8)).
 pub fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
     let listed = || {
         let mut files = folders::listed(env)
@@ -364,7 +364,7 @@ pub fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
         .or_else(|| dynamic.on_run_path(STANDARD, program))
 }
 
-/// Whether a library is of this installation, or of another one of Portcullis.
+/// Returns true for a library of this installation, or of another installation of Portcullis.
 pub fn is_of_portcullis(file: &Path) -> bool {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let is_installed = crate::prefix::prefix().is_some_and(|prefix| file.starts_with(prefix));

@@ -1,4 +1,4 @@
-//! Programs linked to empty libraries of the names that count.
+//! Tests with programs that are linked to empty libraries of the relevant names.
 
 use super::*;
 use std::process::Command;
@@ -48,7 +48,7 @@ fn stand_ins() -> tempfile::TempDir {
 
 const SEARCHER: &str = "libportcullis-search.so";
 
-/// An installation without a library of its own.
+/// An installation that has only stand-ins.
 fn only(stand_ins: &tempfile::TempDir) -> Libraries {
     Libraries {
         stand_ins: Some(stand_ins.path().into()),
@@ -132,7 +132,7 @@ fn programs_that_name_no_mpi_library_find_the_stand_ins_before_other_libraries()
         assert_eq!(served, Served::Nothing, "{program}");
         let search = get(&env, SEARCH).unwrap();
         let mut folders: Vec<PathBuf> = std::env::split_paths(search).collect();
-        // Which of the two is first depends on what the system has under the name without a version.
+        // The order of the two depends on the library that the system has under the name without a version.
         folders[..2].sort_unstable();
         let both = ["mpich", "openmpi"].map(|name| stand_ins.path().join(name));
         assert_eq!(folders[..2], both, "{program}");
@@ -152,7 +152,7 @@ fn searches_for_names_of_stand_ins_are_led_to_them_but_for_other_loaders_and_val
     std::fs::write(&narrow, b"\x7fELF\x01\x01\x01").unwrap();
     let searcher = stand_ins.path().join(SEARCHER);
     let mut wide = Env::new();
-    // A program that an mpirun inside another starts finds the searcher named already.
+    // A program that a nested mpirun starts finds the auditing library named already.
     for _ in 0..2 {
         serve(Path::new("/bin/sh"), 2, &only(&stand_ins), &mut wide);
         assert_eq!(get(&wide, "LD_AUDIT"), Some(searcher.as_os_str()));

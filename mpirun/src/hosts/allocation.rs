@@ -1,4 +1,4 @@
-//! Hosts that a resource manager has set aside for us, as its environment says.
+//! Hosts that a resource manager has allocated, from its environment variables.
 //!
 //! * Slurm: `SLURM_JOB_NODELIST` (`node[1-3,7],login`) and `SLURM_TASKS_PER_NODE` or `SLURM_JOB_CPUS_PER_NODE` (`4(x3),2`);
 //! * PBS and Torque: `PBS_NODEFILE`, a file with a line for each slot;
@@ -7,17 +7,17 @@
 use super::{Host, HostError, merge, named};
 use mpi_base::text;
 
-/// The name of the resource manager that is handed jobs.
+/// The name of the resource manager that mpirun hands jobs to.
 pub const SLURM: &str = "Slurm";
 
-/// Where an allocation came from, and its hosts.
+/// The resource manager of an allocation, and its hosts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Allocation {
     pub manager: &'static str,
     pub hosts: Vec<Host>,
 }
 
-/// The allocation that this process runs in, if any.
+/// Returns the allocation that this process runs in, if any.
 pub fn find(var: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, HostError> {
     let var = |name: &str| var(name).filter(|value| !value.is_empty());
     if let Some(list) = var("SLURM_JOB_NODELIST").or_else(|| var("SLURM_NODELIST")) {
@@ -86,10 +86,10 @@ fn slurm(list: &str, counts: Option<(&'static str, String)>) -> Result<Vec<Host>
         })
 }
 
-/// More hosts than any machine has; a longer list is a mistake.
+/// More hosts than any cluster has; a longer list is a mistake.
 const HOSTS_MAX: usize = 100_000;
 
-/// `a[1-3,05]b,c` as the names it stands for.
+/// Expands `a[1-3,05]b,c` to its names.
 pub fn expand(list: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for word in split_outside_brackets(list) {
@@ -150,7 +150,7 @@ fn expand_word(word: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// `4(x3),2` as 4, 4, 4, 2.
+/// Expands `4(x3),2` to 4, 4, 4, 2.
 fn repeat(text: &str) -> Option<Vec<usize>> {
     let mut counts = Vec::new();
     for word in text.split(',') {

@@ -1,15 +1,15 @@
-//! Mapping: which rank runs on which host.
+//! Mapping: the host of each rank.
 //!
-//! *By slot* fills a host before it goes on to the next; *by node* deals ranks out like cards; *`ppr:N:node`* puts N on each;
-//! *spanning* gives each host as many ranks as by node, with consecutive numbers.
-//! Ranks are numbered program by program in the order in which they were placed, or, *ranked by node*, by dealing the hosts' ranks out.
-//! Ranks of which a rankfile says where are there, whatever the policy.
-//! With more ranks than slots the rest goes round again, host by host, where that is allowed.
+//! *By slot* fills a host before the next; *by node* deals ranks out round robin; *`ppr:N:node`* puts N on each host;
+//! *spanning* gives each host the same number of ranks as by node, with consecutive numbers.
+//! Ranks are numbered program by program in the order of placement, or, *ranked by node*, round robin over the hosts.
+//! A rank in a rankfile gets its host there, whatever the policy.
+//! If oversubscription is allowed, ranks beyond the slots are placed in further rounds, host by host.
 
 use super::Host;
 use std::fmt;
 
-/// How ranks are put onto hosts.
+/// The policy of mapping ranks to hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     #[default]
@@ -19,27 +19,27 @@ pub enum Policy {
     PerNode(usize),
 }
 
-/// What one program asks for.
+/// The request of one program.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// `None` is as many as there are slots.
+    /// The number of processes; `None` means the number of slots.
     pub procs: Option<usize>,
-    /// The hosts it may use, as indexes.
+    /// The hosts that it may use, as indexes.
     pub hosts: Vec<usize>,
-    /// Where each rank is to be, if that is given.
+    /// The host of each rank, if a rankfile gives it.
     pub fixed: Option<Vec<usize>>,
 }
 
-/// How much slots count.
+/// How strictly slots limit the number of ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Not at all.
+    /// Slots are no limit.
     pub oversubscribe: bool,
-    /// Also where the slots are not counted, and on one host.
+    /// Slots are a limit even if they are a default, and on one host.
     pub strict: bool,
 }
 
-/// Why ranks cannot be placed.
+/// The reason why ranks cannot be placed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MapError {
     NotEnoughSlots {
@@ -80,7 +80,7 @@ impl fmt::Display for MapError {
 
 impl std::error::Error for MapError {}
 
-/// The host of each rank, program by program.
+/// Returns the host of each rank, program by program.
 pub fn place(
     wishes: &[Wish],
     hosts: &[Host],
@@ -113,7 +113,7 @@ fn place_one(
         Policy::PerNode(per_node) => per_node * mine.len(),
         _ => slots.max(1),
     });
-    // A number that was not given is no limit, and on one machine the scheduler shares the cores out well enough.
+    // A default number is no limit, and on a single host the scheduler shares the cores well enough.
     let counted = hosts.len() > 1 && mine.iter().all(|&host| hosts[host].counted);
     let limited = limits.strict || (counted && !limits.oversubscribe);
     if let Policy::PerNode(per_node) = policy {
@@ -158,7 +158,7 @@ fn place_one(
             placed.extend(std::iter::repeat_n(host, here));
         }
     }
-    // What did not fit goes round again, each host in proportion to its slots.
+    // Ranks beyond the slots are placed in further rounds, each host in proportion to its slots.
     let again: Vec<usize> = mine
         .iter()
         .flat_map(|&host| {
@@ -169,14 +169,14 @@ fn place_one(
     let missing = ranks - placed.len();
     placed.extend(again.into_iter().cycle().take(missing));
     if policy != Policy::Node {
-        // Neighbours by number are neighbours by place also when some went round again.
+        // Consecutive ranks share a host even after further rounds.
         let order = |host: &usize| mine.iter().position(|mine| mine == host);
         placed.sort_by_key(order);
     }
     Ok(placed)
 }
 
-/// Numbers the ranks of one program by dealing out: first one of each host, then the second of each.
+/// Numbers the ranks of one program round robin over the hosts: first one of each host, then the second of each.
 pub fn rank_by_node(placed: &[usize]) -> Vec<usize> {
     let mut seen = std::collections::HashMap::new();
     let mut keyed: Vec<(usize, usize, usize)> = placed
@@ -268,7 +268,7 @@ mod tests {
                 .to_string()
                 .contains("6 ranks do not fit into the 3 slots of h0, h1")
         );
-        // One machine is never too small.
+        // A single host is never too small.
         assert_eq!(placed(&[2], Some(5), Policy::Slot, false), [0; 5]);
     }
 

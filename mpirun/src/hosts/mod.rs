@@ -1,12 +1,12 @@
-//! Where ranks may run: the hosts that the user, a file or the resource manager named, with their slots.
+//! The hosts of a job, as the user, a file or the resource manager names them, with their slots.
 //!
 //! * [`named`] reads `--host a,b:4` and hostfiles in the spellings of both peers;
-//! * [`allocation`] asks Slurm's and PBS's environment;
-//! * [`rankfile`] reads where each rank is to run;
-//! * [`map`] puts the others onto the hosts.
+//! * [`allocation`] reads the environment of Slurm, PBS and LSF;
+//! * [`rankfile`] reads the host and cores of each rank;
+//! * [`map`] places the other ranks on the hosts.
 //!
-//! A host is known by the name that was given, which is the one that messages use and that ssh is called with.
-//! Names of this machine all mean the one host *here*, on which ranks are started without ssh.
+//! A host is known by the given name, which messages print and ssh is called with.
+//! All names of this machine mean the one host *here*, on which ranks are started without ssh.
 
 pub mod allocation;
 pub mod map;
@@ -21,17 +21,17 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     pub name: String,
-    /// How many ranks it is meant to have.
+    /// The number of ranks that it should run.
     pub slots: usize,
-    /// Whether the user or the allocation said how many; else the number is a default and no limit.
+    /// Whether the user or the allocation gave the number; otherwise it is a default and no limit.
     pub counted: bool,
     pub here: bool,
 }
 
 impl Host {
-    /// A host by its name, and the slots it is said to have; `None` if that is no host's name ([`is_name`]).
+    /// Returns a host with this name and number of slots; `None` if it is no valid host name ([`is_name`]).
     ///
-    /// All sources of names end here: what is no name never reaches the command that reaches the host.
+    /// All sources of names call this: an invalid name never reaches the command that reaches the host.
     pub fn named(name: &str, slots: Option<usize>) -> Option<Host> {
         is_name(name).then(|| Host {
             here: is_here(name),
@@ -41,7 +41,7 @@ impl Host {
         })
     }
 
-    /// This machine, with a slot for each core that this process may use.
+    /// Returns this machine, with a slot for each core that this process may use.
     pub fn here() -> Host {
         let cores = mpi_base::cpu::Cores::of_this_process().usable;
         Host {
@@ -53,7 +53,7 @@ impl Host {
     }
 }
 
-/// Why the hosts are not clear.
+/// The reason why the hosts cannot be determined.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostError {
     Text(TextError),
@@ -96,7 +96,7 @@ impl From<TextError> for HostError {
     }
 }
 
-/// The name of this machine.
+/// Returns the name of this machine.
 pub fn own_name() -> String {
     rustix::system::uname()
         .nodename()
@@ -104,17 +104,17 @@ pub fn own_name() -> String {
         .into_owned()
 }
 
-/// Whether a text can be a host's name or address, with a user before it: letters, digits and `-_.@:%`.
+/// Returns true if a text can be a host's name or address, with an optional user before it: letters, digits and `-_.@:%`.
 ///
-/// A name that begins with a dash would be an option of ssh.
+/// ssh would take a name that begins with a dash for an option.
 pub fn is_name(text: &str) -> bool {
     let clean = |c: char| c.is_ascii_alphanumeric() || "-_.@:%".contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(clean)
 }
 
-/// Whether a name means this machine: a loopback name or address, or its own name with or without the domain.
+/// Returns true if a name means this machine: a loopback name or address, or its own name with or without the domain.
 ///
-/// Names of hosts are the same in capitals, and with the dot at the end that means the root of all domains (RFC 4343, RFC 1034).
+/// Host names are case-insensitive, and may end with the dot of the root domain (RFC 4343, RFC 1034).
 pub fn is_here(name: &str) -> bool {
     if let Ok(address) = name.parse::<std::net::IpAddr>() {
         return address.to_canonical().is_loopback();
@@ -125,7 +125,7 @@ pub fn is_here(name: &str) -> bool {
     short(&name) == short(&own) || name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Adds hosts to a list; one that is there already gets more slots.
+/// Adds hosts to a list; a host that is in the list already gets more slots.
 pub fn merge(list: &mut Vec<Host>, more: impl IntoIterator<Item = Host>) {
     for host in more {
         let known = list

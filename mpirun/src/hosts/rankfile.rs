@@ -1,4 +1,4 @@
-//! Rankfiles in Open MPI's form: a line for each rank, with its host and the cores it is bound to.
+//! Rankfiles in Open MPI's form: a line for each rank, with its host and the cores that it is bound to.
 //!
 //! ```text
 //! rank 0=node1 slot=1:0-2     package 1, cores 0 to 2
@@ -7,7 +7,7 @@
 //! rank 3=node2                not bound
 //! ```
 //!
-//! Packages and cores are counted from 0 in the order of the machine, those that mpirun may use; `#` begins a comment.
+//! Packages and cores are counted from 0 in the machine's order, among those that mpirun may use; `#` begins a comment.
 //! Source: mpirun(1) of Open MPI 4.1, "Rankfiles".
 
 use super::{Host, is_name};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// Cores of a host: of one package or of all, some or all of them.
+/// Cores of a host: some or all cores of one package, or of all packages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cores {
     pub package: Option<usize>,
@@ -38,16 +38,16 @@ impl fmt::Display for Cores {
     }
 }
 
-/// Where one rank runs.
+/// The seat of one rank: its host and cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seat {
-    /// As an index of the job's hosts.
+    /// The host, as an index of the job's hosts.
     pub host: usize,
-    /// What it is bound to; nothing says that it is not.
+    /// The cores that it is bound to; empty if it is not bound.
     pub cores: Vec<Cores>,
 }
 
-/// Why a rankfile places no rank.
+/// The reason why a rankfile cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RankfileError {
     Text(TextError),
@@ -104,7 +104,7 @@ impl From<TextError> for RankfileError {
 
 const LINE: &str = "\"rank N=HOST\" or \"rank N=HOST slot=PACKAGE:CORES\"";
 
-/// What a file says of each rank.
+/// The parsed lines of a rankfile.
 #[derive(Debug)]
 pub struct Rankfile {
     path: String,
@@ -112,7 +112,7 @@ pub struct Rankfile {
 }
 
 impl Rankfile {
-    /// Reads a file that the user named; what it says must be understood as a whole.
+    /// Reads a file that the user named; every line must be well-formed.
     pub fn read(path: &Path) -> Result<Rankfile, RankfileError> {
         Rankfile::parse(TextFile::read("rankfile", path)?)
     }
@@ -132,12 +132,12 @@ impl Rankfile {
         })
     }
 
-    /// How many ranks it places.
+    /// Returns the number of ranks that it places.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// The hosts it names, for a job that was given none.
+    /// Returns the hosts that it names, for a job without hosts of its own.
     pub fn hosts(&self) -> Vec<Host> {
         let mut hosts = Vec::new();
         let named = self.lines.values().filter(|(host, _)| nth(host).is_none());
@@ -148,7 +148,7 @@ impl Rankfile {
         hosts
     }
 
-    /// The place of each of so many ranks, among the job's hosts.
+    /// Returns the seat of each of `ranks` ranks, among the job's hosts.
     pub fn seats(&self, ranks: usize, hosts: &[Host]) -> Result<Vec<Seat>, RankfileError> {
         let path = || self.path.clone();
         let seat = |rank: usize| {
@@ -177,7 +177,7 @@ impl Rankfile {
     }
 }
 
-/// `+nK`: the host with this number.
+/// Parses `+nK`, the host with index K.
 fn nth(host: &str) -> Option<usize> {
     host.strip_prefix("+n")?.parse().ok()
 }
@@ -208,7 +208,7 @@ fn cores_of(item: &str) -> Option<Cores> {
             let ranges = list.split(',').map(|range| {
                 let (first, last) = range.split_once('-').unwrap_or((range, range));
                 let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-                /// More cores than these no machine has.
+                /// More cores than any machine has.
                 const MOST: usize = 1 << 16;
                 (first <= last && last < MOST).then_some(first..=last)
             });

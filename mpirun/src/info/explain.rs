@@ -1,6 +1,6 @@
-//! `mpi-info --explain coll barrier`: which components may carry an operation out, in which order, and by which algorithm.
+//! `mpi-info --explain coll barrier`: the components that may implement an operation, in order of priority, with their algorithms.
 //!
-//! What really serves is agreed on by the members of each communicator, so the last word has `mpirun --explain`.
+//! The members of each communicator agree on the component that is used, so only `mpirun --explain` reports the final choice.
 
 use crate::components;
 
@@ -61,7 +61,7 @@ pub(super) fn answer(
 fn operation(call: CallId, params: &Params) -> String {
     let mut components = mpi_abi::components::coll(&components::catalogue(params));
     let weight = |component: &dyn Component| {
-        // A value that cannot be read is complained about where it is used.
+        // A value that cannot be read is reported where it is used.
         priority(component, params).unwrap_or(component.priority())
     };
     components.sort_by_key(|component| Reverse(weight(&**component)));

@@ -1,4 +1,4 @@
-//! The frameworks of the library and of the launcher with their components and parameters.
+//! The frameworks of the library and of the launcher, with their components and parameters.
 
 use crate::components;
 use crate::launch::srun;
@@ -7,7 +7,7 @@ use mpi_abi::frameworks;
 pub use mpi_abi::frameworks::{Component, Framework};
 use mpi_base::param::Params;
 
-/// All frameworks, by name.
+/// Returns all frameworks, by name.
 pub fn all(values: &Params) -> Vec<Framework> {
     let mut all = frameworks::with(&components::catalogue(values));
     all.extend(of_launcher());
@@ -15,7 +15,7 @@ pub fn all(values: &Params) -> Vec<Framework> {
     all
 }
 
-/// Those of the launcher.
+/// Returns the frameworks of the launcher.
 pub fn of_launcher() -> [Framework; 2] {
     [
         Framework {

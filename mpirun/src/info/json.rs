@@ -1,4 +1,4 @@
-//! `mpi-info --json`: everything that the other listings tell, for programs.
+//! `mpi-info --json`: the content of all other listings, for programs.
 
 use super::VERSION;
 use super::frameworks::{self, Component, Framework};

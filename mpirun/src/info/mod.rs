@@ -1,4 +1,4 @@
-//! `mpi-info`: what this installation has, in the shapes of `ompi_info` that users and scripts know.
+//! `mpi-info`: the content of this installation, in the formats of `ompi_info` that users and scripts know.
 
 mod explain;
 pub(crate) mod frameworks;
@@ -44,7 +44,7 @@ pub struct Options {
     pub level: Option<u8>,
 }
 
-/// A value of `--level`.
+/// Parses a value of `--level`.
 fn level(text: &str) -> Result<u8, String> {
     let level = text.parse().ok();
     level
@@ -61,23 +61,23 @@ impl Options {
     }
 }
 
-/// Why nothing could be listed.
+/// The reason why nothing could be listed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InfoError {
     /// `--param` or `--explain` names a framework that does not exist.
     NoFramework {
         /// The name as it was written.
         name: String,
-        /// All that would have done.
+        /// All names that exist.
         known: Vec<&'static str>,
     },
-    /// `--param` names a component that its framework has not.
+    /// `--param` names a component that its framework does not have.
     NoComponent {
         /// The framework, which does exist.
         framework: String,
         /// The name as it was written.
         name: String,
-        /// What the framework has.
+        /// The components of the framework.
         known: Vec<String>,
     },
     /// `--explain` names neither an operation nor a component of its framework.
@@ -86,7 +86,7 @@ pub enum InfoError {
         framework: String,
         /// The name as it was written.
         name: String,
-        /// All of the framework that can be explained.
+        /// Everything in the framework that can be explained.
         known: Vec<String>,
     },
 }
@@ -132,7 +132,7 @@ impl std::fmt::Display for InfoError {
 
 impl std::error::Error for InfoError {}
 
-/// The whole answer.
+/// Returns the complete output.
 pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
     if options.functions {
         return Ok(functions(options.style()));

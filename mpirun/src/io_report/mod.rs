@@ -1,8 +1,8 @@
-//! `mpirun --io-report [FILE]`: what all ranks did to files.
+//! `mpirun --io-report [FILE]`: file I/O of all ranks.
 //!
-//! Each rank counts for itself and writes its counters to its tape ([`mpi_core::io::report`]); here they become one line for each file.
-//! The latest counters of a rank's file are its last word: it writes them when it closes the file and again when it finalizes.
-//! Of a rank that was killed only what it had closed is known.
+//! Each rank counts its own accesses and writes the counters to its event tape ([`mpi_core::io::report`]); this module sums them per file.
+//! A rank writes the counters of a file when it closes the file and again when it finalizes; the last ones count.
+//! For a rank that was killed only the files that it had closed are known.
 
 mod table;
 
@@ -15,20 +15,20 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// What all ranks did to files.
+/// The file I/O of all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IoReport {
-    /// By name.
+    /// The files, by name.
     pub files: Vec<FileReport>,
-    /// The upper ends of the histograms' columns in bytes; the last column has none.
+    /// The upper bounds of the histograms' columns in bytes; the last column has none.
     pub size_columns: Vec<Option<u64>>,
 }
 
-/// What was done to one file.
+/// The I/O on one file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileReport {
     pub name: String,
-    /// How many ranks opened it.
+    /// The number of ranks that opened it.
     pub ranks: usize,
     pub opens: u64,
     pub bytes_read: u64,
@@ -36,32 +36,32 @@ pub struct FileReport {
     /// Calls of MPI.
     pub reads: u64,
     pub writes: u64,
-    /// Those of them that were collective, and that were aggregated.
+    /// The collective ones among them, and the aggregated ones.
     pub collective: u64,
     pub aggregated: u64,
     pub system_reads: u64,
     pub system_writes: u64,
     pub system_other: u64,
-    /// Seconds of all ranks together in calls of MPI that read or wrote, and in all calls of the system.
+    /// Seconds summed over all ranks: in MPI calls that read or wrote, and in all system calls.
     pub seconds_in_calls: f64,
     pub seconds_in_system: f64,
-    /// Calls of MPI, and reads and writes of the system, by their bytes.
+    /// Histograms by size: MPI calls, and reads and writes of the system.
     pub call_sizes: Vec<u64>,
     pub system_sizes: Vec<u64>,
-    /// The rank that was in calls of MPI longest.
+    /// The rank that spent the most time in MPI calls.
     pub slowest: Option<Slowest>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slowest {
-    /// The job of a spawned rank, else 0.
+    /// The job of a spawned rank, otherwise 0.
     pub job: usize,
     pub rank: u32,
     pub host: String,
     pub seconds_in_calls: f64,
 }
 
-/// A rank's counters by the numbers of its files.
+/// Returns a rank's last counters by file number.
 fn totals(events: &[Event]) -> BTreeMap<u64, [u64; COUNTERS]> {
     let mut all: BTreeMap<u64, [u64; COUNTERS]> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileTotals) {
@@ -120,7 +120,7 @@ impl FileReport {
 }
 
 impl IoReport {
-    /// What the tapes say.
+    /// Builds the report from the ranks' tapes.
     pub fn of(lanes: &[Lane]) -> IoReport {
         let mut files: BTreeMap<String, FileReport> = BTreeMap::new();
         for lane in lanes {
@@ -140,7 +140,7 @@ impl IoReport {
         }
     }
 
-    /// Writes the file whose name says in which form.
+    /// Writes the report in the format that the file's extension selects.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let text = match file.extension().is_some_and(|end| end == "json") {
             true => {

@@ -4,7 +4,7 @@ use super::{FileReport, IoReport};
 use printable::name;
 use std::fmt::Write as _;
 
-/// Bytes in the largest unit of which there is one at least.
+/// Formats a size in the largest unit of which it has at least one.
 fn bytes(count: u64) -> String {
     let units = [
         (1u64 << 40, "TiB"),
@@ -27,7 +27,7 @@ fn calls(count: u64) -> String {
 }
 
 impl IoReport {
-    /// A block of lines for each file.
+    /// Returns a block of lines for each file.
     pub fn table(&self) -> String {
         let mut text = String::new();
         if self.files.is_empty() {

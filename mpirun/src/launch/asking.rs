@@ -1,20 +1,20 @@
-//! How ranks are asked to end: with a signal of the user a rank that handles it gets time for its handler, and only such a rank.
+//! Asking ranks to end by a signal: after a signal of the user, only a rank that handles the signal gets time for its handler.
 //!
-//! Python makes an exception of SIGINT (`KeyboardInterrupt`), and a program may write its state on SIGTERM; that takes seconds.
-//! What a rank does with a signal is in proc(5)'s `status`.
+//! Python turns SIGINT into an exception (`KeyboardInterrupt`), and a program may save its state on SIGTERM; that takes seconds.
+//! A rank's disposition of a signal is read from proc(5)'s `status`.
 
 use super::sys::{self, Signal};
 use std::fs;
 
-/// What a process does with a signal.
+/// A process's disposition of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reaction {
-    /// The signal's default effect, which is the end of the process.
+    /// The signal's default effect, which ends the process.
     Ends,
     /// It has a handler, or takes the signal by sigwait(3) or signalfd(2).
     Handles,
     Ignores,
-    /// The system does not say.
+    /// The kernel does not report it.
     Unknown,
 }
 
@@ -25,7 +25,7 @@ fn reaction(pid: i32, signal: Signal) -> Reaction {
     }
 }
 
-/// What the text of a process's `status` says of a signal.
+/// The disposition of a signal in the text of a process's `status`.
 fn in_status(status: &str, signal: Signal) -> Reaction {
     let is_in = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -40,7 +40,7 @@ fn in_status(status: &str, signal: Signal) -> Reaction {
     }
 }
 
-/// Asks the process groups of these leaders to end.
+/// Sends a signal to the process groups of these leaders to ask them to end.
 pub fn ask_to_end(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
     for leader in leaders {
         sys::signal_group(leader, signal);
@@ -50,16 +50,16 @@ pub fn ask_to_end(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
                 Reaction::Ignores | Reaction::Unknown
             )
         };
-        // A shell ignores SIGINT for what it runs in the background; SIGTERM reaches those too.
+        // A shell ignores SIGINT in its background commands; SIGTERM reaches those too.
         if signal != libc::SIGTERM && unheard() {
             sys::signal_group(leader, libc::SIGTERM);
         }
-        // A stopped process takes no signal but this one and SIGKILL.
+        // A stopped process acts on no signal but SIGCONT and SIGKILL.
         sys::signal_group(leader, libc::SIGCONT);
     }
 }
 
-/// Kills those of the groups whose leaders do not handle what [`ask_to_end`] has sent them: more time is of no use to them.
+/// Kills the groups whose leaders do not handle the signal that [`ask_to_end`] has sent: they would not use more time.
 pub fn kill_deaf(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
     leaders
         .into_iter()

@@ -1,10 +1,10 @@
-//! Binding: which processors each rank of a host may use.
+//! Binding: the processors that each rank of a host may use.
 //!
-//! The processors that this launcher itself may use are cut into *units* (hardware threads, cores, caches, memory nodes, packages);
-//! the host's ranks take units in turn, in an order that the mapping says: next to each other, dealt over units of another kind,
+//! The processors that this launcher itself may use are divided into *units* (hardware threads, cores, caches, memory nodes, packages).
+//! The host's ranks take units in turn, in the order of the mapping: adjacent units, round robin over units of another kind,
 //! or N on each of those (`ppr:N:UNIT`).
-//! When there are more ranks than units no rank is bound, as two bound to one core are slower than two that may move;
-//! a user who wants it says `:overload-allowed`.
+//! With more ranks than units no rank is bound, as two ranks bound to one core are slower than two that may migrate;
+//! `:overload-allowed` binds them anyway.
 
 use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
@@ -20,28 +20,28 @@ const SYS: &str = "/sys/devices/system/cpu";
 pub struct Binding {
     /// `None` binds no rank.
     pub to: Option<Unit>,
-    /// Ranks are dealt over these, not put next to each other.
+    /// Ranks are dealt round robin over these units instead of taking adjacent ones.
     pub over: Option<Unit>,
-    /// How many units each rank gets; 0 is one.
+    /// The number of units of each rank; 0 means one.
     pub each: usize,
-    /// How many ranks are put on each unit of `over` before the next; 0 deals them.
+    /// The number of ranks on each unit of `over` before the next unit is used; 0 deals them round robin.
     pub per_unit: usize,
     pub overload: bool,
 }
 
-/// A part of a machine.
+/// A level of the machine's topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     Thread,
     Core,
-    /// What shares a cache of this level.
+    /// The processors that share a cache of this level.
     Cache(u8),
     Numa,
     Package,
 }
 
 impl Unit {
-    /// The unit by any of the names that users know.
+    /// Returns the unit with this name, in any spelling that users know.
     pub fn named(name: &str) -> Option<Unit> {
         Some(match name {
             "hwthread" | "hwt" | "pu" => Unit::Thread,
@@ -55,7 +55,7 @@ impl Unit {
         })
     }
 
-    /// From the largest to the smallest.
+    /// All units, from the largest to the smallest.
     const ALL: [Unit; 7] = [
         Unit::Package,
         Unit::Numa,
@@ -66,7 +66,7 @@ impl Unit {
         Unit::Thread,
     ];
 
-    /// The unit of this kind that a processor belongs to, as the kernel tells it.
+    /// Returns the id of the unit of this kind that contains a processor, as the kernel reports it.
     fn instance(self, cpu: usize, sys: &Path) -> Option<u32> {
         match self {
             Unit::Thread => hardware::instance(cpu, Kind::ProcessingUnit, sys),
@@ -78,7 +78,7 @@ impl Unit {
     }
 }
 
-/// The processors of one unit, and where they are.
+/// The processors of one unit, with the enclosing package and unit of `over`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     package: u32,
@@ -86,18 +86,18 @@ struct Part {
     cpus: Vec<usize>,
 }
 
-/// The place of cores in [`Unit::ALL`].
+/// The index of cores in [`Unit::ALL`].
 const CORE: usize = 5;
 
-/// A machine as far as binding is concerned.
+/// The machine's topology, as binding needs it.
 #[derive(Debug)]
 pub struct Machine {
-    /// Each allowed processor with the unit of each kind that it belongs to.
+    /// Each allowed processor, with the unit of each kind that contains it.
     cpus: Vec<(usize, BTreeMap<Unit, u32>)>,
 }
 
 impl Machine {
-    /// The processors that this process may use.
+    /// Reads the topology of the processors that this process may use.
     pub fn of_this_process() -> Machine {
         let allowed = rustix::thread::sched_getaffinity(None).map_or_else(
             |_| Vec::new(),
@@ -117,13 +117,13 @@ impl Machine {
             .map(|(cpu, place)| {
                 let mut found = BTreeMap::new();
                 for (unit, instance) in Unit::ALL.into_iter().zip(place) {
-                    // Virtual machines often tell of no caches: the large one is then its package's, the others are a core's.
+                    // The kernel of a virtual machine often reports no caches: use the package for level 3, and the core for the others.
                     let instead = match unit {
                         Unit::Cache(3) => found.get(&Unit::Package).copied(),
                         Unit::Cache(_) => place[CORE],
                         _ => None,
                     };
-                    // What the kernel does not tell otherwise is taken for one.
+                    // A level that the kernel does not report counts as one unit.
                     let instance = instance.or(instead).unwrap_or(0);
                     found.insert(unit, instance);
                 }
@@ -133,13 +133,13 @@ impl Machine {
         Machine { cpus }
     }
 
-    /// How many units of a kind there are.
+    /// Returns the number of units of a kind.
     pub fn count(&self, unit: Unit) -> usize {
         let all: BTreeSet<u32> = self.cpus.iter().map(|(_, place)| place[&unit]).collect();
         all.len()
     }
 
-    /// The processors for each of a host's ranks; `None` binds no rank.
+    /// Returns the processors for each of a host's ranks; `None` binds no rank.
     pub fn bind(&self, binding: Binding, ranks: usize) -> Option<Vec<Vec<usize>>> {
         let to = binding.to?;
         if let (Some(over), 1..) = (binding.over, binding.per_unit) {
@@ -170,7 +170,7 @@ impl Machine {
         let parts = self.parts(to, None);
         let mut bound = Vec::with_capacity(ranks);
         for unit in self.parts(over, None) {
-            // What lies in the unit, or the larger part that the unit lies in.
+            // The parts inside the unit, or the larger part that contains the unit.
             let meets = |part: &&Part| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
             let here: Vec<&Part> = parts.iter().filter(meets).collect();
             let bundles: Vec<Vec<usize>> = here
@@ -189,7 +189,7 @@ impl Machine {
             .then(|| bound.into_iter().cycle().take(ranks).collect())
     }
 
-    /// The processors of cores that a rankfile names; `None` if the machine has not all of them.
+    /// Returns the processors of the cores that a rankfile names; `None` if the machine lacks one of them.
     pub fn pick(&self, wanted: &[Cores]) -> Option<Vec<usize>> {
         let parts = self.parts(Unit::Core, None);
         let mut packages: Vec<u32> = parts.iter().map(|part| part.package).collect();
@@ -223,7 +223,7 @@ impl Machine {
         let mut parts: Vec<Part> = parts.into_values().collect();
         parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
         if over.is_some() {
-            // The first part of each, then the second of each.
+            // The first part of each unit of `over`, then the second part of each.
             let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
             let mut dealt: Vec<(usize, u32, Part)> = parts
                 .into_iter()
@@ -239,7 +239,7 @@ impl Machine {
         parts
     }
 
-    /// `package[0][core:0-3]`, as users read it elsewhere.
+    /// Describes a set of processors as other launchers do: `package[0][core:0-3]`.
     pub fn describe(&self, cpus: &[usize]) -> String {
         let mut packages: BTreeMap<u32, (Vec<u32>, Vec<usize>)> = BTreeMap::new();
         for (cpu, place) in self.cpus.iter().filter(|(cpu, _)| cpus.contains(cpu)) {

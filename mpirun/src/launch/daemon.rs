@@ -1,11 +1,11 @@
-//! The daemon: the launcher on another host, which does what the supervisor says and tells what happens.
+//! The daemon: the launcher on another host. It carries out the supervisor's orders and reports events to it.
 //!
 //! `mpirun --daemon` speaks `wire` over its standard input and output. It starts its ranks with the same `Starter` as the supervisor,
-//! hands lines of PMI and pieces of output up, and knows nothing of jobs but its own part of them.
-//! It may have links to other hosts itself; their frames pass through unread.
+//! sends lines of PMI and pieces of output up, and knows only its own part of a job.
+//! It may have links to further hosts; it forwards their frames without decoding them.
 //!
 //! Promise: when the link above closes or falls silent, or the guard dies, everything below is ended:
-//! a polite signal, the grace period, SIGKILL, and whatever was left behind.
+//! SIGTERM, the grace period, SIGKILL, and then whatever processes are left.
 
 mod above;
 mod here;
@@ -33,7 +33,7 @@ use std::io;
 use std::time::{Duration, Instant};
 use uplink::Uplink;
 
-/// Serves the launcher at the other end of standard input and output; the result is the exit code.
+/// Serves the launcher at the other end of standard input and output; returns the exit code.
 pub fn run() -> i32 {
     let done = frontend::guarded(|guard, signals, nofile| {
         match Daemon::new(guard, signals, nofile).and_then(Daemon::serve) {
@@ -73,12 +73,12 @@ struct Daemon {
     ranks: Vec<Here>,
     nodes: Vec<(usize, Node)>,
     feed: Feed,
-    /// Bytes of standard input that the readers have not taken, which the supervisor is to be told of when they have.
+    /// Bytes of standard input that the readers have not taken. The supervisor is notified when they have.
     unfed: usize,
     reports: (OwnedFd, OwnedFd),
     null: OwnedFd,
     epoll: OwnedFd,
-    /// Which MPI libraries of others the ranks of this host have loaded.
+    /// The other MPI libraries that ranks of this host have loaded.
     loaded: loaded::Watch,
     finishing: bool,
     kill_at: Option<Instant>,
@@ -113,7 +113,7 @@ impl Daemon {
         })
     }
 
-    /// Until nothing is left to do here.
+    /// Runs until nothing is left to do on this host.
     fn serve(mut self) -> io::Result<()> {
         while !self.is_done() {
             self.wait()?;
@@ -126,7 +126,7 @@ impl Daemon {
             }
             self.step();
         }
-        // Strays of ranks, and then the commands that reached other hosts.
+        // First strays of ranks, and then the commands that reached other hosts.
         let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
         descendants::end_all_but(&links);
         self.empty_pipes();
@@ -140,7 +140,7 @@ impl Daemon {
         (self.finishing || self.uplink.is_lost()) && !self.ranks.iter().any(|rank| rank.alive)
     }
 
-    /// Sleeps until there is something to do. The descriptors are few, as few ranks are on one host.
+    /// Sleeps until there is something to do. A host has few ranks, so there are few descriptors to poll.
     fn wait(&mut self) -> io::Result<()> {
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
@@ -150,7 +150,7 @@ impl Daemon {
             fds.push(PollFd::new(&self.guard, PollFlags::IN));
         }
         self.uplink.poll_fds(&mut fds);
-        // A full queue means that the launcher above does not read us, so we do not read the ranks either.
+        // A full queue means that the launcher above does not read, so the ranks are not read either.
         if !self.uplink.is_full() {
             for rank in &self.ranks {
                 fds.extend(rank.pmi.iter().map(|pmi| PollFd::new(pmi, PollFlags::IN)));
@@ -194,7 +194,7 @@ impl Daemon {
     }
 
     fn step(&mut self) {
-        // Clears what the epoll tells, which is only that there is room somewhere.
+        // Clears the events of the epoll, which only report that some pipe has space.
         let mut events = Vec::with_capacity(16);
         let now = Timespec {
             tv_sec: 0,
@@ -231,7 +231,7 @@ impl Daemon {
     }
 }
 
-/// Watches a pipe into which something may have to wait.
+/// Watches for space in a pipe, edge-triggered.
 fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
     let flags = EventFlags::OUT | EventFlags::ET;
     let _ = epoll::add(epoll, fd, EventData::new_u64(0), flags);

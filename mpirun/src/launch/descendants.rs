@@ -1,12 +1,12 @@
-//! Everything below this process, found in `/proc` and ended.
+//! All descendants of this process: found in `/proc` and ended.
 //!
-//! A stray is re-parented to the supervisor as soon as its own parent dies, because the supervisor is a subreaper;
-//! so whatever a rank has left behind is found by walking down from the supervisor.
+//! A stray is re-parented to the supervisor as soon as its own parent dies, because the supervisor is a subreaper.
+//! So a walk down from the supervisor finds every process that a rank has left behind.
 
 use super::sys;
 use std::fs;
 
-/// The direct children of a process.
+/// Returns the direct children of a process.
 fn children(pid: i32) -> Vec<i32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
@@ -22,7 +22,7 @@ fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// All descendants of a process, parents before children.
+/// Returns all descendants of a process, parents before children.
 pub fn below(pid: i32) -> Vec<i32> {
     let mut found = children(pid);
     let mut next = 0;
@@ -34,7 +34,7 @@ pub fn below(pid: i32) -> Vec<i32> {
     found
 }
 
-/// All descendants of this process but the spared and those below them, parents before children.
+/// Returns all descendants of this process, parents before children, without `spared` and the processes below those.
 fn all_but(spared: &[i32]) -> Vec<i32> {
     let unspared = |pid: i32| {
         let mut below = children(pid);
@@ -51,7 +51,7 @@ fn all_but(spared: &[i32]) -> Vec<i32> {
     found
 }
 
-/// Kills and reaps until nothing is left below this process.
+/// Kills and reaps until this process has no descendants.
 ///
 /// A process that forks while it is being killed leaves a child for the next round;
 /// the number of rounds is bounded so that a fork bomb cannot keep the launcher.
@@ -59,7 +59,7 @@ pub fn end_all() {
     end_all_but(&[]);
 }
 
-/// The same without the spared and those below them.
+/// The same, without `spared` and the processes below those.
 pub fn end_all_but(spared: &[i32]) {
     const ROUNDS: usize = 100;
     for _ in 0..ROUNDS {
@@ -70,8 +70,8 @@ pub fn end_all_but(spared: &[i32]) {
         for &pid in &strays {
             sys::signal_process(pid, libc::SIGKILL);
         }
-        // A killed child is reaped here; its own children come to us and are found in the next round.
-        // A process in an uninterruptible sleep would hold us, so wait for one and poll for the rest.
+        // Reaping a killed child re-parents its own children to this process; the next round finds them.
+        // A blocking wait would hang on a process in an uninterruptible sleep, so reap without blocking and check again.
         while sys::reap().is_some() {}
         if !all_but(spared).is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(1));

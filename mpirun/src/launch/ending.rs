@@ -1,4 +1,4 @@
-//! What mpirun says when something ends as it should not: which process, where, why, and the last MPI call.
+//! Error messages about ends of processes: which process, where, why, and its last MPI call.
 
 use super::sys::{Ended, signal_name};
 use crate::rank_snapshot::{RankSnapshot, Stage};
@@ -13,7 +13,7 @@ pub struct Who {
     pub size: usize,
     /// 0 is the job that was launched; others were spawned.
     pub job: usize,
-    /// 0 while its host has not said that it was started.
+    /// 0 until its host has reported its start.
     pub pid: i32,
     pub program: String,
     pub host: String,
@@ -34,7 +34,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// Why a job ends early.
+/// The reason for which a job ends early.
 #[derive(Clone, Debug)]
 pub enum Cause {
     Died(Ended),
@@ -42,31 +42,31 @@ pub enum Cause {
     NotFinalized,
     /// Exited with 0 without `MPI_Init`, which others have called.
     NotInitialized,
-    /// Exited with 0 without `MPI_Init`, for which the process that has spawned it waits.
+    /// Exited with 0 without `MPI_Init`, while the process that spawned it waits for that call.
     NotMetParent,
     Aborted {
         code: i32,
         message: Option<String>,
     },
-    /// Ended without coming to where others wait for it.
+    /// Ended without entering the barrier in which other ranks wait for it.
     LeftOthersWaiting {
         waiting: Vec<u32>,
     },
     Nonsense(String),
-    /// Its host cannot be reached any more.
+    /// Its host is unreachable.
     HostLost {
         host: String,
         why: String,
     },
 }
 
-/// What a rank's end says of other ranks' ends.
+/// How likely a rank's end is the cause of other ranks' ends, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// The rank saw another one go, which is not what people want to know.
+    /// The rank reacted to another rank's end, so it is not the cause that a user searches for.
     Reaction,
-    /// The rank touched memory that was not there (SIGBUS). It may have been that of a rank that was dying:
-    /// memory that is mapped through XPMEM goes with its owner, before the owner's parent hears of the owner's end.
+    /// The rank touched unmapped memory (SIGBUS). The memory may have belonged to a dying rank:
+    /// memory that is mapped through XPMEM vanishes with its owner, before the kernel notifies the owner's parent.
     MemoryGone,
     /// A reason of the rank's own, as far as is known.
     OwnReason,
@@ -75,9 +75,9 @@ pub enum Weight {
 }
 
 impl Cause {
-    /// Whether a job that survives deaths goes on.
+    /// Returns true if a job that survives deaths goes on.
     ///
-    /// The loss of a host is told apart where it is heard of: nothing may have run there yet.
+    /// The caller that detects the loss of a host decides about it: nothing may have run there yet.
     pub fn is_a_death(&self) -> bool {
         match self {
             Cause::Died(_)
@@ -89,7 +89,7 @@ impl Cause {
         }
     }
 
-    /// How much it is worth as the answer to the question why the job has ended; the first of the greatest is told.
+    /// Weighs this as an explanation of the job's end; the first cause of the greatest weight is reported.
     pub fn weight(&self) -> Weight {
         match self {
             Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code))
@@ -152,7 +152,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A few numbers as people write them.
+/// Formats ranks as a list for people.
 pub fn list(ranks: &[u32]) -> String {
     const SHOWN: usize = 8;
     let mut text = ranks
@@ -167,7 +167,7 @@ pub fn list(ranks: &[u32]) -> String {
     text
 }
 
-/// The last MPI call of a rank, as a sentence; `None` if it has never been in one.
+/// The last MPI call of a rank, as a sentence; `None` if the rank has never been in one.
 pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
     let stage = match snapshot.stage {
         Stage::Before => return None,

@@ -1,8 +1,8 @@
 //! The front end: the process that the user started and that the shell waits for.
 //!
-//! It forks the supervisor, passes signals on, feeds a terminal's input to rank 0, and ends with the supervisor's exit code.
-//! The supervisor leaves the front end's process group, so that a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
-//! and the supervisor hears of it in one way only.
+//! It forks the supervisor, forwards signals, feeds a terminal's input to rank 0, and exits with the supervisor's exit code.
+//! The supervisor leaves the front end's process group, so a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
+//! and the supervisor receives it once only, through the socket.
 
 use super::program::Plan;
 use super::supervisor::{self, Adopted, Wires};
@@ -16,17 +16,17 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair}
 use rustix::process::Resource;
 use std::io;
 
-/// Runs a plan; the result is the exit code.
+/// Runs a plan; returns the exit code.
 pub fn run(plan: &Plan) -> i32 {
     told(launch(plan))
 }
 
-/// Serves the process at the other end of standard input, which has started this one and waits until it ends:
-/// a copy of it stays and serves.
+/// Serves the process at the other end of standard input, which has started this one and waits for it to exit:
+/// a forked copy stays and serves.
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-        // Its end would not be seen while standard input has this end of the socket as well.
+        // While standard input also holds this end of the socket, its closing would not be seen.
         rustix::stdio::dup2_stdin(nothing()?)?;
         match sys::fork()? {
             Forked::Parent(_) => Ok(0),
@@ -54,12 +54,12 @@ fn launch(plan: &Plan) -> io::Result<i32> {
         let stdin = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         return serve(plan, (stdin, None), None);
     }
-    // A rank is in a process group of its own and may not read the terminal; we read it and pass it on.
+    // A rank is in a process group of its own and may not read the terminal; this process reads it and forwards the input.
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     serve(plan, (read, Some(write)), None)
 }
 
-/// Runs the supervisor, with the ranks' input and the pipe into which a terminal's input goes.
+/// Runs the supervisor, with the ranks' input and the pipe that a terminal's input goes into.
 fn serve(
     plan: &Plan,
     (stdin, feed): (OwnedFd, Option<OwnedFd>),
@@ -79,9 +79,9 @@ fn serve(
     })
 }
 
-/// Runs `work` in a child that this process guards: if the child is killed, what it has started comes to us and is ended.
+/// Runs `work` in a child that this process guards: if the child is killed, its orphans become this process's children and are ended.
 ///
-/// `work` gets a socket that closes when the guard dies, the signals it is to take, and the old limit of open files.
+/// `work` gets a socket that closes when the guard dies, the signals it must take, and the old limit of open files.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
     let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
     guard(&waited, None, work)
@@ -101,7 +101,7 @@ fn guard(
         SocketFlags::CLOEXEC,
         None,
     )?;
-    // Before the fork, so that not even a child that ends at once ends unnoticed.
+    // Before the fork, so that even a child that ends at once is noticed.
     let signals = sys::signal_file(waited)?;
     match sys::fork()? {
         Forked::Child => {
@@ -116,10 +116,10 @@ fn guard(
             sys::exit_now(code)
         }
         Forked::Parent(child) => {
-            // With the child's work its descriptors go, such as rank 0's input.
+            // Drops the descriptors that only the child's work needs, such as rank 0's input.
             drop((to_guard, work));
             let code = attend(child, &to_child, &signals, feed);
-            // Nothing is below us if the child ended by itself; if it was killed, its orphans have come to us.
+            // This process has no descendants if the child exited by itself; if it was killed, its orphans have come here.
             descendants::end_all();
             Ok(code)
         }
@@ -150,7 +150,7 @@ fn attend(
             Some(_) if ours => fds.push(PollFd::new(&stdin, PollFlags::IN)),
             _ => {}
         }
-        // In the background the terminal is not read; look from time to time whether that has changed.
+        // A background process may not read the terminal; poll from time to time whether it is in the foreground again.
         let pause = (feed.is_some() && !ours).then_some(Timespec {
             tv_sec: 0,
             tv_nsec: 200_000_000,
@@ -181,19 +181,19 @@ fn attend(
 
 fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
     let byte = [signal as u8];
-    // If the supervisor has died, SIGCHLD says so in a moment.
+    // If the supervisor has died, SIGCHLD reports it in a moment.
     let _ = rustix::net::send(
         to_supervisor,
         &byte,
         SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
     );
     if signal == libc::SIGTSTP {
-        // The shell must see us stop; the ranks stop by the supervisor's hand.
+        // The shell must see this process stop; the supervisor stops the ranks.
         sys::stop_self();
     }
 }
 
-/// Moves input on: reads if nothing waits to be written, else writes.
+/// Forwards input: reads if nothing is pending, else writes.
 fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
     let Some(pipe) = feed else {
         return;
@@ -203,12 +203,12 @@ fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
         match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
             Ok(got) if got > 0 => pending.extend_from_slice(&buffer[..got]),
             Err(Errno::INTR | Errno::AGAIN) => {}
-            // Ctrl-D, or the terminal is gone.
+            // Ctrl-D, or the terminal is closed.
             _ => *feed = None,
         }
         return;
     }
-    // Never more than what a pipe takes at once, so this does not block after poll has found room.
+    // At most what a pipe takes at once, so this does not block after poll has reported space.
     match rustix::io::write(pipe.as_fd(), pending) {
         Ok(written) => {
             pending.drain(..written);
@@ -224,7 +224,7 @@ fn in_foreground() -> bool {
         .is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Sixty ranks need some two hundred descriptors, a thousand need thousands; the ranks get the old limit back.
+/// Raises the limit: 60 ranks need about 200 descriptors, 1000 need thousands. Returns the old limit, which the ranks get.
 fn raise_open_files() -> Option<u64> {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);
     let before = limit.current?;

@@ -1,19 +1,19 @@
-//! How long a launcher waits for the launcher on another host.
+//! Timeouts of a link to the launcher on another host.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long another host is waited for; zero waits for ever.
+/// How long a launcher waits for another host; zero waits indefinitely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// For its first word; the command that reaches it may be asking the user for a password.
+    /// For its first message; the command that reaches it may be asking the user for a password.
     pub greeting: Duration,
-    /// For any word after that.
+    /// For any message after that.
     pub silence: Duration,
 }
 
 impl Limits {
-    /// How often a side looks at its clock.
+    /// Returns the interval at which a side checks these limits.
     pub fn beat(&self) -> Option<Duration> {
         let limits = [self.greeting, self.silence].into_iter();
         let shortest = limits.filter(|limit| !limit.is_zero()).min()?;

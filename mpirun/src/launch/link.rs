@@ -1,6 +1,6 @@
-//! One link to another host: the command that reaches it, what it has still to be told, and what it has said.
+//! One link to another host: the command that reaches it, a queue of bytes to send, and the frames received.
 //!
-//! Nothing here waits: bytes that the command does not take are queued, and the owner of the link is told when there is room.
+//! Nothing here blocks: bytes that the command does not take are queued, and the owner of the link polls for space.
 
 use super::limits::Limits;
 use super::sys::{self, Image, Wiring};
@@ -20,34 +20,34 @@ use std::time::{Duration, Instant};
 /// A queue longer than this means that the other side is slow.
 const QUEUE_MAX: usize = 1 << 20;
 
-/// Bytes on their way into a pipe.
+/// Bytes that are queued for a pipe.
 #[derive(Debug, Default)]
 pub struct Queue {
     bytes: VecDeque<u8>,
 }
 
 impl Queue {
-    /// Puts bytes behind those that wait.
+    /// Appends bytes to the queue.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Whether the pipe has taken all of it.
+    /// Returns true if the pipe has taken all of it.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Whether the other side is slow: nothing more should be read for it, though it may be pushed.
+    /// Returns true if the other side is slow: the caller should read nothing more for it, though it may still push.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= QUEUE_MAX
     }
 
-    /// Writes what the pipe, which must not block, takes; how many bytes that were, or `None` if no process reads any more.
+    /// Writes what a nonblocking pipe takes. Returns the number of bytes written, or `None` if no process reads any more.
     pub fn drain_into(&mut self, fd: impl AsFd) -> Option<usize> {
         self.drain_with(|bytes| rustix::io::write(&fd, bytes))
     }
 
-    /// The same with another way to write.
+    /// The same with another write function.
     pub fn drain_with(&mut self, write: impl Fn(&[u8]) -> Result<usize, Errno>) -> Option<usize> {
         let mut total = 0;
         while !self.bytes.is_empty() {
@@ -68,27 +68,27 @@ impl Queue {
     }
 }
 
-/// A pipe whose reading end does not block.
+/// Creates a pipe whose reading end does not block.
 pub fn reading_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&read, true)?;
     Ok((read, write))
 }
 
-/// A pipe whose writing end does not block.
+/// Creates a pipe whose writing end does not block.
 pub fn writing_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&write, true)?;
     Ok((read, write))
 }
 
-/// A link to another host, and to those that are reached from it.
+/// A link to another host, and to the hosts that are reached through it.
 #[derive(Debug)]
 pub struct Link {
     pub branch: Branch,
-    /// Of the command that reaches the host.
+    /// The pid of the command that reaches the host.
     pub pid: i32,
-    /// `None` once there is nothing more to say.
+    /// `None` once nothing more will be sent.
     to: Option<OwnedFd>,
     /// `None` once the other side has ended.
     from: Option<OwnedFd>,
@@ -99,7 +99,7 @@ pub struct Link {
     told: Instant,
 }
 
-/// What a read of a link found.
+/// The result of reading from a link.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     Bytes,
@@ -108,7 +108,7 @@ pub enum Heard {
 }
 
 impl Link {
-    /// Starts the command that reaches a host, and says hello through it.
+    /// Starts the command that reaches a host, and sends `Hello` through it.
     pub fn open(hello: Hello, report: BorrowedFd<'_>, nofile: Option<u64>) -> io::Result<Link> {
         let (theirs_in, ours_out) = writing_pipe()?;
         let (ours_in, theirs_out) = reading_pipe()?;
@@ -125,7 +125,7 @@ impl Link {
             &Wiring {
                 stdin: theirs_in.as_fd(),
                 stdout: theirs_out.as_fd(),
-                // A question for a password or a complaint is for the user to see.
+                // A prompt for a password and error messages are for the user to see.
                 stderr: rustix::stdio::stderr(),
                 keep: &[],
                 report,
@@ -149,27 +149,27 @@ impl Link {
         Ok(link)
     }
 
-    /// Whether the way to that host begins with this link.
+    /// Returns true if the route to that host begins with this link.
     pub fn covers(&self, host: u32) -> bool {
         self.branch.hosts().contains(&host)
     }
 
-    /// Whether anything may still be heard; it ends when the other side has gone or was given up.
+    /// Returns true while data may still arrive; false after the other side has ended or was given up.
     pub fn is_open(&self) -> bool {
         self.from.is_some()
     }
 
-    /// Where the other side is heard.
+    /// The descriptor to read from.
     pub fn ear(&self) -> Option<BorrowedFd<'_>> {
         self.from.as_ref().map(AsFd::as_fd)
     }
 
-    /// Where the other side is told something.
+    /// The descriptor to write to.
     pub fn mouth(&self) -> Option<BorrowedFd<'_>> {
         self.to.as_ref().map(AsFd::as_fd)
     }
 
-    /// Queues a frame and writes what is taken at once; on a link that no process reads it is dropped.
+    /// Queues a frame and writes what the pipe takes at once; drops the frame if no process reads the link.
     pub fn send(&mut self, frame: &[u8]) {
         if self.to.is_some() {
             self.told = Instant::now();
@@ -178,7 +178,7 @@ impl Link {
         }
     }
 
-    /// Writes what is taken of what waits.
+    /// Writes the part of the queue that the pipe takes.
     pub fn drain(&mut self) {
         if let Some(to) = &self.to
             && self.queue.drain_into(to).is_none()
@@ -207,22 +207,22 @@ impl Link {
         }
     }
 
-    /// Ends the conversation; the other side sees it and ends everything it has.
+    /// Closes the link; the other side sees it and ends everything it has.
     pub fn close(&mut self) {
         (self.to, self.from) = (None, None);
     }
 
-    /// Whether the other side has yet to say its first word, so that nothing runs there.
+    /// Returns true if the other side has not yet sent its greeting, so that nothing runs there.
     pub fn is_unanswered(&self) -> bool {
         self.is_open() && !self.frames.is_greeted()
     }
 
-    /// Whether it is time to say that we are still there.
+    /// Returns true if a keep-alive frame is due.
     fn should_beat(&self, limits: &Limits) -> bool {
         !limits.silence.is_zero() && self.is_open() && self.told.elapsed() >= limits.silence / 3
     }
 
-    /// Why the other side is not waited for any longer.
+    /// Returns why the other side is not waited for any longer, if it is late.
     fn is_late(&self, limits: &Limits) -> Option<String> {
         let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
         if !self.is_open() {
@@ -241,7 +241,7 @@ impl Link {
     }
 }
 
-/// Says to the other sides that we are still there; those that are late, and the sentence about each.
+/// Sends keep-alive frames to the other sides. Returns the links that are late, with a sentence about each.
 pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     let beat = frame(ALL, &ToDaemon::Beat);
     let mut late = Vec::new();
@@ -256,7 +256,7 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     late
 }
 
-/// The command that reaches a host and becomes the daemon there.
+/// Builds the command that reaches a host and becomes the daemon there.
 fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = agent.to_vec();
     if words.is_empty() {
@@ -270,7 +270,7 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
         words.extend(["-x".into(), "-T".into()]);
     }
     if is_ssh {
-        // Whatever the host is called, it is no option.
+        // A host name that begins with `-` must not be taken for an option.
         words.push("--".into());
     }
     words.push(host.into());
@@ -281,7 +281,7 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     words
 }
 
-/// A word as a POSIX shell reads it back.
+/// Quotes a word so that a POSIX shell reads it back unchanged.
 pub(super) fn quoted(word: &[u8]) -> Vec<u8> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@%,:".contains(b);
     if !word.is_empty() && word.iter().all(plain) {

@@ -1,27 +1,27 @@
-//! Launching: a front end that the user sees, a supervisor that owns the ranks, and a daemon on every other host.
+//! The launcher: a front end that the user sees, a supervisor that owns the ranks, and a daemon on every other host.
 //!
-//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), does little: it passes signals on, feeds a terminal's input to rank 0,
-//! and ends with the supervisor's exit code.
+//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), forwards signals, feeds a terminal's input to rank 0,
+//! and exits with the supervisor's exit code.
 //! The child, the *supervisor* (`supervisor`), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
-//! The two are joined by a socket, which has no messages but one byte for a signal; its closing means that the other side has died.
+//! A socket joins the two. It carries one byte for each signal; its closing means that the other side has died.
 //!
-//! Ranks of another host are started by a [`daemon`] there, which is the same program, reached by ssh (`link`, `wire`)
-//! and guarded by a parent of its own as the supervisor is by the front end.
+//! A [`daemon`] on each other host starts the ranks there. It is the same program, reached by ssh (`link`, `wire`),
+//! and a parent of its own guards it as the front end guards the supervisor.
 //!
-//! Promise: whichever process dies, by whatever signal, everything that was started is gone within a moment.
-//! * A rank dies: the supervisor reaps it and ends the others, or, where the job survives deaths (`--with-ft`), tells the others.
-//! * The front end dies: the supervisor sees the socket close and ends all.
-//! * The supervisor dies: each rank has asked the kernel to die with it, and orphans below come to the front end, which kills them.
-//! * A daemon dies, or its host: its link closes or falls silent, and the supervisor ends all, or takes its ranks for dead.
+//! Promise: whichever process dies, by whatever signal, everything that the launcher started ends within a moment.
+//! * A rank dies: the supervisor reaps it and ends the others; if the job survives deaths (`--with-ft`), it notifies the others instead.
+//! * The front end dies: the supervisor sees the socket close and ends all ranks.
+//! * The supervisor dies: each rank has asked the kernel to die with it, and the front end inherits and kills the orphans below.
+//! * A daemon or its host dies: its link closes or falls silent, and the supervisor ends the job, or counts its ranks as dead.
 //! * A link closes: the daemon ends everything it has.
 //! * Children of ranks: the supervisor is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!
-//! Inside a Slurm allocation other hosts are Slurm's business: the process becomes [`srun`].
-//! Ranks on Open MPI's library are that launcher's business: the process becomes it ([`theirs`]).
+//! Inside a Slurm allocation Slurm starts the ranks of other hosts: the process becomes [`srun`].
+//! Open MPI's own launcher starts ranks that use Open MPI's library: the process becomes that launcher ([`theirs`]).
 //!
-//! Once the job runs, each of these processes gives back what only the start needed (`slim`).
+//! Once the job runs, each of these processes returns the memory that only the start needed (`trim_memory`).
 //!
-//! No launcher ever waits for the end of a pipe, as a stray process may hold its other end.
+//! No launcher waits for the end of a pipe without a limit, as a stray process may hold its other end.
 
 pub(crate) mod asking;
 pub(crate) mod binding;
@@ -46,7 +46,7 @@ pub(crate) mod wire;
 
 pub use sys::{STACK_MIN, on_a_long_stack, stack_left, survive_file_limit};
 
-/// Signals that mpirun passes on to the ranks.
+/// Signals that mpirun forwards to the ranks.
 pub const FORWARDED: [sys::Signal; 8] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -58,7 +58,7 @@ pub const FORWARDED: [sys::Signal; 8] = [
     libc::SIGCONT,
 ];
 
-/// Whether a forwarded signal means that the job is to end.
+/// Returns true if a forwarded signal means that the job must end.
 pub fn ends_the_job(signal: sys::Signal) -> bool {
     matches!(
         signal,

@@ -1,14 +1,14 @@
-//! The ranks' output: cut into lines, so that no line of one rank is broken by another's.
+//! The ranks' output, cut into lines, so that one rank's output never breaks another rank's line.
 //!
-//! A [`Stream`] gathers what one rank writes to one of its two outputs; whole lines go to a [`Sink`], mpirun's own output.
-//! The beginning of a line is given out when the stream ends, and when its end has not come for a moment ([`PROMPT`]): it may be a prompt.
-//! A line that was begun so is ended by a newline before another stream's bytes, and only then; a job's last line keeps its form.
+//! A [`Stream`] buffers what one rank writes to one of its two outputs; complete lines go to a [`Sink`], mpirun's own output.
+//! An incomplete line is printed when the stream ends, and when no end of line arrives within [`PROMPT`]: it may be a prompt.
+//! Such a line is terminated by a newline before another stream's bytes, and only then; a job's last line keeps its form.
 //!
-//! Bytes that a file refuses go to mpirun's own output from then on, and a sink that cannot write for another reason than a closed pipe
-//! keeps the system's reason; the owner of the sinks tells the user of both ([`Sink::take_complaints`], [`Sink::take_trouble`]).
+//! Bytes that a file refuses go to mpirun's own output from then on. A sink whose write fails for another reason than a closed pipe
+//! keeps the error number. The owner of the sinks reports both to the user ([`Sink::take_complaints`], [`Sink::take_trouble`]).
 //!
-//! A sink never blocks the launcher: what the reader does not take is queued, and when the queue is long,
-//! the ranks are no longer read, so that they wait as they would on a pipe of their own.
+//! A sink never blocks the launcher: bytes that the reader does not take are queued. When the queue is long,
+//! the ranks are no longer read, so they block as they would on a pipe of their own.
 
 use super::sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,27 +19,27 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The beginning of a line waits this long for its end.
+/// How long an incomplete line waits for its end.
 const PROMPT: Duration = Duration::from_millis(50);
 
-/// A line longer than this is passed on in pieces.
+/// A longer line is forwarded in pieces.
 const LINE_MAX: usize = 1 << 20;
 
-/// When this much is queued, the ranks are not read.
+/// When this many bytes are queued, the ranks are not read.
 const QUEUE_MAX: usize = 1 << 20;
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const BUFFER: usize = 64 << 10;
 
-/// Writes of this size to a pipe that reports room do not block (POSIX, PIPE_BUF).
+/// Writes of this size to a pipe that reports space do not block (POSIX, PIPE_BUF).
 const PIECE: usize = 4096;
 
-/// The number of a stream among all of one mpirun.
+/// The number of a stream among all streams of one mpirun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamId(u64);
 
 impl StreamId {
-    /// mpirun's own sentences.
+    /// Messages of mpirun itself.
     const MPIRUN: StreamId = StreamId(u64::MAX);
 
     /// One of the two outputs of a rank of a job.
@@ -52,39 +52,39 @@ impl StreamId {
 #[derive(Debug)]
 pub struct Stream {
     id: StreamId,
-    /// The rank and which of its outputs this is, for sentences.
+    /// The rank and which of its outputs this is, for error messages.
     name: String,
-    /// Where the rank is read; `None` where its bytes come from another host.
+    /// The descriptor that is read; `None` if the bytes come from another host.
     pub fd: Option<OwnedFd>,
     pub to: Target,
     style: Style,
     partial: Vec<u8>,
-    /// When the beginning of the line came that waits for its end.
+    /// When the pending incomplete line began.
     partial_since: Option<Instant>,
 }
 
-/// What is done with the lines of a stream.
+/// How the lines of a stream are printed.
 #[derive(Debug, Default)]
 pub struct Style {
-    /// Stands before each line; empty without `--tag-output` and `--label`.
+    /// Printed before each line; empty without `--tag-output` and `--label`.
     pub tag: String,
     pub timestamp: bool,
-    /// Gets everything as it is.
+    /// Receives all bytes unchanged.
     pub file: Option<(PathBuf, File)>,
-    /// Whether mpirun does not give it out.
+    /// Whether mpirun does not print the stream itself.
     pub silent: bool,
-    /// Whether bytes are passed on as they come, without waiting for the end of a line.
+    /// Whether bytes are forwarded at once, without waiting for the end of a line.
     pub unbuffered: bool,
 }
 
-/// Which of mpirun's outputs.
+/// One of mpirun's two outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Stdout,
     Stderr,
 }
 
-/// What a read of a stream found.
+/// The result of reading from a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     Some,
@@ -93,9 +93,9 @@ pub enum Read {
 }
 
 impl Stream {
-    /// The output of a rank of this host behind `fd`, or of another host, whose bytes come by a link.
+    /// The output of a rank: of this host through `fd`, or of another host, whose bytes arrive by a link.
     ///
-    /// `name` is what sentences call it: "rank 3's standard output".
+    /// Error messages call it `name`: "rank 3's standard output".
     pub fn new(
         id: StreamId,
         name: String,
@@ -114,12 +114,12 @@ impl Stream {
         }
     }
 
-    /// Reads once and gives whole lines to the sink.
+    /// Reads once and passes complete lines to the sink.
     pub fn read(&mut self, sink: &mut Sink) -> Read {
         let Some(fd) = &self.fd else {
             return Read::Nothing;
         };
-        // Lent by the sink: on the stack it would be most of what a short one has, and would be cleared for each line.
+        // The sink lends the buffer: on the stack it would take most of a short one, and would be cleared for each line.
         let mut buffer = std::mem::take(&mut sink.buffer);
         buffer.resize(BUFFER, 0);
         let found = match rustix::io::read(fd, &mut buffer[..]) {
@@ -136,12 +136,12 @@ impl Stream {
         found
     }
 
-    /// When the beginning of a line that waits for its end is to be given out.
+    /// Returns when the pending incomplete line is due to be printed.
     pub fn prompt_at(&self) -> Option<Instant> {
         self.partial_since.map(|since| since + PROMPT)
     }
 
-    /// Gives out the beginning of a line as it is.
+    /// Prints the pending incomplete line.
     pub fn flush(&mut self, sink: &mut Sink) {
         self.partial_since = None;
         if !self.partial.is_empty() {
@@ -150,7 +150,7 @@ impl Stream {
         }
     }
 
-    /// What stands before a line that comes now.
+    /// Returns the prefix of a line that is printed now.
     fn head(&self) -> String {
         match self.style.timestamp {
             true => format!("{} {}", sys::wall_clock(), self.style.tag),
@@ -160,7 +160,7 @@ impl Stream {
 
     /// Takes bytes of the rank.
     pub fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
-        // What a file has refused is kept elsewhere: it goes to mpirun's own output.
+        // Bytes that the file has refused go to mpirun's own output.
         let refused = self.write_file(bytes, sink);
         let bytes = match self.style.silent {
             true => &bytes[bytes.len() - refused..],
@@ -174,7 +174,7 @@ impl Stream {
         }
         self.partial.extend_from_slice(bytes);
         let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
-        // These bytes form no lines, so no newline is put between them and the bytes of other streams.
+        // These bytes are no complete lines, so no newline is put between them and the bytes of other streams.
         let raw = self.style.unbuffered || newline.is_none() && self.partial.len() > LINE_MAX;
         let whole = match newline {
             _ if raw => self.partial.len(),
@@ -195,7 +195,7 @@ impl Stream {
         }
     }
 
-    /// Writes to the stream's file; how many of the last bytes it did not take, after which it is closed and complained of.
+    /// Writes to the stream's file. Returns how many of the last bytes it refused; the file is then closed and a complaint is queued.
     fn write_file(&mut self, bytes: &[u8], sink: &mut Sink) -> usize {
         let Some((path, file)) = &mut self.style.file else {
             return 0;
@@ -221,14 +221,14 @@ impl Stream {
         left.len()
     }
 
-    /// Gives out lines, the last of which may be a beginning.
+    /// Prints lines; the last may be incomplete.
     fn give(&self, lines: &[u8], sink: &mut Sink) {
         let head = self.head();
         if head.is_empty() {
             return sink.push_of(self.id, lines);
         }
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
-            // What continues a line has its head already.
+            // The rest of a line that was begun has its prefix already.
             if sink.unfinished != Some(self.id) {
                 sink.push_of(self.id, head.as_bytes());
             }
@@ -242,22 +242,22 @@ impl Stream {
 pub struct Sink {
     fd: OwnedFd,
     queue: VecDeque<u8>,
-    /// The stream whose line is not at its end.
+    /// The stream whose last line is incomplete.
     unfinished: Option<StreamId>,
     /// Nothing can be written any more.
     broken: bool,
-    /// For the reason that the reader has gone (`mpirun ... | head`).
+    /// It is broken because the reader has closed its end (`mpirun ... | head`).
     closed: bool,
-    /// Why, unless the reader has gone.
+    /// The error, unless the reader has closed its end.
     trouble: Option<Errno>,
     /// Sentences about streams whose files failed.
     complaints: Vec<String>,
-    /// Into which streams are read.
+    /// The read buffer that streams borrow.
     buffer: Vec<u8>,
 }
 
 impl Sink {
-    /// An empty queue in front of one of mpirun's own outputs.
+    /// Creates an empty queue in front of one of mpirun's own outputs.
     pub fn new(fd: OwnedFd) -> Sink {
         Sink {
             fd,
@@ -271,12 +271,12 @@ impl Sink {
         }
     }
 
-    /// Queues whole lines of mpirun's own; [`Sink::drain`] writes them.
+    /// Queues complete lines of mpirun's own; [`Sink::drain`] writes them.
     pub fn push(&mut self, lines: &[u8]) {
         self.push_of(StreamId::MPIRUN, lines);
     }
 
-    /// Queues bytes of a stream, after the end of a line that another one has begun.
+    /// Queues bytes of a stream, after a newline if another stream's line is incomplete.
     fn push_of(&mut self, stream: StreamId, bytes: &[u8]) {
         if self.broken {
             return;
@@ -288,37 +288,37 @@ impl Sink {
         self.unfinished = (bytes.last() != Some(&b'\n')).then_some(stream);
     }
 
-    /// Why nothing can be written any more, once; a reader that has gone is no trouble.
+    /// Returns the error that broke the sink, once; a reader that has closed its end is no error.
     pub fn take_trouble(&mut self) -> Option<Errno> {
         self.trouble.take()
     }
 
-    /// Sentences about streams whose files failed, once.
+    /// Returns the sentences about streams whose files failed, once.
     pub fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }
 
-    /// Whether everything has been written.
+    /// Returns true if everything has been written.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Whether the ranks are not to be read until some of it has been written.
+    /// Returns true if the ranks must not be read until some of the queue has been written.
     pub fn is_full(&self) -> bool {
         self.queue.len() >= QUEUE_MAX
     }
 
-    /// Whether nothing can be written any more, for whatever reason.
+    /// Returns true if nothing can be written any more, for whatever reason.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Whether the reader has gone (`mpirun ... | head`).
+    /// Returns true if the reader has closed its end (`mpirun ... | head`).
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Writes as much as the reader takes without making any process wait.
+    /// Writes as much as the reader takes without blocking.
     pub fn drain(&mut self) {
         while !self.queue.is_empty() && has_room(self.fd.as_fd()) {
             let (front, _) = self.queue.as_slices();
@@ -353,7 +353,7 @@ fn has_room(fd: BorrowedFd<'_>) -> bool {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // A file that cannot be polled always has room; a write finds out whatever else is wrong.
+    // A file that cannot be polled always has space; a write finds any other error.
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
@@ -372,7 +372,7 @@ mod tests {
         String::from_utf8(buffer[..got].to_vec()).unwrap()
     }
 
-    /// Rank `rank`'s standard output, whose bytes come by a link.
+    /// Rank `rank`'s standard output, whose bytes arrive by a link.
     fn stream(rank: u32, style: Style) -> Stream {
         let id = StreamId::new(0, rank, Target::Stdout);
         let name = format!("rank {rank}'s standard output");

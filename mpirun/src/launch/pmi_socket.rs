@@ -1,24 +1,24 @@
-//! Our end of a rank's PMI socket: what it asks is read, what it is told is written, and neither waits.
+//! The launcher's end of a rank's PMI socket, with nonblocking reads and writes.
 //!
-//! A rank reads the answers to its questions at once. Notices of deaths it reads when it comes to it, so what its socket does not take
-//! is kept here and goes behind what was said before; [`PmiSocket::drain`] writes it when there is room.
+//! A rank reads the answers to its requests at once. It reads notices of deaths later, so bytes that its socket does not take
+//! are queued here in order; [`PmiSocket::drain`] writes them when the socket has space.
 //!
-//! Our end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
-//! each transfer asks not to wait.
+//! The launcher's end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
+//! each transfer passes `MSG_DONTWAIT` instead.
 
 use super::link::Queue;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-/// The socket, and what the rank has not taken yet.
+/// The socket, and the bytes that the rank has not taken yet.
 #[derive(Debug)]
 pub struct PmiSocket {
     fd: OwnedFd,
     unread: Queue,
 }
 
-/// What a read found.
+/// The result of reading from the socket.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     Bytes,
@@ -26,19 +26,19 @@ pub enum Heard {
     HungUp,
 }
 
-/// What became of words to a rank.
+/// The result of sending bytes to a rank.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
-    /// The rank has them, or will have them when it reads.
+    /// The rank has the bytes, or they are queued for it.
     Sent,
-    /// The rank has closed its end, by its death or on purpose; its end is heard elsewhere.
+    /// The rank has closed its end, by its death or on purpose; the caller finds that when it reads.
     HungUp,
-    /// The rank lives and has not read for very long; it is not waited for.
+    /// The rank lives and has not read for very long; it is given up.
     Unread,
 }
 
 impl PmiSocket {
-    /// Our end of a socket pair.
+    /// Wraps the launcher's end of a socket pair.
     pub fn new(fd: OwnedFd) -> PmiSocket {
         PmiSocket {
             fd,
@@ -60,13 +60,13 @@ impl PmiSocket {
         }
     }
 
-    /// Tells the rank something.
+    /// Sends bytes to the rank.
     pub fn say(&mut self, bytes: &[u8]) -> Said {
         self.unread.push(bytes);
         self.drain()
     }
 
-    /// Writes what there is room for.
+    /// Writes the queued bytes that the socket takes.
     pub fn drain(&mut self) -> Said {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let fd = &self.fd;
@@ -80,7 +80,7 @@ impl PmiSocket {
         }
     }
 
-    /// Whether something waits for room.
+    /// Returns true if bytes are queued until the socket has space.
     pub fn wants_room(&self) -> bool {
         !self.unread.is_empty()
     }

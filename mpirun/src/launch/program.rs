@@ -1,4 +1,4 @@
-//! What is to run: programs, how many of each, and the environment they get.
+//! The job to run: its programs, the number of processes of each, and their environment.
 
 use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
@@ -18,17 +18,17 @@ use std::time::Duration;
 /// One program of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct App {
-    /// `None` is as many as there are slots.
+    /// The number of processes; `None` means the number of slots.
     pub procs: Option<usize>,
-    /// Where it may run, as indexes of the plan's hosts; empty is everywhere.
+    /// The hosts that it may run on, as indexes of the plan's hosts; empty means all of them.
     pub hosts: Vec<usize>,
-    /// Where each of its ranks is to run, if a rankfile says it.
+    /// The seat of each of its ranks, if a rankfile assigns them.
     pub seats: Option<Vec<Seat>>,
-    /// As the user wrote it; [`App::resolve`] makes a file of it.
+    /// The name as the user wrote it; [`App::resolve`] finds the file.
     pub program: OsString,
-    /// What it is given after its own name.
+    /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// Its working directory, seen from the job's; `None` is the job's.
+    /// Its working directory, relative to the job's; `None` is the job's.
     pub dir: Option<PathBuf>,
     /// Searched before `PATH`.
     pub path: Option<OsString>,
@@ -41,86 +41,86 @@ pub struct App {
 pub struct Plan {
     /// In the order of the command line, which is the order of their ranks.
     pub apps: Vec<App>,
-    /// All that may be used, each once; others name them by their index.
+    /// All hosts that may be used, each once; other fields refer to them by index.
     pub hosts: Vec<Host>,
-    /// How ranks are dealt out to the hosts (`--map-by`).
+    /// The mapping of ranks to hosts (`--map-by`).
     pub policy: Policy,
-    /// Ranks of one program are numbered host by host in turn, not one host after the other (`--rank-by node`).
+    /// Ranks of one program are numbered round robin over the hosts, not one host after the other (`--rank-by node`).
     pub rank_by_node: bool,
-    /// More ranks than slots may run where slots are counted (`--oversubscribe`).
+    /// Oversubscription is allowed where slots are counted (`--oversubscribe`).
     pub oversubscribe: bool,
     /// Slots are a limit also on one host.
     pub strict: bool,
-    /// What processors each rank may use.
+    /// The processors that each rank may use.
     pub binding: Binding,
-    /// Say the processors of each rank before the job runs.
+    /// Print the processors of each rank before the job runs.
     pub report_bindings: bool,
-    /// Say the host of each rank before the job runs.
+    /// Print the host of each rank before the job runs.
     pub display_map: bool,
-    /// Say the hosts and their slots before the job runs.
+    /// Print the hosts and their slots before the job runs.
     pub display_allocation: bool,
     /// Where the ranks' output goes and which ranks get the input.
     pub io: Io,
-    /// The environment of every rank, without what the launcher adds.
+    /// The environment of every rank, without the launcher's own variables.
     pub env: Vec<(OsString, OsString)>,
-    /// After so long the job is ended with a report of which rank waits for which; `None` waits for ever.
+    /// After this time the job is ended with a report of which rank waits for which; `None` sets no limit.
     pub timeout: Option<Duration>,
-    /// After so long without any movement there is such a report, and the job goes on.
+    /// After this time without progress such a report is printed, and the job goes on.
     pub hang_after: Option<Duration>,
-    /// Where reports of which rank waits for which are written for tools.
+    /// The file for machine-readable reports of which rank waits for which.
     pub hang_report: Option<PathBuf>,
-    /// Where what all ranks did is written.
+    /// The file for the trace of all ranks.
     pub trace: Option<PathBuf>,
-    /// Where what all ranks did to files is written: `-` is standard error.
+    /// The file for the report of all ranks' file I/O: `-` is standard error.
     pub io_report: Option<PathBuf>,
     /// The death of a rank does not end the job (`--with-ft`).
     pub tolerates_deaths: bool,
-    /// Between the polite signal and SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// The same for ranks that handle the signal which mpirun was sent.
+    /// The same for ranks that handle the signal that mpirun received.
     pub signal_grace: Duration,
-    /// Nothing is said about failures; the exit status tells.
+    /// Failures are not reported; only the exit status shows them.
     pub quiet: bool,
-    /// What is started is said.
+    /// Each start of a process is reported.
     pub verbose: bool,
-    /// How ranks on other hosts come to be.
+    /// How ranks on other hosts are started.
     pub far: Far,
 }
 
 impl Plan {
-    /// Whether the ranks' tapes are read when they have ended.
+    /// Returns true if the ranks' event tapes are read when the ranks have ended.
     pub fn needs_tapes(&self) -> bool {
         self.trace.is_some() || self.io_report.is_some()
     }
 }
 
-/// What becomes of the ranks' input and output.
+/// The routing of the ranks' input and output.
 #[derive(Clone, Debug, Default)]
 pub struct Io {
-    /// `[job,rank]<stdout>: ` stands before each line, the job counted from 1; stronger than `label`.
+    /// `[job,rank]<stdout>: ` precedes each line, the job counted from 1; overrides `label`.
     pub tag: bool,
-    /// The time stands before each line.
+    /// The time precedes each line.
     pub timestamp: bool,
-    /// `[rank] ` stands before each line.
+    /// `[rank] ` precedes each line.
     pub label: bool,
-    /// Standard error is given out on standard output.
+    /// Standard error is printed on standard output.
     pub merge: bool,
     /// Each rank's output is also written below this folder.
     pub folder: Option<PathBuf>,
-    /// Whether it is given out by mpirun as well.
+    /// Whether mpirun prints the output as well.
     pub echo: bool,
-    /// Bytes are passed on as they come, without waiting for the ends of lines.
+    /// Bytes are forwarded at once, without waiting for the ends of lines.
     pub unbuffered: bool,
-    /// All other ranks have `/dev/null`.
+    /// The ranks that read standard input; all others have `/dev/null`.
     pub stdin: StdinTo,
 }
 
-/// Which ranks read our standard input.
+/// Which ranks read mpirun's standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinTo {
     /// The rank with this number in the first job.
     Rank(u32),
-    /// Each gets all of it.
+    /// Each rank gets all of it.
     All,
     /// It is not read.
     NoRank,
@@ -133,7 +133,7 @@ impl Default for StdinTo {
 }
 
 impl StdinTo {
-    /// Whether this rank of the first job reads it; all others have `/dev/null`.
+    /// Returns true if this rank of the first job reads it; all others have `/dev/null`.
     pub fn goes_to(self, rank: u32) -> bool {
         match self {
             StdinTo::Rank(reader) => reader == rank,
@@ -148,16 +148,16 @@ impl StdinTo {
 pub struct Far {
     /// A command and its first arguments; the host and a shell command follow.
     pub agent: Vec<OsString>,
-    /// This program on the other hosts.
+    /// The path of this program on the other hosts.
     pub mpirun: PathBuf,
-    /// How many hosts one launcher reaches; each of those reaches as many again.
+    /// The maximum number of hosts that one launcher reaches directly; each of those reaches at most that number again.
     pub fanout: usize,
-    /// How long another host is waited for.
+    /// The timeouts for other hosts.
     pub limits: Limits,
 }
 
 impl Plan {
-    /// What `--display-allocation` shows: a line for each host.
+    /// Returns the text that `--display-allocation` prints: a line for each host.
     pub fn allocation(&self) -> String {
         let mut text = String::from("hosts of this job:");
         for host in &self.hosts {
@@ -170,12 +170,12 @@ impl Plan {
         text
     }
 
-    /// How many processes there is room for on all hosts.
+    /// Returns the number of slots of all hosts.
     pub fn slots(&self) -> usize {
         self.hosts.iter().map(|host| host.slots).sum()
     }
 
-    /// The host of each rank, program by program.
+    /// Returns the host of each rank, program by program.
     pub fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
         self.place_on(apps, &self.hosts)
     }
@@ -212,7 +212,7 @@ impl Plan {
     }
 }
 
-/// Variables that belong to one process of one launch and must not leak into another launch.
+/// Returns true for a variable that belongs to one process of one launch and must not leak into another launch.
 pub fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
     const NAMES: [&str; 10] = [
@@ -234,7 +234,7 @@ pub fn is_of_a_launch(name: &OsStr) -> bool {
         || NAMES.iter().any(|own| name == own.as_bytes())
 }
 
-/// This process's environment without what an outer launcher told it about itself.
+/// Returns this process's environment without the variables that an outer launcher set for it.
 pub fn clean_env() -> Vec<(OsString, OsString)> {
     environment::for_children()
         .filter(|(name, _)| !is_of_a_launch(name))
@@ -252,31 +252,31 @@ pub fn set_env(
     env.push((name, value.into()));
 }
 
-/// Why a program cannot be started.
+/// The reason why a program cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
-    /// A name with a slash that names no file.
+    /// A name with a slash for which no file exists.
     NotFound {
         /// The name as it was written.
         program: String,
-        /// The working directory it was seen from.
+        /// The working directory that the name was resolved against.
         dir: String,
     },
-    /// Not in `PATH`, but the working directory has one.
+    /// Not in `PATH`.
     NotInPath {
         /// The name, which has no slash.
         program: String,
-        /// Whether the working directory has one, which `./` would have found.
+        /// Whether the working directory contains it, where `./` would have found it.
         here: bool,
     },
-    /// There is something of this name, which cannot be executed.
+    /// The file exists but cannot be executed.
     NotExecutable {
         /// The name as it was written.
         program: String,
-        /// Whether that is because it is a folder; otherwise it lacks the permission.
+        /// Whether it is a folder; otherwise it lacks the permission.
         folder: bool,
     },
-    /// The working directory that the user gave is not there, or is no folder.
+    /// The working directory that the user gave does not exist, or is no folder.
     NoSuchDirectory {
         /// The directory, as [`App::dir_from`] makes it.
         dir: String,
@@ -284,7 +284,7 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// The exit code that a shell would give.
+    /// Returns the exit code that a shell would use.
     pub fn code(&self) -> i32 {
         match self {
             ProgramError::NotExecutable { .. } => 126,
@@ -334,7 +334,7 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 impl App {
-    /// The working directory; `here` is that of the job, `None` this process's own.
+    /// Returns the working directory; `here` is that of the job, `None` this process's own.
     pub fn dir_from(&self, here: Option<&Path>) -> Option<PathBuf> {
         match (&self.dir, here) {
             (Some(dir), Some(here)) => Some(here.join(dir)),
@@ -343,7 +343,7 @@ impl App {
         }
     }
 
-    /// The file to execute: a name with a slash is seen from the working directory, another is searched in `PATH`.
+    /// Returns the file to execute: a name with a slash is relative to the working directory, any other is searched in `PATH`.
     pub fn resolve(
         &self,
         env: &[(OsString, OsString)],

@@ -1,4 +1,4 @@
-//! The ranks of one or more jobs: starting those of this host, and what is known of each while it lives.
+//! The ranks of one or more jobs: starting those of this host, and the state of each rank.
 
 use super::binding::Machine;
 use super::output::Stream;
@@ -35,43 +35,43 @@ pub struct Rank {
     pub program: String,
     /// Its host, as an index of the plan's.
     pub host: u32,
-    /// Whether that is this one.
+    /// Whether that host is this one.
     pub here: bool,
-    /// Whether it was not started by this launcher but has started it: its end is seen by that of its socket, and no signals are sent to it.
+    /// Whether it started this launcher instead of being started by it: the end of its socket is its end, and it gets no signals.
     pub is_adopted: bool,
-    /// Among the job's ranks of its host.
+    /// Its index among the job's ranks of its host.
     pub local_rank: u32,
-    /// 0 until a launcher elsewhere has said it.
+    /// 0 until the launcher of its host has reported it.
     pub pid: i32,
     pub alive: bool,
-    /// Whether another host has said that it has begun to die.
+    /// Whether its host has reported that it has begun to die.
     pub is_dying: bool,
-    /// Whether its job is ended while others go on: its end is a consequence of which nothing is said.
+    /// Whether its job is being ended while others go on: its end is a consequence and is not reported.
     pub is_dismissed: bool,
-    /// How it has died, where the job goes on without it.
+    /// How it died, if the job goes on without it.
     pub lost: Option<String>,
     pub pmi: Option<Client>,
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
-    /// What another host said last of what it does.
+    /// The last snapshot that its host has sent.
     pub snapshot: Option<RankSnapshot>,
 }
 
-/// A rank's side of PMI.
+/// The server's side of a rank's PMI connection.
 #[derive(Debug)]
 pub struct Client {
-    /// `None` where another host has it.
+    /// `None` if the rank runs on another host, whose daemon has the socket.
     pub socket: Option<PmiSocket>,
     pub lines: Lines,
 }
 
-/// Why a job could not be started.
+/// The reason why a job could not be started.
 #[derive(Debug)]
 pub enum StartError {
     Program(ProgramError),
     Place(MapError),
     Node(NodeError),
-    /// A rankfile binds a rank to what its host has not.
+    /// A rankfile binds a rank to cores that its host lacks.
     NoSuchCores {
         rank: u32,
         cores: String,
@@ -87,7 +87,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What mpirun exits with: 126 or 127 for a program as shells have it, else 1.
+    /// Returns mpirun's exit code: 126 or 127 for a program as in shells, else 1.
     pub fn code(&self) -> i32 {
         match self {
             StartError::Program(error) => error.code(),
@@ -130,11 +130,11 @@ fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartErr
 
 /// What all starts of one launcher on one host share.
 pub struct Starter<'a> {
-    /// The environment of every rank, without what is added here.
+    /// The environment of every rank, without the variables that [`Starter::start`] adds.
     pub env: &'a [(OsString, OsString)],
     /// The working directory of programs that name none; `None` is this process's own.
     pub dir: Option<&'a Path>,
-    /// Where a child says that it could not become its program.
+    /// The pipe on which a child reports that it could not execute its program.
     pub report: BorrowedFd<'a>,
     pub null: BorrowedFd<'a>,
     pub nofile: Option<u64>,
@@ -148,7 +148,7 @@ pub struct Fresh {
     pub pmi: PmiSocket,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-    /// Which processors it was bound to.
+    /// The processors that it was bound to.
     pub bound: Option<String>,
 }
 
@@ -167,12 +167,12 @@ struct ResolvedApp<'a> {
 }
 
 impl Resolved<'_> {
-    /// How many ranks run here.
+    /// Returns the number of ranks on this host.
     pub fn count(&self) -> usize {
         self.ranks.len()
     }
 
-    /// What is to be said of the programs that are executed here; what gets a stand-in only if it is to be explained.
+    /// Returns the messages about the programs that run here; that a program gets a stand-in library is reported only with `--explain`.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.apps.iter().flatten().filter_map(|app| {
             let explained = || app.env.iter().any(|(name, _)| *name == *explain_variable());
@@ -216,9 +216,9 @@ impl Starter<'_> {
         Ok(Resolved { apps, ranks })
     }
 
-    /// Starts the ranks of this host; `input` says what a rank reads, where `None` is nothing.
+    /// Starts the ranks of this host; `input` returns what a rank reads, `None` for nothing.
     ///
-    /// Each rank is handed to `started` as soon as it lives, so that the code that ends jobs knows it even if a later start fails.
+    /// Each rank is passed to `started` as soon as it runs, so that the code that ends jobs knows it even if a later start fails.
     pub fn start(
         &self,
         order: &Order,
@@ -287,7 +287,7 @@ impl Starter<'_> {
             None,
         )
         .map_err(system("making a rank's PMI socket"))?;
-        // Only our ends do not block: a program that finds its standard output nonblocking would lose output.
+        // Only the launcher's ends are nonblocking: a program that finds its standard output nonblocking would lose output.
         let pipe = || super::link::reading_pipe().map_err(system("making a rank's output pipe"));
         let (out, to_out) = pipe()?;
         let (err, to_err) = pipe()?;
@@ -331,10 +331,10 @@ impl Starter<'_> {
     }
 }
 
-/// The processors that a rank is bound to, if it is.
+/// The processors that a rank is bound to, if any.
 type Cpus = Option<Vec<usize>>;
 
-/// The processors of each rank of this host, and the machine if any is to be bound.
+/// Returns the processors of each rank of this host, and the machine if any rank must be bound.
 fn bound(
     order: &Order,
     resolved: &Resolved<'_>,
@@ -364,13 +364,13 @@ fn bound(
     Ok((Some(machine), bound))
 }
 
-/// Where a rank may run.
+/// The processors of a rank, and how many ranks share them.
 struct Room<'a> {
-    /// If it is bound.
+    /// The processors that it is bound to, if any.
     cpus: Option<&'a [usize]>,
-    /// How many ranks of this host may run there, if it is to be told.
+    /// The number of ranks of this host that may run there, if the rank must know it.
     sharers: Option<usize>,
-    /// Whether they are more than the processors are.
+    /// Whether the processors are oversubscribed.
     shares: bool,
 }
 
@@ -383,8 +383,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// What a rank is told about itself: the standard PMI-1 variables, those that scripts look at, and our own,
-    /// which spare our library every question at start.
+    /// Returns a rank's variables: the standard ones of PMI-1, those that scripts read, and this library's own,
+    /// which spare `MPI_Init` all requests to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));
@@ -414,12 +414,12 @@ impl Place<'_> {
 }
 
 impl Rank {
-    /// Whether it is a child of this process.
+    /// Returns true if the rank runs on this host.
     pub fn is_here(&self) -> bool {
         self.here
     }
 
-    /// Whether it lives, or has said something that was not read yet.
+    /// Returns true if it lives, or has sent something that was not read yet.
     fn may_be_heard(&self) -> bool {
         self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
     }
@@ -437,12 +437,12 @@ impl Ranks {
         Proc(self.ranks.push(rank))
     }
 
-    /// A process by its number, whether it lives or has ended, unless it was forgotten.
+    /// Returns a process by its number, living or ended, unless it was forgotten.
     pub fn get(&self, proc: Proc) -> Option<&Rank> {
         self.ranks.get(proc.0)
     }
 
-    /// Forgets the processes of a job that has ended well; false as long as one of them may still have something to be read.
+    /// Forgets the processes of a job that ended well. Returns false while one of them may still have unread data.
     pub fn forget(&mut self, job: Job) -> bool {
         let of_job = |(_, rank): &(usize, &Rank)| rank.job == job;
         let all: Vec<usize> = self.ranks.iter().filter(of_job).map(|(n, _)| n).collect();
@@ -456,55 +456,55 @@ impl Ranks {
         true
     }
 
-    /// Whether there have been processes that were forgotten, all of which had ended well.
+    /// Returns true if processes have been forgotten; all of those had ended well.
     pub fn has_forgotten(&self) -> bool {
         self.ranks.has_forgotten()
     }
 
-    /// The same, to be changed.
+    /// The same, mutably.
     pub fn get_mut(&mut self, proc: Proc) -> Option<&mut Rank> {
         self.ranks.get_mut(proc.0)
     }
 
-    /// How many there have been.
+    /// Returns the number of processes so far, ended and forgotten ones included.
     pub fn count(&self) -> usize {
         self.ranks.next()
     }
 
-    /// All that were not forgotten, with their numbers.
+    /// Returns all processes that were not forgotten, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
         self.ranks.iter().map(|(n, rank)| (Proc(n), rank))
     }
 
-    /// The same, to be changed.
+    /// The same, mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Rank> {
         self.ranks.values_mut()
     }
 
-    /// The process of this host that lives under a pid; pids of the dead come again.
+    /// Returns the living process of this host with this pid; the kernel reuses pids of ended processes.
     pub fn by_pid(&self, pid: i32) -> Option<Proc> {
         self.iter()
             .find(|(_, rank)| rank.pid == pid && rank.alive && rank.is_here())
             .map(|(proc, _)| proc)
     }
 
-    /// Whether there is any rank to wait for, on any host.
+    /// Returns true if a rank lives, on any host.
     pub fn any_alive(&self) -> bool {
         self.ranks.iter().any(|(_, rank)| rank.alive)
     }
 
-    /// Sends a signal to the process group of each rank of this host that lives.
+    /// Sends a signal to the process group of each living rank of this host.
     pub fn signal(&self, signal: sys::Signal) {
         self.signal_those(signal, |_| true);
     }
 
-    /// The same, to those that are meant.
+    /// The same, to the ranks for which `meant` returns true.
     pub fn signal_those(&self, signal: sys::Signal, meant: impl Fn(&Rank) -> bool) {
         let meant = self.started_here().filter(|rank| meant(rank));
         meant.for_each(|rank| sys::signal_group(rank.pid, signal));
     }
 
-    /// The ranks of this host that live and were started here, each the leader of a process group.
+    /// Returns the pids of living ranks that this host's launcher started, each the leader of a process group.
     pub fn leaders(&self) -> impl Iterator<Item = i32> {
         self.started_here().map(|rank| rank.pid)
     }

@@ -1,20 +1,22 @@
-//! Ranks that share cores do without restartable sequences.
+//! Disables restartable sequences in ranks whose cores are oversubscribed.
 //!
-//! The C library registers each thread for them at start (rseq(2), glibc since 2.35), whether the program has any or not.
-//! The system then looks at the thread's area and writes the number of its core there each time that it has been switched in,
-//! which ranks that share cores are for each message and each collective: a tenth of an operation (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! `glibc.pthread.rseq=0` among the C library's tunables leaves the registration to the program, should it want one.
-//! Older and other C libraries know no such tunable and go on as they were.
+//! The C library registers each thread for restartable sequences at start (rseq(2), glibc since 2.35), whether or not the program
+//! uses them.
+//! The kernel then reads the thread's area and writes the core's number there each time it switches the thread in. Ranks on
+//! oversubscribed cores are switched in for each message and each collective, and the writes cost a tenth of an operation
+//! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
+//! With the C library's tunable `glibc.pthread.rseq=0` the program registers itself if it needs to.
+//! Older and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// Where the C library finds its tunables: `name=value`, separated by colons.
+/// The variable from which the C library reads its tunables: `name=value`, separated by colons.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 const TUNABLE: &str = "glibc.pthread.rseq";
 
-/// Sets the tunable beside those that there are; a user who has set it is right.
+/// Adds the tunable to those already set; a user's own setting of it is kept.
 pub fn do_without(env: &mut Vec<(OsString, OsString)>) {
     let present = env.iter().find(|(name, _)| name == TUNABLES);
     let present = present.map_or(OsStr::new(""), |(_, value)| value);

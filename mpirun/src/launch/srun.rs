@@ -1,10 +1,10 @@
-//! Handing a job to Slurm: inside an allocation `mpirun` becomes `srun` and brings no daemons of its own.
+//! Handing a job to Slurm: inside an allocation `mpirun` becomes `srun` and starts no daemons of its own.
 //!
-//! That is done where a rank is to run on another host and all hosts are the allocation's.
-//! The ranks are placed as ever; Slurm gets the host of each (`--distribution=arbitrary`) and serves PMI-1 to them.
-//! Slurm then ends the job when a rank fails, passes signals on, and its exit status is that of `mpirun`.
+//! This happens if a rank must run on another host and all hosts belong to the allocation.
+//! The ranks are placed as usual; Slurm gets the host of each (`--distribution=arbitrary`) and serves PMI-1 to them.
+//! Slurm then ends the job when a rank fails and forwards signals, and its exit status is that of `mpirun`.
 //!
-//! Where `srun` is missing or cannot do what was asked, a sentence says so and the hosts are reached as without Slurm.
+//! If `srun` is missing or cannot do what was asked, mpirun reports it and reaches the hosts as without Slurm.
 
 use super::link::quoted;
 use super::program::{App, Plan, StdinTo};
@@ -21,14 +21,14 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Which ways to other hosts may be taken.
+/// Selects the methods of reaching other hosts.
 pub static SELECT: Param<Selection> = Param::selection(
     "plm",
     "",
     "How other hosts are reached: srun inside a Slurm allocation, else rsh, which is ssh or what takes its place.",
 );
 
-/// What Slurm is to serve to the ranks.
+/// The PMI version that Slurm serves to the ranks.
 pub static MPI: Param<String> = Param::new(
     "plm",
     "srun",
@@ -38,7 +38,7 @@ pub static MPI: Param<String> = Param::new(
     "The --mpi of srun by which ranks find each other: pmi2, or pmix where Slurm has it.",
 );
 
-/// Why a job can neither be handed over nor not.
+/// The reason why mpirun cannot decide whether Slurm starts the job.
 #[derive(Debug)]
 pub enum SrunError {
     /// A parameter that decides about the launcher has no usable value.
@@ -66,13 +66,13 @@ impl std::error::Error for SrunError {}
 pub enum Launcher {
     /// This program.
     Ourselves,
-    /// This program, though the job is in an allocation, for this reason.
+    /// This program, for this reason, although the job is in an allocation.
     OurselvesBecause(String),
-    /// Slurm: this process is to become that command, see [`become_command`].
+    /// Slurm: this process must become that command, see [`become_command`].
     Srun(Box<Command>),
 }
 
-/// Finds out which launcher starts the ranks of a plan; `var` is the environment.
+/// Decides which launcher starts the ranks of a plan; `var` reads the environment.
 pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Launcher, SrunError> {
     let params = Params::load(plan.env.iter().cloned(), &crate::prefix::parameter_files());
     let selection = params.get(&SELECT).map_err(SrunError::Param)?;
@@ -99,7 +99,7 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     let mut env: Vec<_> = environment(plan).collect();
     let libraries = Libraries::of_this_installation();
     for app in &plan.apps {
-        // Srun starts all programs with one environment, and says itself which of them it does not find.
+        // Srun starts all programs with one environment, and reports itself which of them it does not find.
         if let Ok(program) = app.resolve(&plan.env, None) {
             foreign::serve(&program, 1, &libraries, &mut env);
         }
@@ -108,9 +108,9 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     Ok(Launcher::Srun(Box::new(command)))
 }
 
-/// Whether Slurm has set all these hosts aside for us.
+/// Returns true if all these hosts belong to a Slurm allocation of this job.
 fn in_allocation(plan: &Plan, placed: &[Vec<usize>], var: impl Fn(&str) -> Option<String>) -> bool {
-    // A list that is not understood is told of where hosts are looked for.
+    // A malformed list is reported by the code that finds the hosts.
     let Ok(Some(allocation)) = allocation::find(var) else {
         return false;
     };
@@ -121,7 +121,7 @@ fn in_allocation(plan: &Plan, placed: &[Vec<usize>], var: impl Fn(&str) -> Optio
     allocation.manager == allocation::SLURM && placed.iter().flatten().all(|&host| set_aside(host))
 }
 
-/// The first thing that was asked for and that only our own launcher does.
+/// Returns the first requested option that only this launcher supports.
 fn beyond_srun(plan: &Plan) -> Option<&'static str> {
     [
         (plan.io.folder.is_some(), "--output as mpirun lays it out"),
@@ -185,7 +185,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         line.push("--overcommit".into());
     }
     if inside_a_step {
-        // The step that we are has the same processors.
+        // The step that this process runs in has the same processors.
         line.push("--overlap".into());
     }
     if plan.io.tag || plan.io.label {
@@ -195,7 +195,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         let unit = match unit {
             Unit::Thread => "threads",
             Unit::Core => "cores",
-            // A cache has been refused.
+            // Binding to a cache was refused before.
             Unit::Numa | Unit::Cache(_) => "ldoms",
             Unit::Package => "sockets",
         };
@@ -214,7 +214,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
     line
 }
 
-/// What each rank of several programs executes, as srun knows one command only.
+/// Builds the script in which each rank finds its own program, as srun takes one command only.
 fn script(apps: &[App], placed: &[Vec<usize>]) -> OsString {
     let mut text = Vec::new();
     let mut end = 0;
@@ -249,7 +249,7 @@ fn concat(parts: &[&OsStr]) -> OsString {
     parts.iter().copied().collect()
 }
 
-/// The job's environment without what would change the meaning of our own arguments to srun.
+/// Returns the job's environment without variables that would change the meaning of the arguments to srun.
 fn environment(plan: &Plan) -> impl Iterator<Item = (OsString, OsString)> {
     const MISLEADING: [&str; 4] = [
         "SLURM_HOSTFILE",
@@ -267,7 +267,7 @@ fn environment(plan: &Plan) -> impl Iterator<Item = (OsString, OsString)> {
         .cloned()
 }
 
-/// A program of the search path of an environment.
+/// Finds a program in the `PATH` of an environment.
 fn find(name: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
     let path = env.iter().find(|(variable, _)| variable == "PATH");
     std::env::split_paths(&path?.1)
@@ -275,7 +275,7 @@ fn find(name: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Puts another launcher in this process's place; comes back only if that fails.
+/// Replaces this process by another launcher; returns only if that fails.
 pub fn become_command(mut command: Command, verbose: bool) -> io::Error {
     if verbose {
         let words = std::iter::once(command.get_program()).chain(command.get_args());

@@ -1,7 +1,7 @@
-//! Standard input for ranks that cannot inherit it: several readers, or one on another host.
+//! Fans standard input out to ranks that cannot inherit it: several readers, or one on another host.
 //!
-//! Each reader of this host has a pipe and a queue; a source is read only while all queues are empty,
-//! so that the slowest reader sets the pace and nothing piles up here.
+//! Each reader of this host has a pipe and a queue. The source is read only while all queues are empty,
+//! so the slowest reader sets the pace and the queues stay short.
 
 use super::link::{Queue, writing_pipe};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Adds a reader; the result is its standard input. `watch` sees the pipe's other end, which tells when there is room.
+    /// Adds a reader; returns its standard input. `watch` gets the pipe's writing end, to poll it for space.
     pub fn add(&mut self, watch: impl FnOnce(BorrowedFd<'_>)) -> io::Result<OwnedFd> {
         let (read, write) = writing_pipe()?;
         watch(write.as_fd());
@@ -23,12 +23,12 @@ impl Feed {
         Ok(read)
     }
 
-    /// Whether any rank on this host is still to be fed; one that closes its input is not.
+    /// Returns true if any rank on this host still reads; a rank that closes its input does not.
     pub fn has_readers(&self) -> bool {
         !self.pipes.is_empty()
     }
 
-    /// Gives bytes to every reader, and writes what they take at once.
+    /// Queues bytes for every reader, and writes what the pipes take at once.
     pub fn push(&mut self, bytes: &[u8]) {
         for (_, queue) in &mut self.pipes {
             queue.push(bytes);
@@ -36,18 +36,18 @@ impl Feed {
         self.drain();
     }
 
-    /// No more will come.
+    /// Marks the end of the input.
     pub fn end(&mut self) {
         self.ended = true;
         self.drain();
     }
 
-    /// Whether the slowest reader has all, so that the source may be read again.
+    /// Returns true if the slowest reader has taken everything, so that the source may be read again.
     pub fn is_empty(&self) -> bool {
         self.pipes.iter().all(|(_, queue)| queue.is_empty())
     }
 
-    /// Writes what the readers take; a reader that has closed its input is forgotten.
+    /// Writes what the pipes take; drops a reader that has closed its input.
     pub fn drain(&mut self) {
         self.pipes
             .retain_mut(|(pipe, queue)| queue.drain_into(&*pipe).is_some());

@@ -1,15 +1,16 @@
 //! The supervisor: one thread, one epoll, that owns the ranks of all jobs of one `mpirun`.
 //!
 //! Ranks of this host are its children; those of other hosts are children of a [daemon](super::daemon) there,
-//! which does what the supervisor says over a [link](super::link) and tells what happens. What a rank's end, output or question means
-//! is decided here alone, wherever the rank is.
+//! which carries out the supervisor's orders and reports events over a [link](super::link). The supervisor alone decides
+//! what a rank's end, output or request means, on whichever host the rank runs.
 //!
-//! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
-//! The first thing that goes wrong decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period, SIGKILL ([`asking`](super::asking)).
-//! Jobs that are not connected with what went wrong (MPI 5.0, section 11.10.4) go on; see [`dismissals`].
-//! What ranks do after that is a consequence and is not reported.
+//! Lifecycle: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the exit code
+//! is returned. The first failure decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period,
+//! SIGKILL ([`asking`](super::asking)).
+//! Jobs that are not connected with the failure (MPI 5.0, section 11.10.4) go on; see [`dismissals`].
+//! What the ranks do after that is a consequence and is not reported.
 //!
-//! Where a job survives deaths (`--with-ft`), a rank that has died is a loss and not a failure; see [`losses`].
+//! If a job survives deaths (`--with-ft`), a dead rank is a loss and not a failure; see [`losses`].
 
 mod clients;
 mod course;
@@ -52,34 +53,34 @@ use std::time::{Duration, Instant};
 /// The exit code of a job that ran out of time, as of timeout(1).
 pub const TIMED_OUT: i32 = 124;
 
-/// The exit code of a job that ended well but whose output could not be written whole, as sysexits.h's EX_IOERR.
+/// The exit code of a job that ended well but whose output could not be written completely, as sysexits.h's EX_IOERR.
 pub const OUTPUT_LOST: i32 = 74;
 
-/// A job that was ended does not wait longer than this for its output to be read.
+/// An ended job waits no longer than this for a reader of its output.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What the supervisor was given by the front end.
+/// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
-    /// One byte for each signal to pass on; closed when the front end has died.
+    /// Carries one byte for each signal to forward; closed when the front end has died.
     pub front: OwnedFd,
     /// Rank 0's standard input.
     pub stdin: OwnedFd,
     /// Signals sent to the supervisor itself, SIGCHLD among them.
     pub signals: OwnedFd,
     pub nofile: Option<u64>,
-    /// The process that is served without having been started.
+    /// The process that is served although this launcher did not start it.
     pub adopted: Option<Adopted>,
 }
 
-/// A process that has started this launcher, as its only first rank.
+/// A process that has started this launcher; it is the only rank of the first job.
 pub struct Adopted {
-    /// Where it speaks PMI-1.
+    /// The socket on which it speaks PMI-1.
     pub socket: OwnedFd,
-    /// What it calls its job.
+    /// Its own name of its job.
     pub job: String,
 }
 
-/// Runs a plan to its end; the result is mpirun's exit code.
+/// Runs a plan to its end; returns mpirun's exit code.
 pub fn run(plan: &Plan, wires: Wires) -> i32 {
     match Supervisor::new(plan, wires).and_then(|mut supervisor| supervisor.run()) {
         Ok(code) => code,
@@ -96,9 +97,9 @@ struct Supervisor<'a> {
     wires: Wires,
     server: Server,
     ranks: Ranks,
-    /// Each job's segment of this host, if it has ranks here; a job that was forgotten has none.
+    /// The node segment of each job that has ranks on this host; `None` for a job without, or one that was forgotten.
     nodes: Ledger<Option<Node>>,
-    /// Spawned jobs that have ended well and may still have something to say.
+    /// Spawned jobs that have ended well and may still have unread data.
     fading: Vec<Job>,
     links: Vec<Link>,
     feed: Feed,
@@ -108,7 +109,7 @@ struct Supervisor<'a> {
     reports: (OwnedFd, OwnedFd),
     outputs: outputs::Outputs,
     course: course::Course,
-    /// An abort that may be the consequence of something that another host has still to tell.
+    /// An abort that may be the consequence of a death that another host has yet to report.
     held_cause: held_cause::HeldCause,
     losses: losses::Losses,
     dismissals: dismissals::Dismissals,
@@ -257,8 +258,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         while let Some((pid, ended)) = sys::reap() {
-            // Others are strays that came to us when their parents died, and commands that reached other hosts,
-            // whose end is heard on their link.
+            // Other pids are strays, which came here when their parents died, and commands that reached other hosts,
+            // whose end is detected on their link.
             if let Some(proc) = self.ranks.by_pid(pid) {
                 self.on_exit(proc, ended);
             }
@@ -267,7 +268,7 @@ impl<'a> Supervisor<'a> {
 
     fn pass_on(&mut self, signal: Signal) {
         if super::ends_the_job(signal) {
-            // Asked twice: no more patience.
+            // The second signal shortens the grace period to zero.
             if self.course.is_asked() {
                 self.kill();
             }
@@ -325,7 +326,7 @@ impl<'a> Supervisor<'a> {
         self.outputs.drain();
         self.check_outputs();
         if self.outputs.is_closed() && self.is_running() {
-            // As a program of its own would die by SIGPIPE, silently.
+            // As a program without a launcher would die by SIGPIPE, silently.
             self.end(128 + libc::SIGPIPE, libc::SIGTERM);
         }
         self.hold_or_read();

@@ -1,12 +1,12 @@
-//! What the launcher needs from the kernel and no safe crate offers: fork with work between fork and exec, and signals as a file.
+//! System calls that the launcher needs and no safe crate offers: fork with work between fork and exec, and signals as a file.
 //!
-//! All `unsafe` of `mpirun` is here, but for the few blocks of [`trim_memory`](super::trim_memory).
+//! All `unsafe` of `mpirun` is here, except a few blocks in [`trim_memory`](super::trim_memory).
 //!
 //! Promises:
 //! * [`fork`] is called only while the process has one thread, so that the child may do whatever the parent may;
-//! * a child of [`start`] does nothing but system calls on memory that was made ready before the fork;
+//! * a child of [`start`] makes only system calls, on memory that was prepared before the fork;
 //! * a child dies with the thread that started it (`PR_SET_PDEATHSIG`) and leads a process group of its own;
-//! * every descriptor of the launcher is closed on exec but those named in [`Image`].
+//! * every descriptor of the launcher is closed on exec but those named in [`Wiring`].
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, OsStr};
@@ -21,7 +21,7 @@ pub type Signal = i32;
 /// Blocks the signals and returns a file that yields them.
 pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
     // SAFETY: `set` is initialised by sigemptyset before it is read; the calls get valid pointers to it,
-    // and the descriptor that signalfd returns is new and ours.
+    // and signalfd returns a new descriptor that nothing else owns.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
@@ -45,7 +45,7 @@ pub fn stop_self() {
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
-/// The next signal of a signal file, if there is one.
+/// Returns the next signal of a signal file, if one is pending.
 pub fn next_signal(file: impl AsFd) -> Option<Signal> {
     let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
     let got = rustix::io::read(file, &mut info).ok()?;
@@ -59,31 +59,31 @@ pub enum Forked {
     Child,
 }
 
-/// A file that may not grow any more (`ulimit -f`) is an error that can be told, not the launcher's silent end.
+/// Turns exceeding the file size limit (`ulimit -f`) into a write error that can be reported, instead of a silent death of the launcher.
 pub fn survive_file_limit() {
-    // SAFETY: ignoring a signal runs no code of ours.
+    // SAFETY: SIG_IGN installs no handler, so no code of this process runs on the signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// With less than this a stack is too short for the launcher; measured, with some room.
+/// The shortest stack that suffices for the launcher; measured, with a margin.
 pub const STACK_MIN: u64 = 96 << 10;
 
-/// How much of the main thread's stack is left if it is limited; environment and arguments have taken their part of it.
+/// Returns how much of the main thread's stack is left if it is limited; the environment and arguments take a part of it.
 pub fn stack_left() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current?;
     let here = 0u8;
-    // SAFETY: reads a word that the kernel gave this process; 0 where it gave none.
+    // SAFETY: getauxval reads the auxiliary vector that the kernel gave this process, and returns 0 if the entry is missing.
     // The name of the executed file is the last text above the environment, at the stack's upper end.
     let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
     let used = top.saturating_sub(std::ptr::from_ref(&here).addr() as u64);
     Some(limit.saturating_sub(used))
 }
 
-/// Runs something that needs more stack than the launcher: in a thread of its own, if the main thread's stack is limited to less.
+/// Runs `work`, which needs more stack than the launcher, in a thread of its own if the main thread's stack is limited to less.
 ///
-/// The thread has ended when this returns. Where none can be started, the main thread's stack has to do.
+/// The thread has ended when this returns. If no thread can be started, `work` runs on the main thread's stack.
 pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    /// Many times what reading the command line takes in a build that is not optimised.
+    /// Many times the stack that parsing the command line takes in a debug build.
     const LONG: usize = 8 << 20;
     if stack_left().is_none_or(|left| left >= LONG as u64 / 2) {
         return work();
@@ -104,10 +104,11 @@ pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// Copies this process.
+/// Forks this process.
 pub fn fork() -> io::Result<Forked> {
     debug_assert!(has_one_thread());
-    // SAFETY: the process has one thread (the launcher never starts one), so the child's memory is consistent.
+    // SAFETY: the process has one thread, as the thread of `on_a_long_stack` has ended before that returns; so the child's memory is
+    // consistent.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -117,7 +118,7 @@ pub fn fork() -> io::Result<Forked> {
 
 fn has_one_thread() -> bool {
     let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count);
-    // Without /proc it is not known; a thread that has ended is seen there a moment longer.
+    // Without /proc the count is unknown; a thread that has ended is listed there a moment longer.
     (0..1000).any(|_| {
         let one = threads().map_or(true, |threads| threads == 1);
         if !one {
@@ -127,12 +128,12 @@ fn has_one_thread() -> bool {
     })
 }
 
-/// A program made ready to run: everything the child needs, allocated before the fork.
+/// A program prepared for exec: everything that the child needs, allocated before the fork.
 pub struct Image {
     path: CString,
     argv: Vec<CString>,
     envp: Vec<CString>,
-    /// `/bin/sh path args`, for a script without `#!`, as every shell does.
+    /// `/bin/sh path args`, for a script without `#!`, as every shell runs it.
     shell_argv: Vec<CString>,
     dir: Option<CString>,
 }
@@ -142,18 +143,18 @@ pub struct Wiring<'a> {
     pub stdin: BorrowedFd<'a>,
     pub stdout: BorrowedFd<'a>,
     pub stderr: BorrowedFd<'a>,
-    /// Kept open under their numbers.
+    /// Descriptors that stay open under their numbers.
     pub keep: &'a [RawFd],
-    /// Gets a [`FailedStart`] if the program could not be started.
+    /// Receives a [`FailedStart`] if the program could not be started.
     pub report: BorrowedFd<'a>,
     /// The soft limit of open files that the launcher itself was started with.
     pub nofile: Option<u64>,
-    /// The only processors it may use.
+    /// The only processors that the process may use.
     pub cpus: Option<&'a [usize]>,
 }
 
 impl Image {
-    /// All that exec needs, made before the fork, behind which nothing may be allocated; a zero byte in a text is an error.
+    /// Prepares all that exec needs before the fork, after which nothing may be allocated; a zero byte in a text is an error.
     pub fn new(
         path: &OsStr,
         argv: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -188,10 +189,10 @@ impl Image {
     }
 }
 
-/// The bytes of a [`FailedStart`] on its pipe; a write of so few is never mixed with another.
+/// The size of a [`FailedStart`] on its pipe; writes below PIPE_BUF are atomic.
 const REPORT: usize = 12;
 
-/// A child that could not become its program.
+/// A child that could not execute its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedStart {
     pub pid: libc::pid_t,
@@ -200,7 +201,7 @@ pub struct FailedStart {
 }
 
 impl FailedStart {
-    /// The next one that was reported, if there is one.
+    /// Returns the next report on the pipe, if any.
     pub fn read(report: impl AsFd) -> Option<FailedStart> {
         let mut bytes = [0u8; REPORT];
         if rustix::io::read(report, &mut bytes).ok()? != REPORT {
@@ -216,7 +217,7 @@ impl FailedStart {
         })
     }
 
-    /// The exit code that a shell would give.
+    /// Returns the exit code that a shell would use.
     pub fn code(&self) -> i32 {
         match self.errno {
             libc::EACCES => 126,
@@ -237,7 +238,7 @@ impl std::fmt::Display for FailedStart {
     }
 }
 
-/// Where a start failed in the child.
+/// The step at which a start failed in the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum FailedStep {
@@ -247,7 +248,7 @@ pub enum FailedStep {
 }
 
 impl FailedStep {
-    /// The step of a number that a child has written; of an unknown one, the last.
+    /// Returns the step with this number, which a child has written; the last step for an unknown number.
     pub fn numbered(number: i32) -> FailedStep {
         match number {
             1 => FailedStep::Wiring,
@@ -266,7 +267,8 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
     let launcher = rustix::process::getpid();
     match fork()? {
         Forked::Parent(pid) => {
-            // Also here, so that a signal to the group cannot come before the group exists; losing the race is no error.
+            // The parent calls setpgid as well, so that no signal to the group arrives before the group exists. Losing the race is no
+            // error.
             // SAFETY: setpgid has no memory effects.
             unsafe { libc::setpgid(pid, pid) };
             Ok(pid)
@@ -276,7 +278,7 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
             // because the child ends in exec or _exit.
             unsafe {
                 if let Some(set) = &cpus {
-                    // A processor that has been taken away meanwhile is no reason not to run.
+                    // A processor that has been taken offline meanwhile is no reason not to run.
                     libc::sched_setaffinity(0, size_of_val(set), set);
                 }
                 let (errno, step) = become_program(
@@ -313,7 +315,7 @@ fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
     }
 }
 
-/// The time of day as a clock on the wall here shows it, `2026-11-21 11:23:12.345`.
+/// Returns the local time of day, `2026-11-21 11:23:12.345`.
 pub fn wall_clock() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -345,10 +347,10 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
         .collect()
 }
 
-/// Never returns if all goes well; else the errno and the step that failed.
+/// Executes the program and does not return; on failure returns the errno and the step that failed.
 ///
 /// # Safety
-/// To be called in the child of a fork; the pointer lists end with null and point to live strings.
+/// Must be called in the child of a fork; the pointer lists must end with null and point to live strings.
 unsafe fn become_program(
     image: &Image,
     wiring: &Wiring<'_>,
@@ -357,12 +359,12 @@ unsafe fn become_program(
     shell_argv: &[*const libc::c_char],
     launcher: libc::pid_t,
 ) -> (i32, FailedStep) {
-    // SAFETY: system calls on plain numbers and on pointers the caller vouches for.
+    // SAFETY: system calls on plain numbers, and on pointers that are live and null-terminated by this function's contract.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != launcher {
-            // The launcher died before the line above could protect us from it.
+            // The launcher died before the prctl above took effect.
             libc::_exit(1);
         }
         // Rust ignores SIGPIPE in the launcher, and ignored signals stay ignored over exec.
@@ -411,7 +413,7 @@ unsafe fn become_program(
     }
 }
 
-/// Orphans below this process become its children instead of init's.
+/// Makes this process the subreaper: orphans below it become its children instead of init's.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: PR_SET_CHILD_SUBREAPER takes a plain number.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
@@ -428,7 +430,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The number a shell would show.
+    /// Returns the exit code that a shell would show.
     pub fn code(self) -> i32 {
         match self {
             Ended::Exited(code) => code,
@@ -437,7 +439,7 @@ impl Ended {
     }
 }
 
-/// The next child that has ended, without waiting for one.
+/// Reaps the next child that has ended, without blocking.
 pub fn reap() -> Option<(libc::pid_t, Ended)> {
     let mut status = 0;
     // SAFETY: `status` outlives the call.
@@ -453,9 +455,10 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
     Some((pid, ended))
 }
 
-/// Whether a child has begun to end and has not been reaped: it closes its files and gives its memory back before its parent hears of its end.
+/// Returns true if a child has begun to exit and is not reaped: the kernel closes its files and unmaps its memory before it notifies
+/// the parent.
 pub fn is_dying(pid: libc::pid_t) -> bool {
-    /// The process flag of proc(5)'s `stat`, field 9, that the kernel sets first in `do_exit`.
+    /// The process flag in field 9 of proc(5)'s `stat` that the kernel sets first in `do_exit`.
     const PF_EXITING: u64 = 0x4;
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
@@ -478,11 +481,11 @@ pub fn signal_group(leader: libc::pid_t, signal: Signal) {
     }
 }
 
-/// Kills what a process that has ended, and was reaped a moment ago, has left in its process group.
+/// Kills the processes that a process which has ended, and was just reaped, has left in its process group.
 pub fn end_group_of(leader: libc::pid_t) {
     if leader > 1 {
-        // SAFETY: kill has no memory effects. As long as the group has members its number is not given to another one;
-        // of a group without members the number is free, and the system gives out all others before it comes to it again.
+        // SAFETY: kill has no memory effects. While the group has members the kernel does not reuse its number;
+        // the number of an empty group is free, and the kernel assigns all others before it reuses that one.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }
@@ -501,7 +504,7 @@ pub fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// The name of a signal, as `kill -l` writes it.
+/// Returns the name of a signal, as `kill -l` writes it.
 pub fn signal_name(signal: Signal) -> String {
     const NAMES: [(Signal, &str); 22] = [
         (libc::SIGHUP, "HUP"),

@@ -1,10 +1,11 @@
-//! Handing a job to Open MPI: its library finds the other ranks by its own launcher only, so `mpirun --on openmpi` becomes that.
+//! Handing a job to Open MPI: its library finds the other ranks through its own launcher only,
+//! so `mpirun --on openmpi` becomes that launcher.
 //!
-//! MPICH and its relatives ask for PMI-1, which this launcher serves; their ranks are ours.
-//! What only our own launcher does is refused in a sentence.
+//! MPICH and its derivatives speak PMI-1, which this launcher serves, so it starts their ranks itself.
+//! Options that only this launcher supports are refused with a message.
 //!
-//! `--trace`, `--hang-after` and `--hang-report` are done in the ranks: their library has no state pages and no tapes that a launcher
-//! could read, so ours is preloaded beside it, which is told by the environment what is wanted.
+//! `--trace`, `--hang-after` and `--hang-report` work inside the ranks: Open MPI's library has no state pages and no tapes that a launcher
+//! could read, so this project's library is preloaded beside it, with the options in environment variables.
 
 use super::program::{App, Plan, StdinTo, set_env};
 use crate::foreign::on::{self, Family};
@@ -12,10 +13,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names of Open MPI's launcher; Debian has the first beside those of others.
+/// Names of Open MPI's launcher; Debian installs the first beside those of other implementations.
 const LAUNCHERS: [&str; 2] = ["mpirun.openmpi", "mpirun"];
 
-/// What ranks on another library are to do themselves, as the preloaded library reads it.
+/// Passes the watch options to ranks on another library, as variables that the preloaded library reads.
 pub fn hand_watching_over(plan: &mut Plan) {
     if on::wanted(&plan.env).is_none() {
         return;
@@ -35,7 +36,7 @@ pub fn hand_watching_over(plan: &mut Plan) {
     }
 }
 
-/// The command that starts a job, if another launcher has to.
+/// Returns the command that starts a job, if another launcher must start it.
 pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
     let Some(library) = on::wanted(&plan.env) else {
         return Ok(None);
@@ -90,7 +91,7 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// As our launcher does without being asked: more ranks than cores, and as root.
+/// Matches this launcher's defaults: oversubscription and running as root are allowed.
 const SETTINGS: [(&str, &str); 7] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -101,7 +102,7 @@ const SETTINGS: [(&str, &str); 7] = [
     ("PRTE_MCA_hwloc_default_binding_policy", "none"),
 ];
 
-/// The launcher of the installation that a library belongs to.
+/// Returns the launcher of the installation that a library belongs to.
 fn beside(library: &Path) -> Option<PathBuf> {
     let real = std::fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
     // lib/libmpi.so.40, or lib/TRIPLET/openmpi/lib/libmpi.so.40
@@ -120,7 +121,7 @@ fn beside(library: &Path) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The first thing that was asked for and that only our own launcher does.
+/// Returns the first requested option that only this launcher supports.
 fn beyond(plan: &Plan) -> Option<&'static str> {
     [
         (plan.io.folder.is_some(), "--output as mpirun lays it out"),

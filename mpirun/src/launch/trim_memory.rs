@@ -1,33 +1,33 @@
-//! What starting a job needed and running it does not: the launcher gives that memory back at the first quiet moment.
+//! Memory trimming: at the first quiet moment the launcher returns to the kernel the memory that only the start of a job needed.
 //!
-//! Once the ranks run, mpirun mostly sleeps, for days perhaps, beside programs that want the memory.
-//! Most of what it has then are pages of its own file: option parsing, help, sorting ranks onto hosts; they are not looked at again.
-//! So each process of the launcher, as soon as it has waited [`QUIET`] in vain, once
+//! Once the ranks run, mpirun mostly sleeps, for days perhaps, beside programs that need the memory.
+//! Most of its memory then are pages of its own file: option parsing, help, mapping ranks to hosts; they are not used again.
+//! So each process of the launcher, once it has waited [`QUIET`] without an event, does this once:
 //! * returns free pages of the heap to the kernel;
-//! * drops the pages of the stack below where it stands, which reading the options has filled;
-//! * unmaps the pages of the segments of its file that no code may write, code and constants (`madvise(2)`, `MADV_DONTNEED`).
+//! * drops the pages of the stack below the current frame, which parsing the options has filled;
+//! * unmaps the pages of its file's read-only segments, code and constants (`madvise(2)`, `MADV_DONTNEED`).
 //!   A page that is needed after all is mapped again from the kernel's cache, as it was the first time.
 //!
-//! A launcher that a debugger looks at keeps its pages, as breakpoints are written into them.
+//! A launcher under a debugger keeps its pages, as breakpoints are written into them.
 #![allow(unsafe_code)]
 
 use rustix::event::Timespec;
 use std::ops::Range;
 
-/// How long nothing must have happened.
+/// How long no event must have occurred.
 const QUIET: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// Whether a process of the launcher has still all that it has started with.
+/// Whether a process of the launcher has trimmed its memory.
 #[derive(Debug, Default)]
 pub struct MemoryTrim {
     done: bool,
 }
 
 impl MemoryTrim {
-    /// How long to wait for something to do if it were else `pause`.
+    /// Returns how long to wait for an event, where the caller would wait for `pause`.
     pub fn pause(&self, pause: Option<Timespec>) -> Option<Timespec> {
         match self.done {
             true => pause,
@@ -35,7 +35,7 @@ impl MemoryTrim {
         }
     }
 
-    /// Nothing has happened for as long as [`pause`](Self::pause) said.
+    /// No event occurred during [`pause`](Self::pause): trims the memory, once.
     pub fn waited_in_vain(&mut self) {
         if !std::mem::replace(&mut self.done, true) && !is_traced() {
             give_back();
@@ -43,7 +43,7 @@ impl MemoryTrim {
     }
 }
 
-/// Whether a debugger is attached.
+/// Returns true if a debugger is attached.
 fn is_traced() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let tracer = status
@@ -59,22 +59,22 @@ fn give_back() {
     unsafe {
         libc::malloc_trim(0);
     }
-    // SAFETY: below the frame of this function and of what it calls the stack holds nothing; no handler of a signal runs there, as signals
+    // SAFETY: the stack holds nothing below the frame of this function and its callees. No signal handler runs there, as signals
     // are read from a file. The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`), so nothing else is in the range.
     unsafe { drop_pages(stack_below()) };
     for pages in unwritable() {
-        // SAFETY: these pages are mapped privately from our file and no code has been able to write them,
-        // so each comes back with the same bytes when it is next looked at.
+        // SAFETY: [`unwritable`] returns private mappings of this program's file that no code can write,
+        // so each page comes back with the same bytes at its next use.
         unsafe { drop_pages(pages) };
     }
 }
 
-/// A refusal changes nothing.
+/// Drops the pages, which are mapped anew at their next use; a failure has no effect.
 ///
 /// # Safety
-/// The program can do with what the pages hold when they are mapped anew: zeroes, or the bytes of their file.
+/// The program must tolerate the pages' content after the new mapping: zeroes, or the bytes of their file.
 unsafe fn drop_pages(pages: Range<usize>) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller promises by this function's contract that the pages may be replaced.
     unsafe {
         libc::madvise(
             pages.start as *mut libc::c_void,
@@ -84,22 +84,22 @@ unsafe fn drop_pages(pages: Range<usize>) {
     }
 }
 
-/// More than the system calls that follow need, and than the ABI lets a function use below its frame.
+/// More than the following system calls need, and than the ABI lets a function use below its frame.
 const FRAMES: usize = 8 << 10;
 
-/// Deeper than this no function has been.
+/// No function has used more stack than this.
 const DEPTH: usize = 256 << 10;
 
-/// Whole pages of this thread's stack that no function uses now.
+/// Returns whole pages of this thread's stack that no function uses now.
 fn stack_below() -> Range<usize> {
     let page = rustix::param::page_size();
     let here = (&raw const page).addr() / page * page;
     here.saturating_sub(DEPTH)..here.saturating_sub(FRAMES)
 }
 
-/// The memory of the segments of this program that are not writable, in whole pages.
+/// Returns the memory of this program's segments that are not writable, in whole pages.
 ///
-/// What the dynamic linker writes first and protects then (`PT_GNU_RELRO`) belongs to a writable segment.
+/// Memory that the dynamic linker writes and then protects (`PT_GNU_RELRO`) belongs to a writable segment.
 fn unwritable() -> Vec<Range<usize>> {
     unsafe extern "C" fn collect(
         info: *mut libc::dl_phdr_info,
@@ -107,7 +107,8 @@ fn unwritable() -> Vec<Range<usize>> {
         found: *mut libc::c_void,
     ) -> libc::c_int {
         let page = rustix::param::page_size();
-        // SAFETY: the caller passes a valid `info`, whose table has `dlpi_phnum` entries, and `found` as it was given below.
+        // SAFETY: dl_iterate_phdr passes a valid `info`, whose table has `dlpi_phnum` entries, and the pointer to `found` that it got
+        // below.
         let (info, table, found) = unsafe {
             let info = &*info;
             (
@@ -124,7 +125,7 @@ fn unwritable() -> Vec<Range<usize>> {
             let end = start + header.p_memsz as usize;
             start / page * page..end.next_multiple_of(page)
         }));
-        // The program itself is the first; its libraries, if it has any, are shared with others anyway.
+        // The program itself is the first entry; its libraries, if any, are shared with other processes anyway.
         1
     }
     let mut found = Vec::new();
@@ -138,10 +139,10 @@ mod tests {
     use super::*;
     use std::sync::{Mutex, PoisonError};
 
-    /// Held by the test that gives memory back or looks at what is left, as tests run side by side.
+    /// Held by the test that trims memory or reads what is left, as tests run concurrently.
     static MEMORY: Mutex<()> = Mutex::new(());
 
-    /// The memory of [`unwritable`] that is mapped in, in KiB.
+    /// The resident part of the memory of [`unwritable`], in KiB.
     fn resident() -> u64 {
         let segments = unwritable();
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();

@@ -1,12 +1,12 @@
-//! What launchers on different hosts say to each other, and how it is cut into frames.
+//! The messages between launchers on different hosts, and their framing.
 //!
-//! A link is the standard input and output of a command that reaches another host, so it is a stream of bytes in both directions.
-//! The far side begins with a line, [`GREETING`], before which it may be noisy, as login shells are; then come frames:
+//! A link is the standard input and output of a command that reaches another host: a byte stream in each direction.
+//! The far side begins with a line, [`GREETING`], before which it may be noisy, as login shells are. Then frames follow:
 //! `length: u32, host: u32, body`, little-endian, the body in postcard's encoding.
 //! The host is the addressee on the way down ([`ALL`]: all hosts) and the sender on the way up;
-//! a launcher that is not meant passes a frame on unread.
+//! a launcher that is not the addressee forwards a frame without decoding it.
 //!
-//! Both sides are the same program; [`ToDaemon::Hello`] carries the version so that two different ones part with a sentence.
+//! Both sides are the same program; [`ToDaemon::Hello`] carries the version, so that different versions refuse each other with a message.
 //!
 //! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
 
@@ -27,16 +27,16 @@ pub const GREETING: &[u8] = b"portcullis mpirun agent\n";
 /// The version that both sides must have.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Addressed to every host below.
+/// The address of all hosts below.
 pub const ALL: u32 = u32::MAX;
 
-/// The longest frame; output comes in much shorter ones, and environments are no longer.
+/// The longest frame; output comes in much shorter ones, and no environment is as long.
 const FRAME_MAX: usize = 32 << 20;
 
 /// The longest noise before a greeting.
 const NOISE_MAX: usize = 1 << 20;
 
-/// A host and those that are reached from it.
+/// A host and the hosts that are reached through it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
     pub host: u32,
@@ -45,13 +45,13 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// This host and all below.
+    /// Returns this host and all hosts below it.
     pub fn hosts(&self) -> Vec<u32> {
         let below = self.below.iter().flat_map(Branch::hosts);
         std::iter::once(self.host).chain(below).collect()
     }
 
-    /// A tree in which each reaches at most `fanout` others; the result is the first row.
+    /// Builds a tree in which each host reaches at most `fanout` others; returns the first row.
     pub fn tree(hosts: &[(u32, String)], fanout: usize) -> Vec<Branch> {
         let rows = fanout.max(1).min(hosts.len());
         if rows == 0 {
@@ -71,14 +71,14 @@ impl Branch {
     }
 }
 
-/// A job to start, the same for every host: each takes its own ranks from it.
+/// A job to start, the same message for every host: each host starts its own ranks from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub job: usize,
     /// The name of the job.
     pub kvsname: String,
     pub spawned: bool,
-    /// The number of rank 0 among all processes; the others follow.
+    /// The process number of rank 0; the other ranks follow.
     pub first: usize,
     pub apps: Vec<App>,
     /// The program of each rank.
@@ -88,14 +88,14 @@ pub struct Order {
     pub binding: Binding,
     /// Ranks that get standard input.
     pub readers: Vec<u32>,
-    /// How many processes there is room for on all hosts.
+    /// The number of slots of all hosts.
     pub slots: usize,
     /// Whether the death of a rank does not end the job.
     pub tolerates_deaths: bool,
 }
 
 impl Order {
-    /// What a rankfile says of a rank.
+    /// Returns the seat that a rankfile assigns to a rank.
     pub fn seat(&self, rank: u32) -> Option<&Seat> {
         let at = rank as usize;
         let appnum = *self.appnums.get(at)?;
@@ -104,7 +104,7 @@ impl Order {
         seats.get(before.count())
     }
 
-    /// The ranks of one host.
+    /// Returns the ranks of one host.
     pub fn ranks_on(&self, host: u32) -> Vec<u32> {
         (0..)
             .zip(&self.hosts)
@@ -114,7 +114,7 @@ impl Order {
     }
 }
 
-/// What is settled once for a host.
+/// The settings that a host gets once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     pub version: String,
@@ -127,12 +127,12 @@ pub struct Hello {
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// From the launcher that the user started.
+/// A message from the launcher that the user started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToDaemon {
     Hello(Box<Hello>),
     Launch(Box<Order>),
-    /// For a process's PMI socket.
+    /// Bytes for a process's PMI socket.
     Pmi {
         proc: usize,
         bytes: Vec<u8>,
@@ -140,30 +140,30 @@ pub enum ToDaemon {
     /// Standard input for the readers of that host.
     Stdin(Vec<u8>),
     StdinEnd,
-    /// To be passed on to all ranks.
+    /// A signal for all ranks.
     Signal(i32),
-    /// The same signal asks all ranks to end.
+    /// The same, where the signal asks all ranks to end.
     AskToEnd(i32),
-    /// Ranks that do not handle the signal with which they were asked to end are killed.
+    /// Kill the ranks that do not handle the signal that asked them to end.
     KillDeaf(i32),
     Kill,
-    /// To be passed on to these ranks, whose job ends while others go on.
+    /// A signal for these ranks, whose job ends while others go on.
     SignalRanks {
         procs: Vec<usize>,
         signal: i32,
     },
     /// Asks for a [`FromDaemon::Glimpses`].
     Look,
-    /// Asks for a [`FromDaemon::Time`]; the sender's clock.
+    /// Asks for a [`FromDaemon::Time`]; carries the sender's clock.
     Time(u64),
     /// Asks for the tapes of all ranks, which have ended.
     Tapes,
-    /// All ranks have ended: send what is left and go.
+    /// All ranks have ended: send what is left and exit.
     Finish,
     Beat,
 }
 
-/// To the launcher that the user started.
+/// A message to the launcher that the user started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FromDaemon {
     Started {
@@ -171,7 +171,7 @@ pub enum FromDaemon {
         pid: i32,
         bound: Option<String>,
     },
-    /// A job's part cannot be started here.
+    /// The ranks of a job on this host cannot be started.
     NotStarted {
         job: usize,
         why: String,
@@ -196,25 +196,25 @@ pub enum FromDaemon {
         proc: usize,
         library: String,
     },
-    /// Ranks that have begun to die: told before the end of another that they may explain.
+    /// Ranks that have begun to die: sent before the end of another rank that they may explain.
     Dying(Vec<usize>),
     Glimpses(Vec<(usize, RankSnapshot)>),
-    /// What was asked, and the clock here.
+    /// The clock in the request, and the clock of this host.
     Time {
         asked: u64,
         now: u64,
     },
-    /// The next piece of a rank's tape, events as [`mpi_base::node::Event::words`] has them.
+    /// The next piece of a rank's tape, events as [`mpi_base::node::Event::words`] encodes them.
     EventRing {
         proc: usize,
         lost: u64,
         events: Vec<[u64; 8]>,
     },
-    /// That were all tapes of this host.
+    /// All tapes of this host have been sent.
     Played,
-    /// So many bytes of standard input have been taken.
+    /// The readers have taken this number of bytes of standard input.
     Fed(usize),
-    /// Hosts that cannot be reached any more.
+    /// Hosts that are unreachable.
     Lost {
         hosts: Vec<u32>,
         why: String,
@@ -227,14 +227,14 @@ pub enum FromDaemon {
 pub enum End {
     Exited(i32),
     Killed(i32),
-    /// It could not become its program.
+    /// It could not execute its program.
     NeverBegan {
         errno: i32,
         step: i32,
     },
 }
 
-/// Why a link is given up.
+/// The reason why a link is given up.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameError {
     NoGreeting { begin: String },
@@ -262,7 +262,7 @@ impl fmt::Display for FrameError {
     }
 }
 
-/// The bytes of a frame; empty if the message cannot be written, which none of ours is.
+/// Encodes a frame; empty if the message cannot be encoded, which no message of [`ToDaemon`] or [`FromDaemon`] is.
 pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
     let Ok(body) = postcard::to_stdvec(message) else {
         return Vec::new();
@@ -270,7 +270,7 @@ pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
     raw_frame(host, &body)
 }
 
-/// A frame with a body that is passed on unread.
+/// Builds a frame around an encoded body that is forwarded.
 pub fn raw_frame(host: u32, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(8 + body.len());
     bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
@@ -279,12 +279,12 @@ pub fn raw_frame(host: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a frame's body.
+/// Decodes a frame's body.
 pub fn open<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
     postcard::from_bytes(body).map_err(|_| FrameError::Nonsense { len: body.len() })
 }
 
-/// Cuts a stream into frames.
+/// Cuts a byte stream into frames.
 #[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
@@ -292,7 +292,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A stream that begins with the greeting, as the far side's does, or not.
+    /// A stream that begins with the greeting, as the far side's does, or without one.
     pub fn new(greeting: bool) -> Frames {
         Frames {
             bytes: Vec::new(),
@@ -300,17 +300,17 @@ impl Frames {
         }
     }
 
-    /// Adds what has come, cut however it was.
+    /// Adds received bytes, cut at any place.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether the other side has named itself; what came before was its shell.
+    /// Returns true if the greeting has arrived; anything before it came from the login shell.
     pub fn is_greeted(&self) -> bool {
         self.greeted
     }
 
-    /// The next whole frame: host and body.
+    /// Returns the next complete frame: host and body.
     pub fn next_frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, FrameError> {
         if !self.greeted && !self.find_greeting()? {
             return Ok(None);

@@ -1,19 +1,19 @@
 //! Barriers of a job and, since PMI-1.2, of groups of its ranks.
 //!
-//! `barrier_in` alone is all ranks; `group=0,1:7` are the ranks 0 and 1 with the tag 7;
-//! `group=WORLD:5` is all ranks, `group=NODE:3` all ranks on the caller's host.
-//! A barrier is known by its text and its members, so that several may be under way at once.
+//! `barrier_in` alone means all ranks; `group=0,1:7` means the ranks 0 and 1 with the tag 7;
+//! `group=WORLD:5` means all ranks, `group=NODE:3` all ranks on the caller's host.
+//! A barrier is identified by its text and its members, so several may be open at once.
 //!
-//! Where a job survives deaths, a rank that has died counts as arrived in every barrier, open or to come ([`Barriers::leave`]).
+//! If a job survives deaths, a dead rank counts as arrived in every barrier, open or future ([`Barriers::leave`]).
 
 use mpi_core::rte::wire::WireError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Barriers that have been entered by some and not by all.
+/// Barriers that some but not all members have entered.
 #[derive(Debug, Default)]
 pub struct Barriers {
     open: BTreeMap<(String, BTreeSet<u32>), Open>,
-    /// Ranks that no rank waits for any more.
+    /// Dead ranks, for which no barrier waits.
     gone: BTreeSet<u32>,
 }
 
@@ -38,16 +38,16 @@ impl Open {
     }
 }
 
-/// A barrier that all have entered.
+/// A barrier that all members have entered.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Release {
-    /// Those that wait in it.
+    /// The ranks that wait in it.
     pub ranks: Vec<u32>,
     pub tag: Option<String>,
 }
 
 impl Barriers {
-    /// A rank of a job whose rank `r` is on host `hosts[r]` enters; the last one releases all.
+    /// Enters a rank of a job whose rank `r` is on host `hosts[r]`; the last rank releases all.
     pub fn enter(
         &mut self,
         rank: u32,
@@ -76,7 +76,7 @@ impl Barriers {
         Ok(open.map(|open| open.release(&self.gone)))
     }
 
-    /// A rank has died: no barrier waits for it any more; those that waited for it alone are over.
+    /// Records the death of a rank. Returns the barriers that were waiting for it alone.
     pub fn leave(&mut self, rank: u32) -> Vec<Release> {
         self.gone.insert(rank);
         let (full, open): (BTreeMap<_, _>, _) = std::mem::take(&mut self.open)
@@ -87,7 +87,7 @@ impl Barriers {
         full.map(|open| open.release(&self.gone)).collect()
     }
 
-    /// The ranks that wait in a barrier for this one.
+    /// Returns the ranks that wait in a barrier for this one.
     pub fn waiting_for(&self, rank: u32) -> Vec<u32> {
         if self.gone.contains(&rank) {
             return Vec::new();

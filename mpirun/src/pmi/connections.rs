@@ -1,7 +1,7 @@
-//! The connected sets of jobs (MPI 5.0, section 11.10.4), as the transitive closure of what processes report.
+//! The connected sets of jobs (MPI 5.0, section 11.10.4): the transitive closure of the processes' reports.
 //!
 //! * A process reports the jobs with which it shares a communicator, whenever that set changes ([`CONNECTIONS`](mpi_core::rte::wire::CONNECTIONS)).
-//! * Two jobs are connected as long as any process of one reports the other; reports of processes that have called `MPI_Finalize` do not count.
+//! * Two jobs are connected while any process of one reports the other; reports of processes that have called `MPI_Finalize` do not count.
 //! * A spawned job is connected with its parent until one of its processes sends a first report;
 //!   with a library that sends none it stays connected.
 
@@ -10,7 +10,7 @@ use mpi_core::rte::wire::{NO_JOBS, WireError};
 use mpi_core::universe::job_number;
 use std::collections::{BTreeSet, HashMap};
 
-/// The numbers of jobs that a client says it is connected with.
+/// Parses the numbers of the jobs that a client reports as connected.
 pub(super) fn read(text: &str) -> Result<Vec<u64>, WireError> {
     if text == NO_JOBS {
         return Ok(Vec::new());
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Result<Vec<u64>, WireError> {
 }
 
 impl Server {
-    /// The jobs that are connected with one, itself among them.
+    /// Returns the jobs that are connected with one, itself among them.
     pub fn connected(&self, with: Job) -> BTreeSet<usize> {
         let jobs = self.jobs.iter();
         let numbers: HashMap<u64, usize> = jobs
@@ -48,7 +48,7 @@ impl Server {
         found
     }
 
-    /// The jobs that the processes of one say they are connected with, or its parent if they say nothing.
+    /// Returns the jobs that the processes of one report as connected, or its parent if they have sent no report.
     fn named_by(&self, job: usize, numbers: &HashMap<u64, usize>) -> BTreeSet<usize> {
         let state = &self.jobs[job];
         let clients = state.procs.iter().map(|proc| &self.clients[proc.0]);

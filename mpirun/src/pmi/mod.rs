@@ -1,18 +1,19 @@
-//! The PMI-1 server: what the ranks of all jobs of one `mpirun` ask for and are told.
+//! The PMI-1 server of the ranks of all jobs of one `mpirun`.
 //!
-//! It is a pure state machine: a line of a client goes in, [`Effect`]s come out, and other code owns sockets and processes.
-//! That keeps every answer testable without a process, and lets any bytes be thrown at it.
+//! It is a pure state machine: a client's line goes in, [`Effect`]s come out, and other code owns sockets and processes.
+//! So every answer can be tested without a process, and arbitrary bytes can be fed to it.
 //!
-//! Protocol: [`mpi_core::rte::wire`]; served are versions 1.1 and 1.2 (barriers of groups), of which a client says what it speaks.
+//! Protocol: [`mpi_core::rte::wire`]; versions 1.1 and 1.2 (group barriers) are served, and the client names the version that it speaks.
 //! Every job has a key-value space of its own; published names are shared by all jobs of one `mpirun`.
 //!
-//! Where a job survives deaths ([`Server::died`]), clients that have asked for it in `init` are told of each, without a question of theirs;
+//! If a job survives deaths ([`Server::died`]), clients that have asked for it in `init` are notified of each death, unsolicited;
 //! see [`mpi_core::rte::Death`].
 //!
-//! Processes of our library say with which other jobs they are connected, so that what ends together is known ([`connections`]).
+//! Processes of this library report the jobs that they are connected with, so that the server knows which jobs end together
+//! ([`connections`]).
 //!
-//! Promise: a client can spoil nothing but its own job.
-//! What it must not say is answered with `rc=-1` where the protocol has an answer, else the connection is given up.
+//! Promise: a client can damage no job but its own.
+//! A forbidden request is answered with `rc=-1` if the protocol has an answer; otherwise the connection is closed.
 
 mod barrier;
 mod connections;
@@ -41,7 +42,7 @@ pub struct Proc(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Job(pub usize);
 
-/// What the server wants done.
+/// An action that the server requests from its caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Send these bytes to a process.
@@ -58,7 +59,7 @@ pub enum Effect {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Has said nothing yet; it may be no MPI program at all.
+    /// Has sent nothing yet; it may be no MPI program at all.
     Silent,
     Talking,
     Finalized,
@@ -70,16 +71,16 @@ struct Client {
     rank: u32,
     appnum: usize,
     stage: Stage,
-    /// Whether it has said that it understands notices of deaths.
+    /// Whether it has announced that it understands notices of deaths.
     hears_deaths: bool,
     dead: bool,
     spawn: Option<Collector>,
-    /// The numbers of the jobs that it is connected with, if it has ever said so.
+    /// The numbers of the jobs that it is connected with, if it has ever reported them.
     connections: Option<Vec<u64>>,
 }
 
 impl Client {
-    /// Whether it is told of deaths now.
+    /// Returns true if it is notified of deaths now.
     fn listens(&self) -> bool {
         self.stage == Stage::Talking && self.hears_deaths && !self.dead
     }
@@ -89,19 +90,19 @@ impl Client {
 struct JobState {
     kvsname: String,
     kvs: HashMap<Vec<u8>, Vec<u8>>,
-    /// Rank to process.
+    /// The process of each rank.
     procs: Vec<Proc>,
-    /// Rank to host.
+    /// The host of each rank.
     hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
-    /// Whether its parent has left something for it, and so waits for it.
+    /// Whether its parent has left a value for it, and so waits for it.
     awaited: bool,
-    /// The process that has spawned it, once that has been told so.
+    /// The process that has spawned it, once that process has been notified.
     parent: Option<Proc>,
     /// Whether any of its processes has been connected with another job.
     met: bool,
-    /// Whether any of its processes has said that it is an MPI program.
+    /// Whether any of its processes has sent `init`.
     initialized: bool,
 }
 
@@ -111,15 +112,15 @@ pub struct Server {
     jobs: Ledger<JobState>,
     clients: Ledger<Client>,
     names: HashMap<Vec<u8>, Vec<u8>>,
-    /// Those that have died and are told of, in this order.
+    /// Dead processes that were announced, in this order.
     dead: Vec<Proc>,
     /// Makes the names of key-value spaces differ from those of any other `mpirun`.
     stem: String,
-    /// How many processes there is room for.
+    /// The number of slots of all hosts.
     slots: usize,
 }
 
-/// Something a client said that ends the conversation with it.
+/// A malformed request that ends the connection with its client.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Nonsense {
     pub job: usize,
@@ -138,9 +139,9 @@ impl fmt::Display for Nonsense {
 }
 
 impl Server {
-    /// No jobs yet; the names of their key-value spaces will begin with `stem`, which is this mpirun's alone.
+    /// Creates a server without jobs; the names of their key-value spaces begin with `stem`, which is unique to this mpirun.
     ///
-    /// `slots` is how many processes there is room for on all hosts, of which `MPI_UNIVERSE_SIZE` is made ([`room`]).
+    /// `slots` is the number of slots of all hosts, from which `MPI_UNIVERSE_SIZE` is computed ([`room`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
             jobs: Ledger::default(),
@@ -153,7 +154,7 @@ impl Server {
     }
 
     /// Adds a job whose rank `r` runs program number `appnums[r]` on host `hosts[r]`;
-    /// its processes are numbered on from those that are there.
+    /// its processes get the next numbers.
     pub fn add_job(
         &mut self,
         appnums: &[usize],
@@ -176,7 +177,7 @@ impl Server {
             });
         }
         let mut kvs: HashMap<Vec<u8>, Vec<u8>> = preput.iter().cloned().collect();
-        // One that is too long for a client is left out, as servers do; clients then find out by themselves.
+        // A mapping that is too long for a client is omitted, as other servers do; clients then detect the nodes themselves.
         let mapping = process_mapping(hosts);
         if mapping.len() < VALUE_MAX {
             kvs.insert(b"PMI_process_mapping".into(), mapping.into_bytes());
@@ -196,7 +197,7 @@ impl Server {
         Job(job)
     }
 
-    /// Takes the last job back, of which nothing has been started.
+    /// Removes the last job, if none of its processes has been started.
     pub fn take_back(&mut self, job: Job) {
         if job.0 + 1 != self.jobs.next() {
             return;
@@ -207,22 +208,22 @@ impl Server {
         }
     }
 
-    /// How many jobs there have been.
+    /// Returns the number of jobs so far.
     pub fn jobs(&self) -> usize {
         self.jobs.next()
     }
 
-    /// Calls a job otherwise, because it has a name already.
+    /// Renames a job that has a name already, such as that of an adopted process.
     pub fn rename(&mut self, job: Job, name: String) {
         self.jobs[job.0].kvsname = name;
     }
 
-    /// All processes of a job have ended, so no process asks for what they have put.
+    /// Frees the values of a job whose processes have all ended, so that no process asks for them.
     pub fn forget_values(&mut self, job: Job) {
         self.jobs[job.0].kvs = HashMap::new();
     }
 
-    /// All processes of a job have ended well and their sockets are closed: its number and theirs are not used any more.
+    /// Removes a job whose processes have all ended well and closed their sockets: its number and theirs are not used any more.
     pub fn forget(&mut self, job: Job) {
         let state = self.jobs.remove(job.0);
         for proc in state.into_iter().flat_map(|state| state.procs) {
@@ -230,45 +231,45 @@ impl Server {
         }
     }
 
-    /// The name of a job's key-value space, which names the job.
+    /// Returns the name of a job's key-value space, which names the job.
     pub fn kvsname(&self, job: Job) -> &str {
         &self.jobs[job.0].kvsname
     }
 
-    /// Whether another job has started it.
+    /// Returns true if another job has started it.
     pub fn is_spawned(&self, job: Job) -> bool {
         self.jobs[job.0].spawned
     }
 
-    /// Whether the job that has started it has left the name of a port for it, where it waits; programs without MPI may be spawned, too.
+    /// Returns true if the parent has left the name of a port, at which it waits; programs without MPI may be spawned, too.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited
     }
 
-    /// Whether the process has said that it is an MPI program.
+    /// Returns true if the process has sent `init`.
     pub fn has_initialized(&self, proc: Proc) -> bool {
         self.clients[proc.0].stage != Stage::Silent
     }
 
-    /// Whether the process has said that it is done with MPI, so that its end is no failure.
+    /// Returns true if the process has announced its finalize, so that its end is no failure.
     pub fn has_finalized(&self, proc: Proc) -> bool {
         self.clients[proc.0].stage == Stage::Finalized
     }
 
-    /// The members of barriers that a process that has ended would have to enter; empty when no process waits for it.
+    /// Returns the ranks that wait in barriers for a process that has ended; empty if none waits.
     pub fn waiting_for(&self, gone: Proc) -> Vec<u32> {
         let client = &self.clients[gone.0];
         self.jobs[client.job].barriers.waiting_for(client.rank)
     }
 
-    /// Whether any process of the same job has said that it is an MPI program.
+    /// Returns true if any process of the same job has sent `init`.
     pub fn has_initialized_peers(&self, proc: Proc) -> bool {
         self.jobs[self.clients[proc.0].job].initialized
     }
 
-    /// A process has died, and the others go on: no barrier waits for it, and every client of every job that asked for it is told.
+    /// Records the death of a process while the others go on: no barrier waits for it, and every client that asked for it is notified.
     ///
-    /// What the process has put stays there.
+    /// The values that the process has put are kept.
     pub fn died(&mut self, proc: Proc) -> Vec<Effect> {
         let client = &mut self.clients[proc.0];
         if std::mem::replace(&mut client.dead, true) {
@@ -277,7 +278,7 @@ impl Server {
         let (job, rank) = (client.job, client.rank);
         self.dead.push(proc);
         let mut effects = self.tell_all(self.notice(proc));
-        // A client that leaves a barrier because of a death has been told of it before.
+        // A client that leaves a barrier because of a death has been notified of the death before.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
             effects.extend(self.released(job, &release));
@@ -285,14 +286,15 @@ impl Server {
         effects
     }
 
-    /// Tells all that have asked for it of a death, or that a process has left MPI: its peers hear nothing of it any more either way.
+    /// Sends a notice to all clients that asked for it: of a death, or of a process that has left MPI. Peers receive nothing from it
+    /// in either case.
     fn tell_all(&self, notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
         let told = listeners.filter_map(|(at, _)| send(Proc(at), notice.clone()));
         told.collect()
     }
 
-    /// What is said of a death.
+    /// Builds the notice of a death.
     fn notice(&self, dead: Proc) -> Line {
         let client = &self.clients[dead.0];
         Line::cmd(DEATH)
@@ -300,7 +302,7 @@ impl Server {
             .with("rank", client.rank)
     }
 
-    /// Takes one line of a client.
+    /// Handles one line of a client.
     pub fn line(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
         self.answer(proc, line).map_err(|reason| {
             let client = &self.clients[proc.0];
@@ -312,7 +314,7 @@ impl Server {
         })
     }
 
-    /// Tells the parent what became of its spawn: the new job, and for each process, whether it could be started.
+    /// Notifies the parent of the result of its spawn: the new job, and for each process, whether it could be started.
     pub fn spawned(&mut self, parent: Proc, outcome: Result<Job, String>) -> Vec<Effect> {
         let line = match outcome {
             Ok(job) => {
@@ -328,7 +330,7 @@ impl Server {
         send(parent, line).into_iter().collect()
     }
 
-    /// A spawned job that its parent waits for will never come; answers what the parent is told, or `None` if there is no parent that would understand it.
+    /// Handles a spawned job that will never connect to its waiting parent. Returns the notice, or `None` if no parent understands it.
     pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
         const LONGEST: usize = 400;
         let state = &self.jobs[job.0];
@@ -466,7 +468,7 @@ impl Server {
         })
     }
 
-    /// A client may leave the name of its space out, but may not name another.
+    /// Returns true if the message names the client's own space, or none; a client may not name another.
     fn is_own_space(&self, job: usize, message: &Message) -> bool {
         message
             .bytes("kvsname")
@@ -499,7 +501,7 @@ impl Server {
         })
     }
 
-    /// Takes the lines of a spawn, which have a syntax of their own; `None` if this line is none of them.
+    /// Handles the lines of a spawn, which have a syntax of their own; `None` if this line is none of them.
     fn spawn_line(&mut self, proc: Proc, line: &[u8]) -> Result<Option<Vec<Effect>>, WireError> {
         let client = &mut self.clients[proc.0];
         if client.spawn.is_none() {
@@ -520,7 +522,7 @@ impl Server {
     }
 }
 
-/// `(vector,(0,1,4),(1,1,2))`: which rank is on which node, nodes counted from 0 in the order of their first ranks.
+/// Builds `(vector,(0,1,4),(1,1,2))`: the node of each rank, nodes counted from 0 in the order of their first ranks.
 fn process_mapping(hosts: &[u32]) -> String {
     let mut nodes: Vec<u32> = Vec::new();
     let mut blocks: Vec<(usize, usize)> = Vec::new();
@@ -569,7 +571,7 @@ fn success(cmd: &str) -> Line {
     Line::cmd(cmd).with("rc", 0).with("msg", "success")
 }
 
-/// Old clients print `msg`, and none of them may be sent a space.
+/// Builds a refusal. Old clients print `msg`, and a space would end the value.
 fn refusal(cmd: &str, reason: &str) -> Line {
     let reason: String = reason
         .chars()
@@ -584,8 +586,8 @@ fn refusal(cmd: &str, reason: &str) -> Line {
     Line::cmd(cmd).with("rc", -1).with("msg", reason)
 }
 
-/// A reply is made of values that came off the same wire, so that it can always be sent;
-/// should one not be, the client gets a refusal rather than silence.
+/// Encodes a reply. Its values came in over the same protocol, so it can always be encoded;
+/// if not, the client gets a refusal instead of silence.
 fn send(to: Proc, line: Line) -> Option<Effect> {
     line.finish()
         .or_else(|_| Line::cmd("error").with("rc", -1).finish())

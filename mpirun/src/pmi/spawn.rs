@@ -1,7 +1,8 @@
 //! The spawn request of PMI-1: one block of lines for each program, `mcmd=spawn` … `endcmd`.
 //!
-//! In these lines a value runs to the end of the line, so that it may hold spaces; nothing is escaped.
-//! A value with a newline comes as hexadecimal digits behind the key `KEY.hex`, which our own clients send ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
+//! In these lines a value extends to the end of the line, so it may contain spaces; nothing is escaped.
+//! A value with a newline comes as hexadecimal digits under the key `KEY.hex`, which this library's clients send
+//! ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
 //! Arguments are counted from 1, infos and preputs from 0, programs (`spawnssofar`) from 1.
 
 use mpi_base::text;
@@ -21,7 +22,7 @@ pub struct App {
     pub procs: usize,
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// Key and value as `MPI_Comm_spawn`'s caller gave them.
+    /// Keys and values as the caller of `MPI_Comm_spawn` gave them.
     pub info: Vec<(String, OsString)>,
 }
 
@@ -33,7 +34,7 @@ pub struct SpawnRequest {
     pub preput: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Gathers the lines of one spawn.
+/// Collects the lines of one spawn.
 #[derive(Debug, Default)]
 pub struct Collector {
     request: SpawnRequest,
@@ -42,7 +43,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Takes a line; the last one yields the request.
+    /// Handles a line; the last one returns the request.
     pub fn line(&mut self, line: &[u8]) -> Result<Option<SpawnRequest>, WireError> {
         self.lines += 1;
         if self.lines > LINES_MAX {
@@ -117,7 +118,7 @@ impl Collector {
             })
     }
 
-    /// A count, 0 if it is not there.
+    /// Returns a count, 0 if the key is missing.
     fn count(&self, key: &str) -> Result<usize, WireError> {
         let Some(value) = self.block.get(key) else {
             return Ok(0);

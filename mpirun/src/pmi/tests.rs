@@ -1,4 +1,4 @@
-//! The PMI-1 server: what clients tell it, what it answers, and that no line makes it panic.
+//! Tests of the PMI-1 server: requests, answers, and that no line makes it panic.
 
 use super::*;
 use mpi_core::rte::wire::NO_JOBS;
@@ -12,7 +12,7 @@ fn server(size: usize) -> Server {
     server
 }
 
-/// What one process is told after a line; the line must be understood.
+/// The answers to one line, which must be well-formed.
 fn told(server: &mut Server, proc: usize, line: &str) -> Vec<(usize, String)> {
     said(server.line(Proc(proc), line.as_bytes()).unwrap())
 }
@@ -73,7 +73,7 @@ fn a_barrier_holds_all_until_the_last_has_entered() {
     assert!(server.waiting_for(Proc(1)).is_empty());
 }
 
-/// What is said after the death of a process.
+/// The notices after the death of a process.
 fn told_of_death(server: &mut Server, proc: usize) -> Vec<(usize, String)> {
     said(server.died(Proc(proc)))
 }
@@ -141,7 +141,7 @@ fn a_death_is_told_once_to_those_of_all_jobs_that_have_asked_for_it() {
     let mut server = server(4);
     server.add_job(&[0; 2], &[0; 2], &[]);
     let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
-    // Rank 2 is a foreign client, rank 3 has said good-bye, and rank 1 of the second job has not come yet.
+    // Rank 2 is a foreign client, rank 3 has finalized, and rank 1 of the second job has not connected yet.
     told(&mut server, 0, asks);
     told(&mut server, 1, asks);
     told(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1");
@@ -237,7 +237,7 @@ fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
     );
 }
 
-/// A first job of one process, and two that it has spawned, of two processes each.
+/// A first job of one process, and two jobs that it has spawned, of two processes each.
 fn family() -> Server {
     let mut server = server(1);
     for _ in 0..2 {
@@ -251,7 +251,7 @@ fn family() -> Server {
     server
 }
 
-/// A process says with which jobs it is connected.
+/// Sends a process's report of the jobs that it is connected with.
 fn connects(server: &mut Server, proc: usize, jobs: &[usize]) {
     use mpi_core::universe::job_number;
     let number = |job: &usize| job_number(&format!("kvs_test_{job}")).to_string();
@@ -274,7 +274,7 @@ fn connected(server: &Server, with: usize) -> Vec<usize> {
 fn a_spawned_job_is_connected_with_its_parent_until_its_processes_say_something_else() {
     let mut server = family();
     assert_eq!(connected(&server, 0), [0, 1, 2]);
-    // Both processes of the first child have parted; the parent has not said so yet.
+    // Both processes of the first child have disconnected; the parent has not reported it yet.
     connects(&mut server, 0, &[1, 2]);
     connects(&mut server, 1, &[]);
     connects(&mut server, 2, &[]);
@@ -282,14 +282,14 @@ fn a_spawned_job_is_connected_with_its_parent_until_its_processes_say_something_
     connects(&mut server, 0, &[2]);
     assert_eq!(connected(&server, 1), [1]);
     assert_eq!(connected(&server, 0), [0, 2]);
-    // Of the second child one process has parted, and is still connected through the other.
+    // One process of the second child has disconnected; the child is still connected through the other.
     connects(&mut server, 3, &[0]);
     connects(&mut server, 4, &[]);
     connects(&mut server, 0, &[]);
     assert_eq!(connected(&server, 2), [0, 2]);
     told(&mut server, 3, "cmd=finalize");
     assert_eq!(connected(&server, 2), [2]);
-    // Jobs of one parent may meet at a port.
+    // Jobs of one parent may connect at a port.
     connects(&mut server, 4, &[1]);
     assert_eq!(connected(&server, 1), [1, 2]);
 }
@@ -304,10 +304,10 @@ fn a_parent_that_understands_it_is_told_that_its_child_will_not_come() {
         hex(why.as_bytes())
     );
     assert_eq!(notice, [(0, text)]);
-    // One that has connected is no failed spawn.
+    // A job that has connected is no failed spawn.
     connects(&mut server, 3, &[0]);
     assert_eq!(server.spawn_failed(Job(2), why), None);
-    // The first job has no parent, and the parent of the last says nothing of notices.
+    // The first job has no parent, and the parent of the last has not announced that it understands notices.
     assert_eq!(server.spawn_failed(Job(0), why), None);
     let job = server.add_job(&[0], &[0], &[("key".into(), "value".into())]);
     server.spawned(Proc(0), Ok(job));
@@ -319,7 +319,7 @@ fn a_job_that_was_taken_back_leaves_its_numbers_to_the_next() {
     let mut server = family();
     let job = server.add_job(&[0; 3], &[0; 3], &[]);
     server.take_back(job);
-    // Only the last one can be.
+    // Only the last job can be taken back.
     server.take_back(Job(0));
     assert_eq!((server.jobs(), server.add_job(&[0], &[0], &[])), (3, job));
     let greeted = told(&mut server, 5, "cmd=get_my_kvsname");
@@ -415,7 +415,7 @@ fn bytes_that_are_not_utf_8_come_and_go_unchanged() {
     assert!(found.ends_with(b" port=p\xff\n"), "{found:?}");
 }
 
-/// What our client sends for a program whose name, argument and variable no line can hold.
+/// The lines of this library's client for a program whose name, argument and variable fit on no line.
 #[test]
 fn a_spawn_has_any_bytes_and_newlines_come_as_digits() {
     let mut server = server(1);
@@ -508,7 +508,7 @@ fn the_mapping_and_node_barriers_follow_the_hosts() {
     let said = ask(&mut server, 0, "cmd=get key=PMI_process_mapping");
     let text = format!("{:?}", String::from_utf8(bytes_of(&said[0])).unwrap());
     assert!(text.contains("(vector,(0,1,2),(1,1,1),(0,1,1))"), "{text}");
-    // Rank 2 is alone on its node, so no other keeps it.
+    // Rank 2 is alone on its node, so it waits for no other rank.
     assert_eq!(ask(&mut server, 2, "cmd=barrier_in group=NODE:1").len(), 1);
     assert!(ask(&mut server, 0, "cmd=barrier_in group=NODE:1").is_empty());
     assert!(ask(&mut server, 1, "cmd=barrier_in group=NODE:1").is_empty());

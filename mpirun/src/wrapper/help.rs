@@ -1,11 +1,11 @@
-//! The wrappers' own help: every question they answer, every choice they take, a line for each.
+//! The wrappers' own help: a line for every query and every option.
 
 use super::{HELP, QUESTIONS, Question, Wrapper};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 impl Question {
-    /// What is printed, instead of compiling.
+    /// Describes the output of the query.
     fn what(self) -> &'static str {
         match self {
             Question::Command => "the whole command, as these arguments make it",
@@ -23,7 +23,7 @@ impl Question {
     }
 }
 
-/// The whole text, without a newline at its end.
+/// Returns the whole text, without a newline at its end.
 pub(super) fn text(wrapper: &Wrapper, compiler: &OsStr) -> String {
     let language = wrapper.language;
     let (name, compiler) = (language.wrapper(), compiler.to_string_lossy());

@@ -1,4 +1,4 @@
-//! Real launches, bounded in time, and a way to see what they leave behind.
+//! Real launches with a time limit, and a check for processes that they leave behind.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nothing here takes a tenth of this; a test that reaches it has found a hang.
+/// No launch here takes a tenth of this; a test that reaches it has found a hang.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The variable that marks every process of one launch.
@@ -45,13 +45,13 @@ impl Launch {
         self
     }
 
-    /// Sends standard output elsewhere.
+    /// Redirects standard output.
     pub fn stdout(mut self, to: std::fs::File) -> Launch {
         self.command.stdout(to);
         self
     }
 
-    /// Runs to the end with this input; nothing may be left.
+    /// Runs to the end with this input; no process may be left.
     pub fn run_with_input(mut self, input: &str) -> Done {
         let mut child = self.command.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -60,12 +60,12 @@ impl Launch {
         finish(child, &self.mark)
     }
 
-    /// Runs to the end; nothing may be left.
+    /// Runs to the end; no process may be left.
     pub fn run(mut self) -> Done {
         finish(self.command.spawn().unwrap(), &self.mark)
     }
 
-    /// Starts and waits until so many lines have come on standard output.
+    /// Starts and waits for `lines` lines on standard output.
     pub fn start(mut self, lines: usize) -> Running {
         let mut child = self.command.spawn().unwrap();
         let mut reader = BufReader::new(child.stdout.take().unwrap());
@@ -87,10 +87,10 @@ impl Launch {
     }
 }
 
-/// A launch under way.
+/// A running launch.
 pub struct Running {
     child: Child,
-    /// What was printed so far.
+    /// The lines printed so far.
     pub lines: Vec<String>,
     mark: String,
     reader: Option<BufReader<std::process::ChildStdout>>,
@@ -105,28 +105,28 @@ impl Running {
         kill(self.mpirun(), signal);
     }
 
-    /// Stops reading the output, as `| head` does.
+    /// Closes the output, as `| head` does.
     pub fn hang_up(&mut self) {
         self.reader = None;
     }
 
-    /// Waits for the end; nothing may be left.
+    /// Waits for the end; no process may be left.
     pub fn end(self) -> Done {
         finish(self.child, &self.mark)
     }
 }
 
-/// What a launch came to.
+/// The result of a launch.
 #[derive(Debug)]
 pub struct Done {
-    /// As a shell would show it.
+    /// The exit code as a shell would show it.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Done {
-    /// The lines of standard output, sorted, as ranks have no order.
+    /// Returns the lines of standard output, sorted, as ranks print in any order.
     pub fn sorted(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.stdout.lines().collect();
         lines.sort_unstable();
@@ -136,7 +136,7 @@ impl Done {
 
 fn finish(mut child: Child, mark: &str) -> Done {
     let begin = Instant::now();
-    // Output is drained by threads, so that a launch which writes much can end.
+    // Threads drain the output, so that a launch with much output can end.
     let out = child.stdout.take().map(drain);
     let err = child.stderr.take().map(drain);
     let status = loop {
@@ -173,7 +173,7 @@ fn drain(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHand
     })
 }
 
-/// Waits until no process of the launch is left, for a moment only.
+/// Checks that no process of the launch is left, with a short wait.
 fn nothing_is_left(mark: &str) {
     let begin = Instant::now();
     loop {
@@ -189,7 +189,7 @@ fn nothing_is_left(mark: &str) {
     }
 }
 
-/// Processes of a launch, by the mark in their environment.
+/// Finds the processes of a launch by the mark in their environment.
 fn marked(mark: &str) -> Vec<(i32, String)> {
     let wanted = format!("{MARK}={mark}");
     let Ok(processes) = std::fs::read_dir("/proc") else {
@@ -214,7 +214,7 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 pub fn parent_of(pid: i32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let after_name = stat.rsplit(')').next().unwrap();
@@ -226,7 +226,7 @@ pub fn parent_of(pid: i32) -> i32 {
         .unwrap()
 }
 
-/// A command for `--launch-agent` that stands for ssh: the other hosts are this one.
+/// Creates a command for `--launch-agent` that replaces ssh: the other hosts are this one.
 pub fn agent(folder: &Path) -> String {
     use std::os::unix::fs::PermissionsExt;
     let agent = folder.join("agent");
@@ -235,7 +235,7 @@ pub fn agent(folder: &Path) -> String {
     agent.display().to_string()
 }
 
-/// Where MPICH is, if the environment says so; a test that needs it says that it was skipped.
+/// Returns MPICH's prefix from the environment; a test that needs it prints that it was skipped.
 pub fn mpich() -> Option<PathBuf> {
     let dir = std::env::var_os("PORTCULLIS_TEST_MPICH").map(PathBuf::from);
     let found = dir.filter(|dir| dir.join("bin/mpiexec.hydra").is_file());
@@ -247,10 +247,10 @@ pub fn mpich() -> Option<PathBuf> {
     found
 }
 
-/// Runs another program, bounded in time.
+/// Runs another program with a time limit.
 pub fn run_bounded(command: &mut Command) -> Output {
     let mut child = command
-        // It may be hydra.
+        // The program may be hydra, which must see no end of standard input.
         .stdin(bounded::silence())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

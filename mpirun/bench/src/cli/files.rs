@@ -29,7 +29,7 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    /// The same on a rank's command line; the folder belongs to the host of the ranks.
+    /// Returns these options as arguments for the ranks; the folder is made absolute on this host.
     pub fn arguments(&self) -> Vec<String> {
         let pattern = self.pattern.to_possible_value();
         let pattern = pattern.map_or_else(String::new, |value| value.get_name().to_owned());

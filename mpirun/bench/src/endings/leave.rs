@@ -1,4 +1,4 @@
-//! A rank of `mpi-bench endings`: comes to a message that never arrives, and leaves in some way if it is rank 1 and asked to.
+//! A rank of `mpi-bench endings`: waits for a message that never arrives; rank 1 leaves in the requested way.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -53,13 +53,13 @@ pub struct Leave {
     folder: PathBuf,
 }
 
-/// Why a rank could not even come to its place.
+/// The reason why a rank did not reach its receive.
 #[derive(Debug)]
 pub enum LeaveError {
     Load(LoadError),
     Mpi(MpiError),
     Note(std::io::Error),
-    /// A message has come that no rank sends.
+    /// A message has arrived that no rank sends.
     Woken,
 }
 
@@ -76,13 +76,13 @@ impl fmt::Display for LeaveError {
 
 impl std::error::Error for LeaveError {}
 
-/// Runs one rank, which does not come back in a good way.
+/// Runs one rank; it returns only on an error.
 pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let library = Library::load(&task.lib).map_err(LeaveError::Load)?;
     let (world, _) = library.init(false).map_err(LeaveError::Mpi)?;
     let folder = Folder::at(&task.folder);
     if task.way == Way::Fork {
-        // It keeps the rank's standard output and error open and outlives it, if no process ends it.
+        // The child keeps the rank's standard output and error open and outlives the rank, unless a launcher kills it.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
         folder
@@ -113,7 +113,7 @@ fn go(world: &World<'_>, way: Way) {
         Way::Quiet => world.exit_now(0),
         Way::Abort => world.abort(42),
         Way::Segv => loop {
-            // The first one meets the handler that Rust sets up for stack overflows, which takes itself away.
+            // Rust's handler for stack overflows catches the first one and uninstalls itself.
             let _ = kill_process(getpid(), Signal::SEGV);
         },
         Way::Wait | Way::Deaf | Way::Fork => {}

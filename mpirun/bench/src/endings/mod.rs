@@ -1,12 +1,12 @@
-//! `mpi-bench endings`: how long a job takes to be gone after something ended it, and what it leaves behind.
+//! `mpi-bench endings`: the time that a job takes to end after a failure or a signal, and what it leaves behind.
 //!
-//! Every row of the table is a [`Deed`]: ranks of this very program ([`leave`]) come to a message that never arrives,
+//! Every row of the table is a [`Deed`]: ranks of this same program ([`leave`]) wait for a message that never arrives,
 //! then one of them leaves, or is killed, or the launcher gets a signal.
-//! Measured is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
+//! The figure is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
 //! the process that does the deed writes the time of the monotonic clock into the job's private folder just before.
-//! What is looked for afterwards: processes of the job, files in its temporary folder, new files in `/dev/shm`.
+//! Counted afterwards: processes of the job, files in its temporary folder, new files in `/dev/shm`.
 //!
-//! Other programs on the machine may make files in `/dev/shm` meanwhile; `unshare -m` with a fresh tmpfs there keeps them out.
+//! Other programs may create files in `/dev/shm` meanwhile; `unshare -m` with a fresh tmpfs there excludes them.
 
 mod leave;
 mod watch;
@@ -31,22 +31,22 @@ use watch::Folder;
 /// A launcher that needs longer than this hangs.
 const HANGS: Duration = Duration::from_secs(4);
 
-/// Processes that live this much longer than the launcher stay for ever.
+/// Processes that outlive the launcher by this time count as left behind.
 const STAYS: Duration = Duration::from_secs(1);
 
-/// All ranks wait asleep before the deed, as they do in a job that has run for a while.
+/// The wait before the deed, after which all ranks sleep in their receive, as in a job that has run for a while.
 const ASLEEP: Duration = Duration::from_millis(60);
 
-/// How a job is ended from outside.
+/// The source of the end of a job.
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// By the rank itself.
+    /// The rank itself.
     Within,
     /// A signal to one rank.
     Rank(Signal),
-    /// Signals to the launcher alone.
+    /// A signal to the launcher alone.
     Launcher(Signal),
-    /// What a terminal does on Ctrl-C: a signal to the whole foreground group, so many times.
+    /// The effect of Ctrl-C in a terminal: this number of signals to the whole foreground group.
     Terminal(u32),
 }
 
@@ -110,7 +110,7 @@ const fn deed(what: &'static str, way: Way, from: From) -> Deed {
     Deed { what, way, from }
 }
 
-/// Why nothing could be measured.
+/// The reason why nothing could be measured.
 #[derive(Debug)]
 pub enum EndingsError {
     NoOwnLibrary(find::NotFound),
@@ -138,10 +138,10 @@ impl fmt::Display for EndingsError {
 
 impl std::error::Error for EndingsError {}
 
-/// What was seen of one end.
+/// The observed end of one job.
 #[derive(Debug, Default)]
 struct Seen {
-    /// From the deed until launcher and ranks are gone; `None` where the launcher hangs or a process stays.
+    /// Milliseconds from the deed until launcher and ranks have ended; `None` if the launcher hangs or a process stays.
     gone: Option<f64>,
     hangs: bool,
     status: Option<i32>,
@@ -175,7 +175,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let [plain] = AS_IT_COMES;
     let mut command = one.launch(plain, options.ranks(), &options.our_arg);
     if deed.way == Way::Deaf {
-        // What a process ignores it ignores after exec too.
+        // Ignored signals stay ignored over exec.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
     }
     command
@@ -199,7 +199,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let done = commit(deed, &folder, &pids, group);
     let hearing = std::time::Instant::now();
     let outcome = running.wait_while(|_| hearing.elapsed() < HANGS);
-    // A rank says it itself, and may be late to do so.
+    // If a rank does the deed, its note may arrive late.
     let done = done.or_else(|| folder.deed_done());
     pids.extend(folder.children());
     let left = watch::living_after(&pids, STAYS);
@@ -218,10 +218,10 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     Ok(seen)
 }
 
-/// Does what ends the job, unless a rank does it; when it was done.
+/// Does the deed, unless a rank does it; returns its time.
 fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Option<f64> {
     let at = now_ms();
-    // A process that has gone already needs no signal.
+    // A process that has already ended needs no signal.
     match deed.from {
         From::Within => {
             folder.let_go();
@@ -248,7 +248,7 @@ fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Opt
     Some(at)
 }
 
-/// "12 ms, 137": the median, the status, and what was left.
+/// Formats a cell as "12 ms, 137": the median, the exit status, and what was left.
 fn spell(seen: &[Seen]) -> String {
     let mut times: Vec<f64> = seen.iter().filter_map(|seen| seen.gone).collect();
     times.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
-//! Notes between ranks and their watcher, as files in a private folder, and what a job leaves behind.
+//! Notes between ranks and their watcher, as files in a private folder, and the search for what a job leaves behind.
 //!
-//! Files, because a launcher that is being killed may lose what ranks print.
+//! The notes are files because a launcher that is being killed may lose the ranks' output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::now_ms;
 
-/// The notes of one job: `ready.RANK` and `child.RANK` hold a process's number, `go` lets a rank leave, `deed` says when it did.
+/// The notes of one job: `ready.RANK` and `child.RANK` hold a pid, `go` lets a rank leave, `deed` holds the time at which it did.
 pub struct Folder {
     path: PathBuf,
-    /// Removed with the watcher's value.
+    /// Removes the folder when the watcher's value is dropped.
     _own: Option<tempfile::TempDir>,
 }
 
@@ -30,7 +30,7 @@ impl Folder {
         })
     }
 
-    /// A rank's view.
+    /// Opens a rank's view of the folder.
     pub fn at(path: &Path) -> Folder {
         Folder {
             path: path.to_owned(),
@@ -42,12 +42,12 @@ impl Folder {
         &self.path
     }
 
-    /// Where the job is to put its temporary files.
+    /// Returns the folder for the job's temporary files.
     pub fn temporary(&self) -> PathBuf {
         self.path.join("tmp")
     }
 
-    /// Whole or not at all, as others look at any time.
+    /// Writes a note atomically, as other processes read at any time.
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
         let fresh = self.path.join(format!(".{name}.{}", std::process::id()));
         fs::write(&fresh, text)?;
@@ -67,7 +67,7 @@ impl Folder {
     }
 
     pub fn let_go(&self) {
-        // A rank that is never let go is seen as a launcher that hangs.
+        // A rank that never gets this note shows up as a launcher that hangs.
         let _ = self.note("go", "");
     }
 
@@ -83,7 +83,7 @@ impl Folder {
         self.read("deed")
     }
 
-    /// The processes of all ranks, in their order, as soon as all are ready.
+    /// Returns the pids of all ranks, in rank order, as soon as all are ready.
     pub fn await_ranks(&self, ranks: u32, limit: Duration) -> Option<Vec<i32>> {
         let begin = Instant::now();
         loop {
@@ -97,7 +97,7 @@ impl Folder {
         }
     }
 
-    /// The children that ranks have made.
+    /// Returns the children that ranks have started.
     pub fn children(&self) -> Vec<i32> {
         let names = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -107,19 +107,19 @@ impl Folder {
             .collect()
     }
 
-    /// How many files lie in the job's temporary folder.
+    /// Returns the number of files in the job's temporary folder.
     pub fn left(&self) -> usize {
         fs::read_dir(self.temporary()).map_or(0, |entries| entries.flatten().count())
     }
 }
 
-/// The names in `/dev/shm`.
+/// Returns the names in `/dev/shm`.
 pub fn segments() -> BTreeSet<std::ffi::OsString> {
     let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).collect()
 }
 
-/// Those that still live when the time is over; returns as soon as there are none.
+/// Returns the processes that still live after `limit`; returns at once when none is left.
 pub fn living_after(pids: &[i32], limit: Duration) -> Vec<i32> {
     let begin = Instant::now();
     loop {
@@ -131,9 +131,9 @@ pub fn living_after(pids: &[i32], limit: Duration) -> Vec<i32> {
     }
 }
 
-/// Whether a process runs; one that has ended and that its parent has not asked for yet does not.
+/// Returns true if a process runs; a zombie does not.
 fn lives(pid: i32) -> bool {
-    // The state is the first word behind the name, which is in brackets (proc_pid_stat(5)).
+    // The state is the first word after the name, which is in parentheses (proc_pid_stat(5)).
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
         .and_then(|stat| {
@@ -143,7 +143,7 @@ fn lives(pid: i32) -> bool {
         .unwrap_or(false)
 }
 
-/// Ends what a launcher has left.
+/// Kills what a launcher has left.
 pub fn end(pids: &[i32]) {
     for pid in pids.iter().filter_map(|&pid| Pid::from_raw(pid)) {
         let _ = kill_process(pid, Signal::KILL);

@@ -1,10 +1,10 @@
-//! What a barrier costs without MPI, among the same processes: one counter in shared memory.
+//! A barrier without MPI among the same processes: one counter in shared memory, as the lower bound for `MPI_Barrier`.
 //!
-//! Every rank adds one and looks until the sum is complete; where ranks share cores they give the core away between looks.
-//! Each rank has to be switched in once, so no barrier in software can be much faster there; how much ours takes beside it is what a library adds.
+//! Every rank increments the counter and polls until the sum is complete; if cores are oversubscribed it yields its core between polls.
+//! Each rank must be switched in once, so no software barrier can be much faster there; the difference is the cost of the library.
 //!
-//! Rank 0 makes the memory and tells its process number and descriptor; the others open that through `/proc`.
-//! Where one of them cannot, because it is on another machine or not allowed to, there is no figure.
+//! Rank 0 creates the memory and broadcasts its pid and descriptor; the others open that through `/proc`.
+//! If one of them cannot, because it is on another machine or lacks the permission, no figure is printed.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -15,7 +15,7 @@ use mpi_base::mem::{Segment, memfd};
 
 use crate::mpi::{Combine, MpiError, World};
 
-/// The count and the token lie so far apart.
+/// The distance between the count and the token, in bytes.
 const LINE: usize = 128;
 
 /// A barrier of all ranks.
@@ -27,7 +27,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// One that has not been passed; `None` at all ranks if there is none at one of them.
+    /// Creates a barrier; `None` on all ranks if one of them cannot map the memory.
     pub fn new(world: &World<'_>) -> Result<Option<Bare>, MpiError> {
         let own = (world.rank() == 0).then(make).flatten();
         let fd = own.as_ref().map_or(0, |(fd, _)| fd.as_raw_fd() as u64);
@@ -40,7 +40,7 @@ impl Bare {
             there == Some(token) && token != 0
         });
         let here = if segment.is_some() { 1.0 } else { 0.0 };
-        // Rank 0 keeps the descriptor until all have opened it.
+        // Rank 0 keeps the descriptor open until all ranks have opened it.
         let everywhere = world.combine(here, Combine::Min)? > 0.5;
         let ranks = u64::try_from(world.size()).unwrap_or(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -52,7 +52,7 @@ impl Bare {
         }))
     }
 
-    /// What so many barriers take.
+    /// Returns the time of `times` barriers.
     pub fn run(&mut self, times: u64) -> Duration {
         let Some(count) = self.segment.at::<AtomicU64>(0) else {
             return Duration::ZERO;
@@ -75,7 +75,7 @@ impl Bare {
     }
 }
 
-/// Memory with a token in it that tells it from what another machine has at the same place.
+/// Creates memory with a token, which lets a rank detect that the descriptor is one of another machine.
 fn make() -> Option<(OwnedFd, u64)> {
     let fd = memfd("bare barrier", 2 * LINE as u64).ok()?;
     let segment = Segment::map(&fd, 2 * LINE).ok()?;

@@ -1,7 +1,8 @@
-//! All ranks together: `osu_barrier`, `osu_allreduce`, `osu_bcast`, the other collectives, those that are started and waited for, and `osu_init`.
+//! Collectives: `osu_barrier`, `osu_allreduce`, `osu_bcast` and others, their nonblocking forms, and `osu_init`.
 //!
-//! As in the OSU loops each call is timed by itself and a barrier follows that is not timed, so that one operation's stragglers are not charged to the next.
-//! A rank's figure is its average over the iterations; the table shows average, smallest and largest over the ranks.
+//! As in the OSU loops each call is timed by itself and followed by an untimed barrier, so that one operation's stragglers do not
+//! delay the next.
+//! A rank's figure is its average over the iterations; the table shows average, minimum and maximum over the ranks.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,9 @@ use crate::mpi::{Combine, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// Operations of all ranks that follow each other directly; `ranks` is printed as the row's size.
+/// Times operations of all ranks back to back; `ranks` is printed as the row's size.
 ///
-/// For those that wait for all ranks anyway: a barrier between two would be measured with them.
+/// For operations that synchronise all ranks anyway: a barrier between two would be part of the figure.
 pub fn in_a_row<'w>(
     world: &World<'w>,
     ranks: usize,
@@ -23,12 +24,12 @@ pub fn in_a_row<'w>(
     beside(world, ranks, pace, operation, None)
 }
 
-/// `MPI_Barrier`, and beside it what a bare barrier takes.
+/// Times `MPI_Barrier`, and beside it a bare barrier.
 pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiError> {
     beside(world, ranks, pace, World::barrier, Bare::new(world)?)
 }
 
-/// Half of the bare barriers come before and half after, since the system moves ranks about meanwhile.
+/// Runs half of the bare barriers before the operation and half after, since the scheduler migrates ranks meanwhile.
 fn beside<'w>(
     world: &World<'w>,
     ranks: usize,
@@ -54,7 +55,7 @@ fn beside<'w>(
     Ok(Row { bare, ..row })
 }
 
-/// From rank 0.
+/// Times a broadcast from rank 0.
 pub fn bcast<'w>(
     world: &World<'w>,
     operation: fn(&World<'w>, &mut [u8], i32) -> Result<(), MpiError>,
@@ -65,10 +66,10 @@ pub fn bcast<'w>(
     separated(world, size, pace, || operation(world, data.bytes_mut(), 0))
 }
 
-/// An operation on a block of `size` bytes from each rank and room for a block from each.
+/// An operation that sends a block of `size` bytes from each rank and receives a block from each.
 type Blocks<'w> = fn(&World<'w>, &[u8], &mut [u8]) -> Result<(), MpiError>;
 
-/// How many blocks a buffer of an operation has.
+/// The number of blocks in a buffer of an operation.
 #[derive(Clone, Copy)]
 pub enum Room {
     One,
@@ -84,7 +85,7 @@ impl Room {
     }
 }
 
-/// Any operation that reads one buffer and writes another.
+/// Times any operation that reads one buffer and writes another.
 pub fn blocks<'w>(
     world: &World<'w>,
     operation: Blocks<'w>,
@@ -99,7 +100,7 @@ pub fn blocks<'w>(
     })
 }
 
-/// How much of a nonblocking sum hides behind computing that takes as long as the sum alone, in percent, as in `osu_iallreduce`.
+/// Measures how much of a nonblocking sum overlaps with as much computation as the sum alone takes, in percent, as `osu_iallreduce`.
 pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let sent = Buffer::new(size, 1);
     let mut received = Buffer::new(size, 0);
@@ -123,12 +124,12 @@ pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     })
 }
 
-/// What `MPI_Init` took, in milliseconds.
+/// The time of `MPI_Init`, in milliseconds.
 pub fn start(world: &World<'_>, ranks: usize, took: Duration) -> Result<Row, MpiError> {
     across(world, ranks, took.as_secs_f64() * 1e3)
 }
 
-/// Each operation timed by itself, with a barrier after it.
+/// Times each operation by itself, with a barrier after it.
 fn separated(
     world: &World<'_>,
     size: usize,
@@ -166,7 +167,7 @@ fn spread(
     })
 }
 
-/// One figure of each rank.
+/// Combines one figure of each rank into a row.
 pub fn across(world: &World<'_>, size: usize, figure: f64) -> Result<Row, MpiError> {
     Ok(Row {
         size,

@@ -1,4 +1,4 @@
-//! Why nothing can be measured.
+//! Errors of a measurement.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::benchmark::Benchmark;
 use crate::cli::Pattern;
 use crate::mpi::MpiError;
 
-/// Why nothing could be measured.
+/// The reason why nothing could be measured.
 #[derive(Debug)]
 pub enum MeasureError {
     /// The loop is defined for another number of ranks.
@@ -17,13 +17,13 @@ pub enum MeasureError {
     },
     /// The loop is defined for pairs.
     Odd { benchmark: Benchmark, given: i32 },
-    /// The library does not let several threads call at once.
+    /// The library does not grant `MPI_THREAD_MULTIPLE`.
     Threads,
-    /// A plain call of the system failed.
+    /// A system call without MPI failed.
     Plain(std::io::Error),
-    /// What was read is not what was written.
+    /// The data read differ from the data written.
     Differs { pattern: Pattern, size: usize },
-    /// The library refused.
+    /// An MPI function returned an error.
     Mpi(MpiError),
 }
 

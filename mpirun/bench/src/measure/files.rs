@@ -1,9 +1,10 @@
 //! Files: the patterns of IOR's easy and hard runs, of mpi-tile-io, of FLASH's checkpoints, and of logs at the shared pointer.
 //!
-//! Writing begins with an empty file each time, as programs do, so the system makes all pages anew; cutting it is not timed.
-//! An iteration lasts from a barrier to the next one, since the slowest rank decides when a file is written.
-//! With `--plain` every second iteration moves as many bytes by `pwrite` or `pread`, each rank its own stretch of a second file.
-//! The first iteration of a row is read back and compared, whatever is measured.
+//! Each write iteration begins with an empty file, as in programs, so the kernel allocates all pages anew; truncating it is not timed.
+//! An iteration lasts from a barrier to the next one, since the slowest rank determines when a file is complete.
+//! With `--plain` every second iteration moves the same number of bytes by `pwrite` or `pread`, each rank in its own range of a second
+//! file.
+//! The first iteration of a row is read back and compared, in every mode.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -29,7 +30,7 @@ const STRIDED: usize = 4 << 20;
 const ARRAYS: usize = 9;
 /// Ghost cells at each edge of a tile.
 const GHOSTS: usize = 2;
-/// A plain call moves this much at most.
+/// The maximum number of bytes of a plain call.
 const PLAIN: usize = 4 << 20;
 
 pub fn default_sizes(pattern: Pattern) -> Sizes {
@@ -43,7 +44,7 @@ pub fn default_sizes(pattern: Pattern) -> Sizes {
     })
 }
 
-/// Names of the row's files, taken away at its end whatever happens.
+/// The names of the row's files, which are removed at its end in any case.
 struct Names {
     mpi: PathBuf,
     plain: PathBuf,
@@ -52,7 +53,7 @@ struct Names {
 
 impl Names {
     fn new(options: &FileOptions, world: &World<'_>, own: bool) -> Result<Names, MpiError> {
-        // Rank 0's process number keeps two jobs in one folder apart.
+        // Rank 0's pid distinguishes two jobs in one folder.
         let job = world.bcast_number(std::process::id().into())?;
         let suffix = match own {
             true => format!(".{}", world.rank()),
@@ -81,24 +82,24 @@ impl Drop for Names {
     }
 }
 
-/// A pattern ready to be carried out.
+/// A pattern ready to run.
 struct Task<'a> {
     world: &'a World<'a>,
     file: OpenFile<'a>,
     pattern: Pattern,
     size: usize,
-    /// The tile without its ghost cells, as it lies in memory.
+    /// The tile without its ghost cells, as a datatype of the memory.
     inside: Option<FileType<'a>>,
 }
 
-/// Rows and columns of the ranks' grid, as square as can be.
+/// Returns the rows and columns of the ranks' grid, as square as possible.
 fn grid(ranks: usize) -> [usize; 2] {
     let rows = (1..=ranks).filter(|n| ranks.is_multiple_of(*n) && n * n <= ranks);
     let rows = rows.max().unwrap_or(1);
     [rows, ranks / rows]
 }
 
-/// Bytes that a rank moves in an iteration, and bytes of its buffer.
+/// Returns the bytes that a rank moves in an iteration, and the bytes of its buffer.
 fn bytes(pattern: Pattern, size: usize) -> (usize, usize) {
     let moved = match pattern {
         Pattern::Easy | Pattern::Own => BLOCKS * size,
@@ -150,7 +151,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// The accesses of an iteration: which part of the buffer goes where.
+    /// Returns the accesses of an iteration: a range of the buffer and the target of each.
     fn accesses(&self) -> Vec<(std::ops::Range<usize>, Calls)> {
         let (rank, ranks) = ranks(self.world);
         let size = self.size;
@@ -188,7 +189,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Brings the file to where an iteration begins.
+    /// Prepares the file for an iteration.
     fn prepare(&self, reads: bool) -> Result<(), MpiError> {
         if !reads {
             self.file.set_size(0)?;
@@ -199,13 +200,13 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Whether what is read back is what was written, wherever an order is defined.
+    /// Reads the file back; returns true if the data are those written, as far as an order is defined.
     fn is_right(&self, data: &[u8]) -> Result<bool, MpiError> {
         self.prepare(true)?;
         let mut back = Buffer::new(data.len(), 0);
         self.read(back.bytes_mut())?;
         let same = match (self.pattern, self.size) {
-            // The ranks' records lie in any order.
+            // The order of the ranks' records is undefined.
             (Pattern::Shared, _) => back.bytes().iter().all(|byte| *byte != 0),
             (Pattern::Tile, size) => {
                 let row = (size + 2 * GHOSTS) * size_of::<f64>();
@@ -234,7 +235,7 @@ fn ranks(world: &World<'_>) -> (usize, usize) {
 struct Plain {
     file: File,
     at: u64,
-    /// How many bytes a call moves.
+    /// The number of bytes of a call.
     call: usize,
     cuts: bool,
 }
@@ -293,7 +294,7 @@ impl Plain {
     }
 }
 
-/// An outcome of all ranks: a rank that failed alone would leave the others waiting.
+/// Makes the outcomes uniform: a rank that failed alone would leave the others waiting.
 fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureError> {
     let failed = f64::from(u8::from(outcome.is_err()));
     match (outcome, world.combine(failed, Combine::Max)?) {
@@ -305,7 +306,7 @@ fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureEr
     }
 }
 
-/// From a barrier to the next one.
+/// Times `act` from a barrier to the next one.
 fn timed<E>(
     world: &World<'_>,
     act: impl FnOnce() -> Result<(), E>,
@@ -317,7 +318,7 @@ fn timed<E>(
     Ok((outcome, begin.elapsed()))
 }
 
-/// One row of `io`, in MB/s of all ranks together.
+/// Measures one row of `io`, in MB/s of all ranks together.
 pub fn row(
     options: &FileOptions,
     world: &World<'_>,
@@ -331,7 +332,7 @@ pub fn row(
     let mut data = Buffer::new(room, 0);
     let salt = world.rank().unsigned_abs().wrapping_mul(31);
     for (at, byte) in (0u32..).zip(data.bytes_mut()) {
-        // Never zero, which is what holes read as.
+        // Never zero, which is the value of holes.
         *byte = (at.wrapping_mul(7).wrapping_add(at >> 8).wrapping_add(salt) % 251) as u8 + 1;
     }
     task.prepare(false)?;
@@ -396,7 +397,7 @@ pub fn row(
     })
 }
 
-/// One row of `open`, in microseconds.
+/// Measures one row of `open`, in microseconds.
 pub fn open(
     options: &FileOptions,
     world: &World<'_>,

@@ -1,19 +1,19 @@
-//! What a job costs in memory once it stands: each rank after `MPI_Init` and a barrier, and the launcher.
+//! The memory of a running job: each rank after `MPI_Init` and a barrier, and the launcher.
 //!
-//! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`): a page that several processes share counts for each as its share,
-//! so that all processes together are what the job takes from the machine.
-//! This program itself is in them, the same for every library.
-//! A job runs for longer than it starts, so every process has [`SETTLING`] to put away what only the start needed.
+//! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`): each process is charged its share of a shared page,
+//! so the sum over all processes is the memory that the job takes from the machine.
+//! The memory of this program itself is included, the same for every library.
+//! A job runs much longer than it starts, so every process has [`SETTLING`] to release memory that only the start needed.
 
 use super::collective::across;
 use crate::mpi::{MpiError, World};
 use crate::row::Row;
 use std::time::Duration;
 
-/// Between the start and the look.
+/// The time between the start and the measurement.
 const SETTLING: Duration = Duration::from_millis(500);
 
-/// Each rank's memory, in KiB.
+/// Measures each rank's memory, in KiB.
 pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     stand(world)?;
     let kib = pss_kib("self").unwrap_or_default();
@@ -21,7 +21,7 @@ pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     across(world, ranks, kib)
 }
 
-/// The memory of the processes between rank 0 and the process that started the launcher, in KiB.
+/// Measures the memory of the processes between rank 0 and the process that started the launcher, in KiB.
 pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     stand(world)?;
     let kib = match world.rank() {
@@ -29,7 +29,7 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
         _ => 0.0,
     };
     world.barrier()?;
-    // One number; the other ranks add nothing.
+    // Only rank 0 has a figure; the other ranks contribute none.
     let row = across(world, ranks, kib)?;
     Ok(Row {
         avg: row.max.unwrap_or_default(),
@@ -39,14 +39,14 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     })
 }
 
-/// All ranks are there and have spoken with another before any looks; the caller's next barrier keeps all until each has looked.
+/// Waits until all ranks have communicated before any measures; the caller's next barrier keeps all ranks until each has measured.
 fn stand(world: &World<'_>) -> Result<(), MpiError> {
     world.barrier()?;
     std::thread::sleep(SETTLING);
     world.barrier()
 }
 
-/// Our ancestors up to the next one that is this program too, or the direct one if there is none.
+/// Returns this process's ancestors up to the next one that runs this program too, or only the parent if none does.
 fn launchers() -> Vec<String> {
     let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let ours = program("self");
@@ -75,7 +75,7 @@ fn pss_kib(pid: &str) -> Option<f64> {
     field(&rollup, "Pss:")?.parse().ok()
 }
 
-/// The first word behind a name at the start of a line.
+/// Returns the first word after a name at the start of a line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()

@@ -1,4 +1,4 @@
-//! The measurements: which loop a benchmark runs, over which sizes, how often.
+//! The measurements: the loop, sizes and iterations of each benchmark.
 
 mod bare;
 mod collective;
@@ -21,10 +21,10 @@ use crate::pace::{self, Pace};
 use crate::row::Row;
 use crate::sizes::{Sizes, powers_of_two};
 
-/// Above this a message counts as large and is sent less often, as in the OSU benchmarks.
+/// Larger messages are sent less often, as in the OSU benchmarks.
 const LARGE: usize = 8192;
 
-/// Runs the benchmark; every rank gets the same rows. `init` is what `MPI_Init` took on this rank.
+/// Runs the benchmark; every rank gets the same rows. `init` is the time of `MPI_Init` on this rank.
 pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<Row>, MeasureError> {
     let benchmark = options.benchmark;
     if benchmark.is_pairwise() && world.size() != 2 {
@@ -142,7 +142,7 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Of a launch, which is a program without MPI, no rank is ever asked; files are measured by their own module.
+        // Never reached for a launch, which is a program without MPI; files are measured by their own module.
         B::Init | B::Launch | B::Io | B::Open => collective::start(world, size, init),
         B::Memory => memory::of_ranks(world, size),
         B::LauncherMemory => memory::of_launcher(world, size),
@@ -169,7 +169,7 @@ fn default_sizes(options: &Options) -> Sizes {
 fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let (small, large) = match benchmark {
-        // Accesses take a hundredth of a message's time.
+        // An access takes a hundredth of a message's time.
         b if b.is_access() || matches!(b, B::Lock | B::LockAll | B::Flush) => {
             ((1_000, 100_000), (10, 1_000))
         }

@@ -1,6 +1,6 @@
 //! Many pairs at once: `osu_mbw_mr` and `osu_multi_lat`; and many threads, `osu_mt_bw` in the form of a rate.
 //!
-//! Rank r of the first half talks to rank r of the second half.
+//! Rank r of the first half exchanges messages with rank r of the second half.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ const WINDOW: usize = 64;
 const DATA: i32 = 1;
 const ACK: i32 = 101;
 
-/// This rank's peer, and whether this one begins.
+/// Returns this rank's peer, and whether this rank begins.
 fn partner(world: &World<'_>) -> (i32, bool) {
     let half = world.size() / 2;
     match world.rank() < half {
@@ -23,7 +23,7 @@ fn partner(world: &World<'_>) -> (i32, bool) {
     }
 }
 
-/// Thousands of messages in a second, of all pairs together.
+/// Measures thousands of messages per second, of all pairs together.
 pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
     let mut data = Buffer::new(buffers.memory(size, WINDOW), b'a');
@@ -43,7 +43,7 @@ pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Res
     Ok(thousands(size, messages, slowest, iterations))
 }
 
-/// One window of messages with the tags of thread `thread`, and its acknowledgement.
+/// Runs one window of messages with the tags of thread `thread`, and its acknowledgement.
 fn window(
     world: &World<'_>,
     data: &mut [u8],
@@ -61,7 +61,7 @@ fn window(
     }
 }
 
-/// Half a round trip of the average pair, in microseconds.
+/// Measures half a round trip of the average pair, in microseconds.
 pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
     let sent = Buffer::new(size, b'a');
@@ -91,7 +91,7 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     })
 }
 
-/// Thousands of 8-byte messages in a second between two ranks of `threads` threads each; the row's size is the threads.
+/// Measures thousands of 8-byte messages per second between two ranks of `threads` threads each; the row's size is the number of threads.
 pub fn threads(world: &World<'_>, threads: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
     let windows = |n: u64| {

@@ -1,4 +1,4 @@
-//! Between two ranks: `osu_latency`, `osu_bw` and `osu_bibw`.
+//! Point-to-point between two ranks: `osu_latency`, `osu_bw` and `osu_bibw`.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const DATA: i32 = 1;
 const BACK: i32 = 10;
 const ACK: i32 = 101;
 
-/// A ping-pong: half a round trip.
+/// Measures a ping-pong: half a round trip.
 pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let sent = Buffer::new(size, b'a');
     let mut received = Buffer::new(size, b'b');
@@ -44,7 +44,7 @@ pub fn one_way(size: usize, iterations: u64, took: Duration) -> Row {
     }
 }
 
-/// Windows of messages from rank 0 to rank 1, each window acknowledged, in MB/s.
+/// Measures windows of messages from rank 0 to rank 1, each window acknowledged, in MB/s.
 pub fn bandwidth(
     world: &World<'_>,
     buffers: Buffers,
@@ -60,7 +60,7 @@ pub fn bandwidth(
     Ok(megabytes(size, 1, iterations, took))
 }
 
-/// Windows in both directions at once, in MB/s of both together.
+/// Measures windows in both directions at once, in MB/s of both together.
 pub fn bidirectional(
     world: &World<'_>,
     buffers: Buffers,
@@ -82,7 +82,7 @@ pub fn bidirectional(
     Ok(megabytes(size, 2, iterations, took))
 }
 
-/// Windows of messages, each of which rank 1 acknowledges.
+/// Times windows of messages, each of which rank 1 acknowledges.
 fn in_windows(
     world: &World<'_>,
     pace: Pace,

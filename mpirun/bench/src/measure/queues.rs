@@ -1,4 +1,4 @@
-//! What matching costs when much waits: a ping-pong behind receives that are posted, or messages that no receive has asked for.
+//! Matching with long queues: a ping-pong while posted receives or unexpected messages are pending.
 //!
 //! The row's size is the depth of the queue; the figure is half a round trip of 8 bytes, as in `latency`.
 
@@ -8,10 +8,10 @@ use crate::pace::Pace;
 use crate::row::Row;
 
 const MESSAGE: usize = 8;
-/// The tags that wait begin here.
+/// The first tag of the pending messages.
 const WAITING: i32 = 1000;
 
-/// Both ranks have `depth` receives posted, each with a tag of its own, none of which the ping-pong meets.
+/// Both ranks have `depth` receives posted, each with a tag of its own that the ping-pong does not use.
 pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
     let peer = 1 - world.rank();
     let mut row = None;
@@ -22,7 +22,7 @@ pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiErr
     Ok(row.unwrap_or_default())
 }
 
-/// Both ranks have `depth` messages waiting that were sent and not received, each with a tag of its own.
+/// Both ranks have `depth` unexpected messages pending, each with a tag of its own.
 pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
     let peer = 1 - world.rank();
     let tags = WAITING..WAITING + i32::try_from(depth).unwrap_or(i32::MAX - WAITING);
@@ -31,7 +31,7 @@ pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, Mp
     }
     let row = ping_pong(world, depth, pace)?;
     let mut byte = [0; MESSAGE];
-    // The last first: that is the worst order for a list.
+    // The last first, which is the worst order for a list.
     for tag in tags.rev() {
         world.recv(&mut byte, peer, tag)?;
     }

@@ -1,4 +1,4 @@
-//! Ping-pong of data that do not lie together, in the layouts that applications have.
+//! Ping-pong of non-contiguous data, in the layouts of applications.
 //!
 //! The row's size is the bytes of data; the figure is half a round trip, packing and unpacking included.
 
@@ -9,7 +9,7 @@ use crate::row::Row;
 
 const DATA: i32 = 1;
 
-/// How the data of a message lie.
+/// The layout of a message's data.
 pub type Shape<'w> = for<'a> fn(&'a World<'w>, usize) -> Result<Layout<'a>, MpiError>;
 
 pub fn latency<'w>(

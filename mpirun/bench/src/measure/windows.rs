@@ -1,4 +1,4 @@
-//! One-sided accesses of rank 0 to rank 1, as `osu_put_latency` and its kin; and of all ranks to rank 0.
+//! One-sided accesses of rank 0 to rank 1, as `osu_put_latency` and related benchmarks; and of all ranks to rank 0.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use crate::row::Row;
 /// Accesses before each flush, as in `osu_put_bw`.
 const WINDOW: usize = 64;
 
-/// The shortest buffer: an operand and what it is compared with.
+/// The shortest buffer: an operand and the value to compare with.
 const SHORTEST: usize = 16;
 
-/// One access and what completes it, in microseconds.
+/// Times one access and its completion, in microseconds.
 pub fn latency(
     world: &World<'_>,
     (kind, sync): (WindowKind, Sync),
@@ -36,7 +36,7 @@ pub fn latency(
     let target = first.then_some(1);
     let mut body = |n: u64| {
         let (ours, result) = (&mut ours.bytes_mut()[..], &mut result.bytes_mut()[..]);
-        // Compare and swap finds its second operand behind the first.
+        // Compare and swap reads its second operand after the first.
         let len = match access {
             Access::CompareAndSwap => ours.len(),
             _ => size,
@@ -66,7 +66,7 @@ pub fn latency(
     })
 }
 
-/// Accesses in groups, each group with a flush; in one direction or, with all ranks, in both, in MB/s.
+/// Measures groups of accesses, each group with a flush; in one direction or, with all ranks, in both, in MB/s.
 pub fn bandwidth(
     world: &World<'_>,
     kind: WindowKind,
@@ -88,7 +88,7 @@ pub fn bandwidth(
                 window.access(access, &mut ours[..size], &mut result[..size], peer, WINDOW)?;
             }
         }
-        // Both directions are through before the clock stops.
+        // The clock stops when both directions are complete.
         if both { world.barrier() } else { Ok(()) }
     };
     let (iterations, took) = timed(world, pace, &mut body)?;
@@ -104,7 +104,7 @@ pub fn bandwidth(
     })
 }
 
-/// What rank 0 does alone, in microseconds.
+/// Times an operation of rank 0 alone, in microseconds.
 pub fn alone(
     world: &World<'_>,
     kind: WindowKind,
@@ -133,7 +133,7 @@ pub fn alone(
     })
 }
 
-/// What all ranks do at the same time, over and over, in microseconds for each of them.
+/// Times an operation of all ranks at the same time, back to back, in microseconds for each of them.
 pub fn together(
     world: &World<'_>,
     kind: WindowKind,
@@ -150,7 +150,7 @@ pub fn together(
     world.barrier()?;
     let begin = Instant::now();
     body(iterations)?;
-    // The last one to end decides, since all share what they contend for.
+    // The last rank to end determines the time, since all contend for the same target.
     world.barrier()?;
     let micros = begin.elapsed().as_secs_f64() * 1e6 / iterations as f64;
     if inside {
@@ -164,18 +164,18 @@ pub fn together(
     })
 }
 
-/// A lock, a put of eight bytes, and the end of the lock.
+/// A lock, a put of eight bytes, and an unlock.
 pub fn lock_and_put(window: &Window<'_>) -> Result<(), MpiError> {
     window.locked_access(Access::Put, &mut [1; 8], &mut [0; 8], 1)
 }
 
-/// A lock of all and its end.
+/// A lock of all ranks and an unlock.
 pub fn lock_all(window: &Window<'_>) -> Result<(), MpiError> {
     window.lock_all()?;
     window.unlock_all()
 }
 
-/// A flush with nothing before it.
+/// A flush without a preceding access.
 pub fn flush(window: &Window<'_>) -> Result<(), MpiError> {
     window.flush(1)
 }
@@ -185,12 +185,12 @@ pub fn fence(window: &Window<'_>) -> Result<(), MpiError> {
     window.fence()
 }
 
-/// An epoch of all for all, without an access.
+/// An epoch of all ranks for all ranks, without an access.
 pub fn epoch(window: &Window<'_>) -> Result<(), MpiError> {
     window.posted_access(Access::Put, &mut [], &mut [], None)
 }
 
-/// One is added to a number of rank 0.
+/// Adds one to a number of rank 0.
 pub fn count(window: &Window<'_>) -> Result<(), MpiError> {
     let (mut one, mut old) = (1u64.to_ne_bytes(), [0; 8]);
     window.access(Access::FetchAndOp, &mut one, &mut old, 0, 1)

@@ -1,9 +1,9 @@
-//! Operations of all ranks.
+//! Collective operations.
 
 use super::{MpiError, World, check, count};
 use std::ptr;
 
-/// How values are combined over the ranks.
+/// The operation that combines the ranks' values.
 #[derive(Clone, Copy, Debug)]
 pub enum Combine {
     Sum,
@@ -12,10 +12,10 @@ pub enum Combine {
 }
 
 impl World<'_> {
-    /// Makes a communicator of all ranks and frees it.
+    /// Duplicates the communicator of all ranks and frees the copy.
     pub fn dup_and_free(&self) -> Result<(), MpiError> {
         let mut twin = ptr::null();
-        // SAFETY: the handle is written by the first call and given back by the second.
+        // SAFETY: the first call writes the handle, and the second frees it.
         unsafe {
             check(
                 "MPI_Comm_dup",
@@ -27,13 +27,13 @@ impl World<'_> {
 
     pub fn bcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.handles(), count(data.len()));
-        // SAFETY: the buffer has the length that is given and is ours alone until the call returns.
+        // SAFETY: the buffer has the given length and is exclusively borrowed until the call returns.
         check("MPI_Bcast", unsafe {
             (self.call().bcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world)
         })
     }
 
-    /// Sums as many `MPI_FLOAT` as fit into the bytes.
+    /// Sums the `MPI_FLOAT` values that fit into the bytes.
     pub fn allreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let floats = count(sent.len().min(received.len()) / size_of::<f32>());
@@ -51,7 +51,7 @@ impl World<'_> {
         check("MPI_Allreduce", code)
     }
 
-    /// One number combined over all ranks.
+    /// Combines one number over all ranks.
     pub fn combine(&self, value: f64, how: Combine) -> Result<f64, MpiError> {
         let h = self.handles();
         let op = match how {
@@ -60,7 +60,7 @@ impl World<'_> {
             Combine::Max => h.max,
         };
         let mut result = 0.0;
-        // SAFETY: one double each, alive until the call returns.
+        // SAFETY: each pointer is to one double that lives until the call returns.
         let code = unsafe {
             (self.call().allreduce)(
                 (&raw const value).cast(),
@@ -75,7 +75,7 @@ impl World<'_> {
         Ok(result)
     }
 
-    /// How many floats a reduction of these buffers has.
+    /// Returns the number of floats in a reduction of these buffers.
     pub(super) fn floats(sent: &[u8], received: &[u8]) -> i32 {
         count(sent.len().min(received.len()) / size_of::<f32>())
     }
@@ -84,27 +84,27 @@ impl World<'_> {
     pub fn reduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: as for the sum to all.
+        // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
         check("MPI_Reduce", unsafe {
             (self.call().reduce)(from, to, floats, h.float, h.sum, 0, h.world)
         })
     }
 
-    /// Sums floats over the ranks up to each.
+    /// Sums floats over the ranks up to and including each rank.
     pub fn scan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: as for the sum to all.
+        // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
         check("MPI_Scan", unsafe {
             (self.call().scan)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
-    /// Sums floats over the ranks before each.
+    /// Sums floats over the ranks before each rank.
     pub fn exscan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: as for the sum to all.
+        // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
         check("MPI_Exscan", unsafe {
             (self.call().exscan)(from, to, floats, h.float, h.sum, h.world)
         })
@@ -121,56 +121,56 @@ impl World<'_> {
         })
     }
 
-    /// How long a block is of which a buffer has one for each rank.
+    /// Returns the length of a block in a buffer with one block per rank.
     pub(super) fn block(&self, all: usize) -> usize {
         all / usize::try_from(self.size()).unwrap_or(1).max(1)
     }
 
-    /// A block from each rank to rank 0.
+    /// Gathers a block from each rank to rank 0.
     pub fn gather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` has room for as many bytes from each rank; both are borrowed until the call returns.
+        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until the call returns.
         check("MPI_Gather", unsafe {
             (self.call().gather)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
     }
 
-    /// A block from rank 0 to each rank.
+    /// Scatters a block from rank 0 to each rank.
     pub fn scatter(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let n = count(self.block(sent.len()).min(received.len()));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `sent` has as many bytes for each rank; both are borrowed until the call returns.
+        // SAFETY: `sent` holds `n` bytes for each rank and `received` at least `n`; both are borrowed until the call returns.
         check("MPI_Scatter", unsafe {
             (self.call().scatter)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
     }
 
-    /// A block from each rank to every rank.
+    /// Gathers a block from each rank to every rank.
     pub fn allgather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: as for the gather.
+        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until the call returns.
         check("MPI_Allgather", unsafe {
             (self.call().allgather)(from, n, h.char_, to, n, h.char_, h.world)
         })
     }
 
-    /// A block of its own from each rank to every rank.
+    /// Exchanges a separate block between each pair of ranks.
     pub fn alltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both hold as many bytes for each rank; both are borrowed until the call returns.
+        // SAFETY: both buffers hold `n` bytes for each rank and are borrowed until the call returns.
         check("MPI_Alltoall", unsafe {
             (self.call().alltoall)(from, n, h.char_, to, n, h.char_, h.world)
         })
     }
 
-    /// Starts a sum of floats over all ranks, calls `meanwhile` until it says that it has done enough, testing in between, and waits.
+    /// Starts a sum of floats over all ranks, calls `meanwhile` until it returns true, with a test after each call, and waits.
     pub fn allreduce_while(
         &self,
         sent: &[u8],
@@ -194,7 +194,7 @@ impl World<'_> {
                 });
             }
         }
-        // SAFETY: as above; a null request is complete.
+        // SAFETY: the request is the one just started, or null after MPI_Test has completed it, which MPI_Waitall ignores.
         let waited = check("MPI_Waitall", unsafe {
             (self.call().waitall)(1, &raw mut request, ptr::null_mut())
         });

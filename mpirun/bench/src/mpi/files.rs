@@ -1,11 +1,11 @@
-//! Files: opening, views and accesses, all blocking, so no buffer is in the library's hands afterwards.
+//! Files: opening, views and blocking accesses, so the library holds no buffer after a call.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::ptr;
 
-/// The constants of chapter 14 that the libraries number differently.
+/// The constants of chapter 14 whose values differ between libraries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileModes {
     pub create: c_int,
@@ -34,12 +34,12 @@ pub struct FileType<'a> {
 
 impl Drop for FileType<'_> {
     fn drop(&mut self) {
-        // SAFETY: nothing that uses the datatype is under way; a view keeps it alive by itself.
+        // SAFETY: no operation that uses the datatype is pending, as all accesses block; a view keeps its own reference.
         unsafe { (self.world.call().type_free)(&raw mut self.handle) };
     }
 }
 
-/// Which ranks call, and where the access begins.
+/// The calling ranks, and the position of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// This rank by itself, at an offset.
@@ -57,16 +57,16 @@ pub struct OpenFile<'a> {
 }
 
 impl World<'_> {
-    /// Opens a file for reading and writing and creates it if it is not there; all ranks call, also where each opens its own.
+    /// Opens a file for reading and writing and creates it if it is missing; all ranks call, even if each opens its own.
     pub fn open_file<'a>(&'a self, path: &Path, own: bool) -> Result<OpenFile<'a>, MpiError> {
         let (h, call) = (self.handles(), self.call());
         let path = path.as_os_str().as_encoded_bytes();
-        // A path from the command line has no byte zero in it.
+        // A path from the command line contains no zero byte.
         let path = CString::new(path).unwrap_or_default();
         let comm = if own { h.self_ } else { h.world };
         let amode = h.file.create | h.file.read_write;
         let mut handle = ptr::null();
-        // SAFETY: the path ends with a zero, and the result is ours to write.
+        // SAFETY: the path ends with a zero, and `handle` is a local variable that the call writes.
         check("MPI_File_open", unsafe {
             (call.file_open)(comm, path.as_ptr(), amode, h.info_null, &raw mut handle)
         })?;
@@ -76,12 +76,12 @@ impl World<'_> {
         })
     }
 
-    /// `pieces` pieces of `len` bytes each, one in every `ranks`.
+    /// Returns a datatype of `pieces` pieces of `len` bytes each, one in every `ranks`.
     pub fn interleaved(&self, pieces: usize, len: usize) -> Result<FileType<'_>, MpiError> {
         let mut handle = ptr::null();
         let stride = len * usize::try_from(self.size).unwrap_or(1);
         let char_ = self.handles().char_;
-        // SAFETY: the result is ours to write.
+        // SAFETY: `handle` is a local variable that the call writes.
         check("MPI_Type_vector", unsafe {
             (self.call().type_vector)(
                 count(pieces),
@@ -94,7 +94,7 @@ impl World<'_> {
         self.committed(handle)
     }
 
-    /// A rectangle of doubles in a larger one: `(whole, part, start)` in rows and columns.
+    /// Returns a datatype of a rectangle of doubles in a larger one: `(whole, part, start)` in rows and columns.
     pub fn rectangle(
         &self,
         whole: [usize; 2],
@@ -104,7 +104,7 @@ impl World<'_> {
         let [whole, part, start] = [whole, part, start].map(|pair| pair.map(count));
         let h = self.handles();
         let mut handle = ptr::null();
-        // SAFETY: two numbers in each array; the result is ours to write.
+        // SAFETY: each array has two numbers; `handle` is a local variable that the call writes.
         check("MPI_Type_create_subarray", unsafe {
             (self.call().type_create_subarray)(
                 2,
@@ -120,7 +120,7 @@ impl World<'_> {
     }
 
     fn committed(&self, mut handle: Handle) -> Result<FileType<'_>, MpiError> {
-        // SAFETY: the datatype was made a moment ago.
+        // SAFETY: the caller has just created the datatype.
         check("MPI_Type_commit", unsafe {
             (self.call().type_commit)(&raw mut handle)
         })?;
@@ -134,14 +134,14 @@ impl World<'_> {
 impl OpenFile<'_> {
     /// Closes it; all ranks that opened it call.
     pub fn close(mut self) -> Result<(), MpiError> {
-        // SAFETY: the file is open.
+        // SAFETY: `self` is consumed, so the file is open until this call and not used after it.
         check("MPI_File_close", unsafe {
             (self.world.call().file_close)(&raw mut self.handle)
         })
     }
 
     pub fn set_size(&self, bytes: i64) -> Result<(), MpiError> {
-        // SAFETY: the file is open.
+        // SAFETY: the file is open as long as `self` exists; only `close` closes it, and consumes `self`.
         check("MPI_File_set_size", unsafe {
             (self.world.call().file_set_size)(self.handle, bytes)
         })
@@ -149,17 +149,17 @@ impl OpenFile<'_> {
 
     pub fn rewind_shared(&self) -> Result<(), MpiError> {
         let set = self.world.handles().file.seek_set;
-        // SAFETY: the file is open.
+        // SAFETY: the file is open as long as `self` exists; only `close` closes it, and consumes `self`.
         check("MPI_File_seek_shared", unsafe {
             (self.world.call().file_seek_shared)(self.handle, 0, set)
         })
     }
 
-    /// A view of a datatype of bytes or of doubles, from byte `disp` on.
+    /// Sets a view of bytes or of doubles, from byte `disp` on.
     pub fn set_view(&self, disp: i64, filetype: &FileType, doubles: bool) -> Result<(), MpiError> {
         let h = self.world.handles();
         let etype = if doubles { h.double } else { h.char_ };
-        // SAFETY: file and datatypes live, and the name ends with a zero.
+        // SAFETY: the file and the datatypes live until the call returns, and the name ends with a zero.
         check("MPI_File_set_view", unsafe {
             (self.world.call().file_set_view)(
                 self.handle,
@@ -172,7 +172,7 @@ impl OpenFile<'_> {
         })
     }
 
-    /// Writes a buffer, whole or what a datatype selects of it.
+    /// Writes a buffer, whole or the part that a datatype selects.
     pub fn write(
         &self,
         calls: Calls,
@@ -182,7 +182,7 @@ impl OpenFile<'_> {
         let (call, fh, at) = (self.world.call(), self.handle, data.as_ptr().cast());
         let (n, datatype) = self.counted(data.len(), part);
         let none = ptr::null_mut();
-        // SAFETY: the buffer holds what count and datatype say, and a null status is ignored.
+        // SAFETY: the buffer covers count and datatype, and a null status is ignored.
         check("the writing of a file", unsafe {
             match calls {
                 Calls::Alone(offset) => (call.file_write_at)(fh, offset, at, n, datatype, none),
@@ -192,7 +192,7 @@ impl OpenFile<'_> {
         })
     }
 
-    /// Reads to a buffer.
+    /// Reads into a buffer.
     pub fn read(
         &self,
         calls: Calls,
@@ -202,7 +202,7 @@ impl OpenFile<'_> {
         let (call, fh, at) = (self.world.call(), self.handle, data.as_mut_ptr().cast());
         let (n, datatype) = self.counted(data.len(), part);
         let none = ptr::null_mut();
-        // SAFETY: the buffer has room for what count and datatype say, and a null status is ignored.
+        // SAFETY: the buffer covers count and datatype, and a null status is ignored.
         check("the reading of a file", unsafe {
             match calls {
                 Calls::Alone(offset) => (call.file_read_at)(fh, offset, at, n, datatype, none),

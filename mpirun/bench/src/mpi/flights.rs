@@ -1,4 +1,4 @@
-//! Many messages under way at once.
+//! Many messages in flight at once.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ptr;
@@ -28,7 +28,7 @@ impl World<'_> {
         self.wait_all(&mut flights.recvs)
     }
 
-    /// Both at once: receives are posted first, then the sends.
+    /// Exchanges messages in both directions: receives are posted first, then the sends.
     pub fn exchange_many(
         &self,
         (sent, sent_tag): (&[u8], i32),
@@ -54,7 +54,7 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (request, at) in requests.iter_mut().zip(places) {
             let message = &data[at..at + len];
-            // SAFETY: our callers wait for the request before the borrow of `data` ends.
+            // SAFETY: `send_many` and `exchange_many` wait for the request before the borrow of `data` ends.
             let code = unsafe {
                 (self.call().isend)(
                     message.as_ptr().cast(),
@@ -82,7 +82,8 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (request, at) in requests.iter_mut().zip(places) {
             let message = &mut data[at..at + len];
-            // SAFETY: our callers wait for the request before the borrow of `data` ends; no code reads it meanwhile.
+            // SAFETY: the callers of this private function wait for the request before the borrow of `data` ends; no code reads it
+            // meanwhile.
             let code = unsafe {
                 (self.call().irecv)(
                     message.as_mut_ptr().cast(),
@@ -100,7 +101,7 @@ impl World<'_> {
     }
 
     fn wait_all(&self, requests: &mut [Handle]) -> Result<(), MpiError> {
-        // SAFETY: every slot was filled by isend or irecv just now; null statuses are MPI_STATUSES_IGNORE.
+        // SAFETY: isend or irecv has just filled every slot; null statuses are MPI_STATUSES_IGNORE.
         let code = unsafe {
             (self.call().waitall)(
                 count(requests.len()),
@@ -111,9 +112,9 @@ impl World<'_> {
         check("MPI_Waitall", code)
     }
 
-    /// Runs `between` while as many receives of tags that nothing is sent to are posted, and satisfies them afterwards.
+    /// Runs `between` while `depth` receives with unused tags are posted, and completes them afterwards.
     ///
-    /// `release` sends what they wait for, from the peer.
+    /// Each rank then sends the messages for which its peer's receives wait.
     pub fn behind_posted(
         &self,
         depth: usize,
@@ -126,7 +127,7 @@ impl World<'_> {
         for (request, tag) in requests.iter_mut().zip(first_tag..) {
             self.post_recvs(&mut byte, (peer, tag), 1, std::slice::from_mut(request))?;
         }
-        // Whatever happens between, the receives must be over before the byte goes.
+        // The receives must complete before `byte` is dropped, even if `between` fails.
         let outcome = between();
         for tag in (first_tag..).take(depth) {
             self.send(&[0], peer, tag)?;
@@ -136,7 +137,7 @@ impl World<'_> {
     }
 }
 
-/// Where the messages of a window lie in memory of so many bytes: one behind the other, and from the start again when it ends.
+/// Returns the offsets of a window's messages in a buffer of `memory` bytes: contiguous, and from the start again at its end.
 fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
     let distinct = memory.checked_div(len).unwrap_or(1).max(1);
     (0..distinct).cycle().map(move |nth| nth * len)
@@ -144,8 +145,8 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 
 /// Request slots, kept between windows so that the loop allocates nothing.
 ///
-/// The memory of a window's messages is handed over with each call: of the length of one message, and all use it, as the OSU loops do;
-/// or of all of them, and each has its own.
+/// Each call passes the memory of a window's messages: of the length of one message, which all share, as in the OSU loops;
+/// or of all of them, so that each has its own.
 pub struct Flights {
     /// The length of a message.
     len: usize,
@@ -154,7 +155,7 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// Room for `window` sends and `window` receives of `len` bytes.
+    /// Creates slots for `window` sends and `window` receives of `len` bytes.
     pub fn new(window: usize, len: usize) -> Self {
         Self {
             len,

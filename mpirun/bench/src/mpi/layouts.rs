@@ -1,10 +1,10 @@
-//! Messages whose data do not lie together: the layouts of DDTBench (T. Schneider, R. Gerstenberger, T. Hoefler, EuroMPI 2012) in small.
+//! Non-contiguous messages: small versions of the layouts of DDTBench (T. Schneider, R. Gerstenberger, T. Hoefler, EuroMPI 2012).
 
 use super::{Handle, MpiError, World, check, count};
 use std::ffi::c_int;
 use std::ptr;
 
-/// A committed datatype of doubles, and the memory it lies in.
+/// A committed datatype of doubles, and the memory that it describes.
 pub struct Layout<'a> {
     world: &'a World<'a>,
     datatype: Handle,
@@ -20,14 +20,14 @@ impl World<'_> {
     pub fn column(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let mut new = ptr::null();
         let double = self.handles().double;
-        // SAFETY: the result is ours to write.
+        // SAFETY: `new` is a local variable that the call writes.
         check("MPI_Type_vector", unsafe {
             (self.call().type_vector)(count(n), 1, count(ROW), double, &raw mut new)
         })?;
         self.layout(new, n * ROW)
     }
 
-    /// A face of a cube that neither begins nor ends a row: `n` doubles in rows of eight.
+    /// A face of a cube, in its interior along a row: `n` doubles in rows of eight.
     pub fn face(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let thick = 8.min(n);
         let rows = n / thick;
@@ -38,7 +38,7 @@ impl World<'_> {
         let h = self.handles();
         let (double, order) = (h.double, h.order_c);
         let mut new = ptr::null();
-        // SAFETY: three numbers in each array; the result is ours to write.
+        // SAFETY: each array has three numbers; the result is a local variable that the call writes.
         check("MPI_Type_create_subarray", unsafe {
             (self.call().type_create_subarray)(
                 3,
@@ -53,12 +53,12 @@ impl World<'_> {
         self.layout(new, deep * EDGE * EDGE)
     }
 
-    /// `n` doubles at places that follow no rule.
+    /// An irregular `MPI_Type_create_indexed_block` of `n` doubles.
     pub fn indexed(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let places: Vec<c_int> = (0..n).map(|i| count(3 * i + i * 7 % 3)).collect();
         let mut new = ptr::null();
         let double = self.handles().double;
-        // SAFETY: `n` places; the result is ours to write.
+        // SAFETY: `places` has `n` elements; `new` is a local variable that the call writes.
         check("MPI_Type_create_indexed_block", unsafe {
             (self.call().type_create_indexed_block)(
                 count(n),
@@ -71,14 +71,14 @@ impl World<'_> {
         self.layout(new, 3 * n + 3)
     }
 
-    /// The same elements of four arrays that lie apart, as in a structure of arrays: `n` doubles in all.
+    /// The same range of four separate arrays, as in a structure of arrays: `n` doubles in all.
     pub fn arrays(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let each = n.div_ceil(4).max(1);
         let apart = 2 * each + 8;
         let starts = [0, 1, 2, 3].map(|array| (array * apart * size_of::<f64>()) as isize);
         let mut new = ptr::null();
         let double = self.handles().double;
-        // SAFETY: four places in bytes; the result is ours to write.
+        // SAFETY: `starts` has four byte offsets; the result is a local variable that the call writes.
         check("MPI_Type_create_hindexed_block", unsafe {
             (self.call().type_create_hindexed_block)(
                 4,
@@ -92,7 +92,7 @@ impl World<'_> {
     }
 
     fn layout(&self, mut datatype: Handle, doubles: usize) -> Result<Layout<'_>, MpiError> {
-        // SAFETY: the datatype was made a moment ago.
+        // SAFETY: the caller has just created the datatype.
         check("MPI_Type_commit", unsafe {
             (self.call().type_commit)(&raw mut datatype)
         })?;
@@ -117,7 +117,7 @@ impl Layout<'_> {
     pub fn recv(&mut self, from: i32, tag: i32) -> Result<(), MpiError> {
         let world = self.world;
         let (at, all) = (self.memory.as_mut_ptr().cast(), world.handles().world);
-        // SAFETY: the memory holds every element of the datatype and is ours alone; a null status is ignored.
+        // SAFETY: the memory holds every element of the datatype and is exclusively borrowed; a null status is ignored.
         check("MPI_Recv", unsafe {
             (world.call().recv)(at, 1, self.datatype, from, tag, all, ptr::null_mut())
         })
@@ -126,7 +126,7 @@ impl Layout<'_> {
 
 impl Drop for Layout<'_> {
     fn drop(&mut self) {
-        // SAFETY: nothing that uses the datatype is under way; what a library says of it no longer matters.
+        // SAFETY: no operation that uses the datatype is pending, as send and receive block; an error code is of no use here.
         unsafe { (self.world.call().type_free)(&raw mut self.datatype) };
     }
 }

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use super::files::FileModes;
 use super::{Handle, MpiError, World, check};
 
-/// Why a library cannot be measured.
+/// The reason why a library cannot be measured.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The dynamic linker refused.
+    /// The dynamic linker refused to load it.
     Open {
         path: PathBuf,
         reason: libloading::Error,
     },
-    /// A function or object is not there.
+    /// A function or object is missing.
     Symbol { path: PathBuf, name: &'static str },
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// The text of an error together with what caused it, which is where libloading keeps the linker's words.
+/// The text of an error together with its cause, in which libloading keeps the linker's message.
 struct Cause<'a>(&'a dyn std::error::Error);
 
 impl fmt::Display for Cause<'_> {
@@ -197,7 +197,7 @@ impl Handles {
         }
     }
 
-    /// Open MPI's handles are the addresses of these objects.
+    /// Looks up the objects whose addresses are Open MPI's handles.
     fn open_mpi(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
         let address = |name: &'static str| -> Result<Handle, LoadError> {
             // SAFETY: a symbol read as a pointer is its own address, which is never dereferenced here.
@@ -236,9 +236,9 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads the library and binds what is needed.
+    /// Loads the library and binds the functions that the benchmarks use.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        // SAFETY: an MPI library's constructors have no preconditions; this is what linking to it would run.
+        // SAFETY: an MPI library's constructors have no preconditions; linking to it would run the same ones.
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|reason| LoadError::Open {
             path: path.to_owned(),
@@ -253,13 +253,13 @@ impl Library {
             Handles::open_mpi(&library, path)?
         };
         let call = Functions::bind(&library, path)?;
-        // Some libraries keep threads and exit handlers in their code, so it stays mapped until the process ends;
+        // Some libraries have threads and exit handlers, so their code stays mapped until the process ends;
         // the function pointers stay valid with it.
         std::mem::forget(library);
         Ok(Self { call, handles })
     }
 
-    /// `MPI_Init_thread` for one thread or for several, and how long it took.
+    /// Calls `MPI_Init_thread` for one thread or for several; returns the world and the time of the call.
     pub fn init(&self, threads: bool) -> Result<(World<'_>, Duration), MpiError> {
         let level = if threads {
             self.handles.multiple
@@ -268,17 +268,17 @@ impl Library {
         };
         let mut provided = 0;
         let begin = Instant::now();
-        // SAFETY: MPI 5.0 11.2.1 allows null for the first two arguments, the last is ours; init is called once, by main.
+        // SAFETY: MPI 5.0 11.2.1 allows null for the first two arguments, the last is a local variable; main calls init once.
         check("MPI_Init_thread", unsafe {
             (self.call.init)(ptr::null_mut(), ptr::null_mut(), level, &raw mut provided)
         })?;
         let took = begin.elapsed();
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: the library is initialised and the results are ours to write.
+        // SAFETY: MPI_Init_thread has succeeded above, and `rank` is a local variable that the call writes.
         check("MPI_Comm_rank", unsafe {
             (self.call.comm_rank)(self.handles.world, &raw mut rank)
         })?;
-        // SAFETY: as above.
+        // SAFETY: MPI_Init_thread has succeeded above, and `size` is a local variable that the call writes.
         check("MPI_Comm_size", unsafe {
             (self.call.comm_size)(self.handles.world, &raw mut size)
         })?;
@@ -293,7 +293,7 @@ impl Library {
         ))
     }
 
-    /// The library's own words about itself, first line.
+    /// Returns the first line of the library's own version text.
     pub fn version(&self) -> String {
         // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in the standard ABI and 256 in Open MPI.
         let mut text = vec![0_u8; 8193];
@@ -311,7 +311,7 @@ impl Library {
     }
 }
 
-/// "MPICH Version:      5.0.2\nMPICH Release date: ..." becomes "MPICH Version: 5.0.2".
+/// Shortens "MPICH Version:   5.0.2\nMPICH Release date: ..." to "MPICH Version: 5.0.2".
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let words: Vec<&str> = line

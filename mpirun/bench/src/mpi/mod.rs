@@ -1,10 +1,12 @@
-//! The few MPI functions that a benchmark calls, bound when the program runs.
+//! The MPI functions that the benchmarks call, bound at run time.
 //!
-//! All `unsafe` of `mpi-bench` is here: calls through C function pointers whose prototypes are those of the MPI standard, identical in every library.
-//! What differs between libraries is the value of a handle, which is therefore data: constants in the standard ABI (MPI 5.0, chapter 20), addresses of exported objects in Open MPI.
+//! All `unsafe` of `mpi-bench` is here: calls through C function pointers whose prototypes are those of the MPI standard, identical in
+//! every library.
+//! Only the values of handles differ between libraries, so they are data: constants in the standard ABI (MPI 5.0, chapter 20),
+//! addresses of exported objects in Open MPI.
 //!
-//! Every public function is safe because it completes what it begins: no request outlives the call or the closure that it was given to,
-//! so no buffer is in the library's hands afterwards.
+//! Every public function is safe because it completes the operations that it starts: no request outlives the call or its closure,
+//! so the library holds no buffer afterwards.
 
 mod collectives;
 mod files;
@@ -30,7 +32,7 @@ use std::ptr;
 /// An MPI handle; a pointer in the standard ABI as well as in Open MPI.
 type Handle = *const c_void;
 
-/// An MPI function returned something else than `MPI_SUCCESS`.
+/// An MPI function returned an error code.
 #[derive(Debug, Clone, Copy)]
 pub struct MpiError {
     function: &'static str,
@@ -45,7 +47,7 @@ impl fmt::Display for MpiError {
 
 impl std::error::Error for MpiError {}
 
-/// `MPI_ERRORS_ARE_FATAL` normally ends the job before we see a code; this is for handlers that return.
+/// Converts a return code. `MPI_ERRORS_ARE_FATAL` normally ends the job before a code is returned; this is for handlers that return.
 fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
     if code == 0 {
         Ok(())
@@ -59,11 +61,11 @@ pub struct World<'a> {
     library: &'a Library,
     rank: c_int,
     size: c_int,
-    /// Whether several threads may call at once.
+    /// Whether the library has granted `MPI_THREAD_MULTIPLE`.
     threads: bool,
 }
 
-/// A C int from a length; sizes were limited when the command line was read.
+/// Converts a length to a C int; the command line limits sizes to its range.
 fn count(len: usize) -> c_int {
     c_int::try_from(len).unwrap_or(c_int::MAX)
 }
@@ -90,19 +92,19 @@ impl World<'_> {
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: the library is initialised for as long as a `World` exists.
+        // SAFETY: the library is initialised as long as a `World` exists.
         check("MPI_Barrier", unsafe {
             (self.call().barrier)(self.handles().world)
         })
     }
 
-    /// Asks for the end of the whole job.
+    /// Aborts the whole job with `MPI_Abort`.
     pub fn abort(&self, code: i32) {
-        // SAFETY: the library is initialised; the call ends this process or does nothing to it.
+        // SAFETY: the library is initialised; the call ends this process or has no effect on its memory.
         unsafe { (self.call().abort)(self.handles().world, code) };
     }
 
-    /// Ends this process now, without a word to the library or to what it runs at exit.
+    /// Ends this process now, without finalizing the library or running exit handlers.
     pub fn exit_now(&self, code: i32) -> ! {
         // SAFETY: _exit does not return and touches no memory.
         unsafe { libc::_exit(code) }
@@ -110,7 +112,7 @@ impl World<'_> {
 
     pub fn send(&self, data: &[u8], to: i32, tag: i32) -> Result<(), MpiError> {
         let h = self.handles();
-        // SAFETY: the buffer has the length that is given and is borrowed until the call returns.
+        // SAFETY: the buffer has the given length and is borrowed until the call returns.
         let code = unsafe {
             (self.call().send)(
                 data.as_ptr().cast(),
@@ -126,7 +128,7 @@ impl World<'_> {
 
     pub fn recv(&self, data: &mut [u8], from: i32, tag: i32) -> Result<(), MpiError> {
         let (h, data_len) = (self.handles(), count(data.len()));
-        // SAFETY: the buffer has the length that is given and is ours alone; a null status is MPI_STATUS_IGNORE.
+        // SAFETY: the buffer has the given length and is exclusively borrowed; a null status is MPI_STATUS_IGNORE.
         let code = unsafe {
             (self.call().recv)(
                 data.as_mut_ptr().cast(),
@@ -141,7 +143,7 @@ impl World<'_> {
         check("MPI_Recv", code)
     }
 
-    /// Rank 0's number on every rank.
+    /// Broadcasts rank 0's number.
     pub fn bcast_number(&self, value: u64) -> Result<u64, MpiError> {
         let mut bytes = value.to_ne_bytes();
         self.bcast(&mut bytes, 0)?;
@@ -149,7 +151,7 @@ impl World<'_> {
     }
 
     pub fn finalize(self) -> Result<(), MpiError> {
-        // SAFETY: every request was waited for; `self` is consumed, so nothing is called afterwards.
+        // SAFETY: every request has completed; `self` is consumed, so nothing is called afterwards.
         check("MPI_Finalize", unsafe { (self.call().finalize)() })
     }
 }

@@ -1,14 +1,14 @@
-//! Operations of all ranks that are started, and then waited for.
+//! Nonblocking collectives, each started and then waited for.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ffi::c_int;
 use std::ptr;
 
 impl World<'_> {
-    /// Waits for what `start` has begun, and nothing else meanwhile.
+    /// Waits for the request that `start` creates, without other work meanwhile.
     ///
     /// # Safety
-    /// If `start` answers success it has made a request, whose buffers stay borrowed until this function returns.
+    /// If `start` returns success it has created a request, whose buffers stay borrowed until this function returns.
     unsafe fn started(
         &self,
         function: &'static str,
@@ -16,7 +16,7 @@ impl World<'_> {
     ) -> Result<(), MpiError> {
         let mut request = ptr::null();
         check(function, start(&raw mut request))?;
-        // SAFETY: the request is the one just started; a null status is ignored.
+        // SAFETY: by this function's contract `start` has just created the request; a null status is ignored.
         check("MPI_Wait", unsafe {
             (self.call().wait)(&raw mut request, ptr::null_mut())
         })
@@ -24,13 +24,13 @@ impl World<'_> {
 
     pub fn ibarrier(&self) -> Result<(), MpiError> {
         let world = self.handles().world;
-        // SAFETY: it has no buffers.
+        // SAFETY: a barrier has no buffers.
         unsafe { self.started("MPI_Ibarrier", |r| (self.call().ibarrier)(world, r)) }
     }
 
     pub fn ibcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.handles(), count(data.len()));
-        // SAFETY: the buffer has the length that is given and is ours alone until this function returns.
+        // SAFETY: the buffer has the given length and is exclusively borrowed until this function returns.
         unsafe {
             self.started("MPI_Ibcast", |r| {
                 (self.call().ibcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world, r)
@@ -54,7 +54,7 @@ impl World<'_> {
     pub fn iallreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: as for the sum to rank 0.
+        // SAFETY: both buffers hold that many floats, begin on a page, and are borrowed until this function returns.
         unsafe {
             self.started("MPI_Iallreduce", |r| {
                 (self.call().iallreduce)(from, to, floats, h.float, h.sum, h.world, r)
@@ -62,12 +62,12 @@ impl World<'_> {
         }
     }
 
-    /// A block from each rank to every rank.
+    /// Gathers a block from each rank to every rank.
     pub fn iallgather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` has room for as many bytes from each rank; both are borrowed until this function returns.
+        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until this function returns.
         unsafe {
             self.started("MPI_Iallgather", |r| {
                 (self.call().iallgather)(from, n, h.char_, to, n, h.char_, h.world, r)
@@ -75,12 +75,12 @@ impl World<'_> {
         }
     }
 
-    /// A block of its own from each rank to every rank.
+    /// Exchanges a separate block between each pair of ranks.
     pub fn ialltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both hold as many bytes for each rank; both are borrowed until this function returns.
+        // SAFETY: both buffers hold `n` bytes for each rank and are borrowed until this function returns.
         unsafe {
             self.started("MPI_Ialltoall", |r| {
                 (self.call().ialltoall)(from, n, h.char_, to, n, h.char_, h.world, r)

@@ -1,22 +1,22 @@
-//! Several threads of a rank that call at once.
+//! Calls from several threads of a rank at once.
 
 use super::{MpiError, World};
 
-/// A world that threads may use together.
+/// A world that several threads use together.
 struct Shared<'a>(&'a World<'a>);
 
-// SAFETY: made only where the library has granted MPI_THREAD_MULTIPLE; everything else in a world is never written.
+// SAFETY: `in_threads` makes it only if the library has granted MPI_THREAD_MULTIPLE; all other fields of a world are never written.
 unsafe impl Sync for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: it holds a shared reference only, which the `Sync` argument above covers.
 unsafe impl Send for Shared<'_> {}
 
 impl World<'_> {
-    /// Whether the library lets several threads call at once.
+    /// Returns true if the library has granted `MPI_THREAD_MULTIPLE`.
     pub fn has_threads(&self) -> bool {
         self.threads
     }
 
-    /// Runs `body(world, thread)` in as many threads and waits for all of them; the first error is the answer.
+    /// Runs `body(world, thread)` in `threads` threads and waits for all of them; returns the first error.
     pub fn in_threads(
         &self,
         threads: usize,

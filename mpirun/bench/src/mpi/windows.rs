@@ -1,15 +1,15 @@
-//! Windows: each method here completes the accesses that it begins, so no buffer is in the library's hands afterwards.
+//! RMA windows: each method completes the accesses that it starts, so the library holds no buffer afterwards.
 
 use super::{Handle, MpiError, World, check, count};
 use crate::choices::WindowKind;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// A window whose part at each rank has as many bytes, with a displacement unit of 1.
+/// A window with the same number of bytes on each rank and a displacement unit of 1.
 pub struct Window<'a> {
     world: &'a World<'a>,
     handle: Handle,
-    /// What displacements at each rank begin with: not 0 for memory that was attached.
+    /// The base displacement on each rank: not 0 for attached memory.
     starts: Vec<isize>,
     /// The memory of a window that does not bring its own.
     _memory: Vec<u64>,
@@ -17,12 +17,12 @@ pub struct Window<'a> {
     group: Handle,
 }
 
-/// How an access is made complete.
+/// An RMA operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Put,
     Get,
-    /// Of 64-bit integers, with MPI_SUM.
+    /// On 64-bit integers, with MPI_SUM.
     Accumulate,
     GetAccumulate,
     FetchAndOp,
@@ -30,7 +30,7 @@ pub enum Access {
 }
 
 impl<'a> World<'a> {
-    /// Makes a window; all ranks call it.
+    /// Creates a window; all ranks call it.
     pub fn window(&'a self, kind: WindowKind, bytes: usize) -> Result<Window<'a>, MpiError> {
         let (call, h) = (self.call(), self.handles());
         let mut handle = ptr::null();
@@ -47,7 +47,7 @@ impl<'a> World<'a> {
             }
             WindowKind::Allocate | WindowKind::Shared => {}
         }
-        // SAFETY: results are ours to write; memory that is given lives in what is returned, which frees the window before it.
+        // SAFETY: results are local variables; the memory passed in moves into the returned [`Window`], which frees the window before it.
         let code = unsafe {
             match kind {
                 WindowKind::Create => {
@@ -85,7 +85,7 @@ impl<'a> World<'a> {
             }
         }
         let mut group = ptr::null();
-        // SAFETY: the result is ours to write.
+        // SAFETY: `group` is a local variable that the call writes.
         check("MPI_Comm_group", unsafe {
             (call.comm_group)(h.world, &raw mut group)
         })?;
@@ -103,7 +103,7 @@ impl Window<'_> {
     /// Frees it; all ranks call it.
     pub fn free(mut self) -> Result<(), MpiError> {
         let call = self.world.call();
-        // SAFETY: nothing is under way, by the promise of this module.
+        // SAFETY: no access is pending, since every method completes the accesses that it starts.
         check("MPI_Win_free", unsafe {
             (call.win_free)(&raw mut self.handle)
         })
@@ -114,7 +114,7 @@ impl Window<'_> {
         self.starts.get(rank).copied().unwrap_or(0)
     }
 
-    /// Begins `times` times the same access, which the caller completes before it lets go of the buffers.
+    /// Starts the same access `times` times; the caller completes them before the borrow of the buffers ends.
     fn begin(
         &self,
         access: Access,
@@ -131,7 +131,8 @@ impl Window<'_> {
         let old: *mut c_void = result.as_mut_ptr().cast();
         let (long, char_, sum) = (h.long, h.char_, h.sum);
         for _ in 0..times {
-            // SAFETY: both buffers have as many bytes, and the caller of this private function completes the accesses before it returns them.
+            // SAFETY: both buffers have at least `len` bytes, and every caller of this private function completes the accesses before
+            // it returns.
             let code = unsafe {
                 match access {
                     Access::Put => (call.put)(origin, bytes, char_, rank, at, bytes, char_, win),
@@ -161,7 +162,7 @@ impl Window<'_> {
         Ok(())
     }
 
-    /// As many accesses, and a flush; inside a lock.
+    /// Starts `times` accesses and flushes them; called inside a lock.
     pub fn access(
         &self,
         access: Access,
@@ -175,7 +176,7 @@ impl Window<'_> {
         outcome.and(flushed)
     }
 
-    /// The same between a lock of the target and its end.
+    /// The same between a lock of the target and its unlock.
     pub fn locked_access(
         &self,
         access: Access,
@@ -189,7 +190,7 @@ impl Window<'_> {
         outcome.and(unlocked)
     }
 
-    /// The same between two fences, which all ranks call; only those that are given a target access anything.
+    /// The same between two fences, which all ranks call; only ranks with a target access anything.
     pub fn fenced_access(
         &self,
         access: Access,
@@ -214,60 +215,60 @@ impl Window<'_> {
         rank: Option<i32>,
     ) -> Result<(), MpiError> {
         let (call, win, group) = (self.world.call(), self.handle, self.group);
-        // SAFETY: the window and the group live.
+        // SAFETY: `self` holds the window and the group, which live until it is freed.
         check("MPI_Win_post", unsafe { (call.win_post)(group, 0, win) })?;
-        // SAFETY: as above.
+        // SAFETY: `self` holds the window and the group, which live until it is freed.
         check("MPI_Win_start", unsafe { (call.win_start)(group, 0, win) })?;
         let outcome = match rank {
             Some(rank) => self.begin(access, ours, result, rank, 1),
             None => Ok(()),
         };
-        // SAFETY: as above.
+        // SAFETY: the window lives as long as `self`, and MPI_Win_start above has begun the access epoch.
         let completed = check("MPI_Win_complete", unsafe { (call.win_complete)(win) });
-        // SAFETY: as above.
+        // SAFETY: the window lives as long as `self`, and MPI_Win_post above has begun the exposure epoch.
         let waited = check("MPI_Win_wait", unsafe { (call.win_wait)(win) });
         outcome.and(completed).and(waited)
     }
 
     pub fn flush(&self, rank: i32) -> Result<(), MpiError> {
-        // SAFETY: the window lives.
+        // SAFETY: the window lives as long as `self`.
         check("MPI_Win_flush", unsafe {
             (self.world.call().win_flush)(rank, self.handle)
         })
     }
 
-    /// An exclusive lock.
+    /// Begins an exclusive lock.
     pub fn lock(&self, rank: i32) -> Result<(), MpiError> {
         let exclusive: c_int = self.world.handles().lock_exclusive;
-        // SAFETY: the window lives.
+        // SAFETY: the window lives as long as `self`.
         check("MPI_Win_lock", unsafe {
             (self.world.call().win_lock)(exclusive, rank, 0, self.handle)
         })
     }
 
     pub fn unlock(&self, rank: i32) -> Result<(), MpiError> {
-        // SAFETY: the window lives.
+        // SAFETY: the window lives as long as `self`.
         check("MPI_Win_unlock", unsafe {
             (self.world.call().win_unlock)(rank, self.handle)
         })
     }
 
     pub fn lock_all(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives.
+        // SAFETY: the window lives as long as `self`.
         check("MPI_Win_lock_all", unsafe {
             (self.world.call().win_lock_all)(0, self.handle)
         })
     }
 
     pub fn unlock_all(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives.
+        // SAFETY: the window lives as long as `self`.
         check("MPI_Win_unlock_all", unsafe {
             (self.world.call().win_unlock_all)(self.handle)
         })
     }
 
     pub fn fence(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives.
+        // SAFETY: the window lives as long as `self`.
         check("MPI_Win_fence", unsafe {
             (self.world.call().win_fence)(0, self.handle)
         })

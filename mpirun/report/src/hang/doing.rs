@@ -1,4 +1,4 @@
-//! What a rank does, in words.
+//! The current activity of a rank, in words.
 
 use super::Seen;
 use crate::rank_snapshot::{AtWindow, Comm, Partner, Round, Stage, Waiting, WindowNeed};
@@ -6,11 +6,11 @@ use printable::name;
 use std::fmt;
 use std::time::Duration;
 
-/// What is said of a rank that the job goes on without, before how it has died.
+/// Precedes the cause of death of a rank that the job goes on without.
 pub(super) const DEAD: &str = "is dead; it ";
 
 impl Seen {
-    /// What it does, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
+    /// Describes its activity, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
     pub fn doing(&self) -> String {
         if let Some(how) = &self.lost {
             return format!("{DEAD}{how}");
@@ -76,14 +76,14 @@ impl Seen {
     }
 }
 
-/// Whether a call waits for requests that others have started.
+/// Returns true if a call waits for requests that earlier calls have started.
 fn is_for_requests(call: &str) -> bool {
     ["MPI_Wait", "MPI_Test"]
         .iter()
         .any(|those| call.starts_with(those))
 }
 
-/// A round as people say it: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".
+/// Formats a round for people: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".
 pub(super) struct Told<'a>(pub(super) &'a Round);
 
 impl fmt::Display for Told<'_> {
@@ -109,7 +109,7 @@ impl fmt::Display for OneOf {
     }
 }
 
-/// Whole seconds, or tenths of the first ones.
+/// Formats whole seconds, or tenths below ten seconds.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {

@@ -1,4 +1,4 @@
-//! What is worth saying about a job that does not move, the most telling first.
+//! The findings about a job without progress, the most informative first.
 
 use super::doing::Told;
 use super::graph::{Graph, Needs, missing};
@@ -20,7 +20,7 @@ pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
     found
 }
 
-/// The rounds that have ranks in them, with those: by communicator, the earliest number first.
+/// Returns the rounds in which ranks wait, with those ranks: by communicator, the earliest number first.
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for seen in ranks.iter().filter(|seen| !seen.has_left()) {
@@ -77,7 +77,7 @@ fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether one sends what the other wants to receive, but with another tag.
+/// Returns true if one sends what the other wants to receive, but with another tag.
 fn tags_differ(a: &Seen, b: &Seen) -> bool {
     let waiting = |seen: &Seen| {
         seen.snapshot
@@ -92,9 +92,9 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
     out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
 }
 
-/// Rounds in which a rank waits though all members have come, the earliest of each communicator: what they give and expect does not fit together.
+/// Finds rounds in which a rank waits although all members have arrived, the earliest of each communicator: their arguments do not match.
 ///
-/// Only for want of a better reason: where members help each other on, one that waits elsewhere may be it.
+/// Reported only without a better reason: if members forward data to each other, a member that waits elsewhere may be the cause.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -120,7 +120,7 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Rounds that lack members, unless the members are in a circle with it that has been told; the earliest of each communicator.
+/// Finds rounds that lack members, unless they are in a reported cycle with those members; the earliest of each communicator.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -146,7 +146,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
             Some(Finding::Absent {
                 operation: match agreed {
                     true => Told(round).to_string(),
-                    // What each of them calls has been told.
+                    // The operations that each of them calls have been reported.
                     false => format!("collective operation #{number} on {comm}"),
                 },
                 inside: inside.iter().map(|(seen, _)| seen.rank).collect(),
@@ -158,7 +158,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Ranks that others exchange messages with, or need at a window, and that wait for none themselves, each with those.
+/// Finds ranks that others exchange messages with, or need at a window, and that wait for none themselves, each with the waiting ranks.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (at, seen) in ranks.iter().enumerate() {
@@ -180,7 +180,7 @@ fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .map(|(culprit, waiting)| Finding::Culprit {
             waiting,
             rank: ranks[culprit].rank,
-            // Of a dead one its death says all.
+            // The death of a dead rank explains everything.
             left: ranks[culprit].has_left() && ranks[culprit].lost.is_none(),
             doing: ranks[culprit].doing(),
         })
@@ -206,7 +206,7 @@ fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
     })
 }
 
-/// Wires that are behind, while a rank waits for them.
+/// Finds wires that are behind while a rank waits for them.
 fn wires(ranks: &[Seen]) -> Option<Finding> {
     let gates: Vec<(u32, Gate)> = ranks
         .iter()

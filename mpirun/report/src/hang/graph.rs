@@ -1,15 +1,15 @@
-//! Which rank needs which: the wait-for graph of a job, and the questions that are asked of it.
+//! The wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
 //!
-//! A rank that waits for one peer, or in a collective operation for all members that have not come, moves only when *all* of them have moved;
-//! one that takes any message, or any of several requests, moves when *one* of them has (E. Knapp, "Deadlock detection in distributed databases",
-//! ACM Computing Surveys 19(4), 1987: the AND and the OR model).
-//! So a circle of the first kind is a deadlock, and of the second kind only what no free rank can reach any more.
+//! A rank that waits for one peer, or in a collective operation for all absent members, proceeds only when *all* of them have
+//! proceeded; a rank that receives from any source, or waits for any of several requests, proceeds when *one* of them has
+//! (E. Knapp, "Deadlock detection in distributed databases", ACM Computing Surveys 19(4), 1987: the AND and the OR model).
+//! So a cycle of the first kind is a deadlock; ranks of the second kind are deadlocked only if no free rank can reach them any more.
 
 use super::Seen;
 use crate::rank_snapshot::{Comm, Round, Waiting};
 use std::collections::VecDeque;
 
-/// What has to happen before a rank moves; ranks by their place in the slice of all.
+/// The condition for a rank to proceed; ranks as indices into the slice of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     /// It does not wait, or has left.
@@ -41,7 +41,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// One shortest circle through each rank that is in one and not in an earlier one.
+    /// Returns one shortest cycle through each rank that is in a cycle and not in an earlier one.
     pub(super) fn circles(&self) -> Vec<Vec<usize>> {
         let mut circles: Vec<Vec<usize>> = Vec::new();
         for start in 0..self.ranks.len() {
@@ -50,7 +50,7 @@ impl<'a> Graph<'a> {
             }
             circles.extend(self.way_back(start));
         }
-        // What is longer because it goes through another circle says nothing new.
+        // A longer cycle that shares a rank with a shorter one adds nothing.
         circles.sort_by_key(Vec::len);
         let mut told: Vec<usize> = Vec::new();
         circles.retain(|circle| {
@@ -62,7 +62,7 @@ impl<'a> Graph<'a> {
         circles
     }
 
-    /// The shortest way from a rank to itself.
+    /// Returns the shortest path from a rank to itself.
     fn way_back(&self, start: usize) -> Option<Vec<usize>> {
         let mut from: Vec<Option<usize>> = vec![None; self.ranks.len()];
         let mut ahead = VecDeque::from([start]);
@@ -83,7 +83,7 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// Ranks that will never move, whatever those that can move do.
+    /// Returns the ranks that will never proceed, whatever the free ranks do.
     pub(super) fn stuck(&self) -> Vec<bool> {
         let mut free: Vec<bool> = (0..self.ranks.len())
             .map(|at| self.needs[at] == Needs::Nothing && !self.ranks[at].has_left())
@@ -119,7 +119,7 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
-        // The holder of a lock has to give it back; without a holder the member itself has something to do.
+        // The holder must release the lock; without a holder, the member itself must act.
         Some(Waiting::Window(at)) => {
             let known = ranks.iter().position(|seen| seen.rank == at.needed());
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
@@ -138,7 +138,7 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
     }
 }
 
-/// Whether a rank has come to a round, or has gone past it.
+/// Returns true if a rank has entered a round, or has passed it.
 pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
     let theirs = seen
         .snapshot
@@ -147,9 +147,9 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
     theirs.is_some_and(|theirs| theirs.comm == round.comm && theirs.number >= round.number)
 }
 
-/// The members that are known not to have come to a round.
+/// Returns the members that are known not to have entered a round.
 ///
-/// All ranks are members of `MPI_COMM_WORLD`. Of another communicator only those are known whose latest collective operation was on it.
+/// All ranks are members of `MPI_COMM_WORLD`. Of another communicator only members whose latest collective operation was on it are known.
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen

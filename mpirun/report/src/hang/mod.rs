@@ -1,14 +1,14 @@
-//! Which rank waits for which: what a set of [`RankSnapshot`]s says about a job that does not move.
+//! Hang reports: which rank waits for which, derived from the [`RankSnapshot`]s of a job without progress.
 //!
-//! Pure: glimpses go in, a [`Report`] comes out, which is text for people and JSON for tools.
-//! First come the findings, each of which explains why a rank waits ([`Finding`]); then what every rank does.
-//! Glimpses are taken while ranks run, so what is found about ranks that have just begun to wait may be over; the times tell.
+//! Pure: snapshots go in, a [`Report`] comes out, as text for people and JSON for tools.
+//! The report begins with the findings, each of which explains why a rank waits ([`Finding`]); then it lists the activity of every rank.
+//! Snapshots are taken while ranks run, so a finding about ranks that have just begun to wait may be outdated; the waiting times show that.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `graph` | which rank needs which, circles, and which ranks can never move |
-//! | `find` | what is worth saying |
-//! | `doing` | what one rank does, in words |
+//! | `graph` | the wait-for graph, its cycles, and the ranks that can never proceed |
+//! | `find` | the findings |
+//! | `doing` | the activity of one rank, in words |
 
 mod doing;
 mod find;
@@ -28,7 +28,7 @@ pub struct Seen {
     pub rank: u32,
     pub host: String,
     pub alive: bool,
-    /// How it has died, where the job goes on without it: "was killed by signal 9 (SIGKILL)".
+    /// How it died, if the job goes on without it: "was killed by signal 9 (SIGKILL)".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
     pub snapshot: Option<RankSnapshot>,
@@ -43,53 +43,53 @@ impl Seen {
     }
 }
 
-/// Something that explains why ranks wait.
+/// An explanation of why ranks wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
-    /// Each waits for the next, and the last for the first.
+    /// A cycle: each rank waits for the next, and the last for the first.
     Circle {
         ranks: Vec<u32>,
         doing: Vec<String>,
-        /// Two that wait for each other with different tags.
+        /// Two ranks that wait for each other with different tags.
         tags_differ: bool,
     },
-    /// Members of a communicator are in operations that do not fit together.
+    /// Members of a communicator are in operations that do not match.
     Mismatch {
         comm: String,
         number: u64,
         groups: Vec<Group>,
     },
-    /// A collective operation waits for members that have not come.
+    /// A collective operation waits for members that have not arrived.
     Absent {
         operation: String,
         inside: Vec<u32>,
         missing: Vec<u32>,
-        /// How many members are missing whose ranks are not known.
+        /// The number of missing members whose ranks are not known.
         unknown: u32,
         doing: Vec<String>,
     },
-    /// A collective operation does not end though all its members have come.
+    /// A collective operation does not end although all its members have arrived.
     Unended {
         operation: String,
         inside: Vec<u32>,
         /// The members for which it has ended.
         left: Vec<u32>,
-        /// Whether the job's own library can compare what the members give.
+        /// Whether the job's own library can compare the members' arguments.
         #[serde(skip)]
         is_comparable: bool,
     },
-    /// Ranks wait for one that waits for none.
+    /// Ranks wait for a rank that waits for none.
     Culprit {
         waiting: Vec<u32>,
         rank: u32,
         left: bool,
         doing: String,
     },
-    /// Ranks take any message, or wait for one of several, and no rank is left that could send or take one.
+    /// Ranks receive from any source, or wait for one of several requests, and no rank is left that could send or receive.
     NoSender {
         waiting: Vec<u32>,
-        /// Whether all of them take messages of any rank.
+        /// Whether all of them receive from any source.
         #[serde(skip)]
         take_any: bool,
     },
@@ -101,7 +101,7 @@ pub enum Finding {
     },
 }
 
-/// Ranks that call the same.
+/// Ranks that call the same operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
     pub ranks: Vec<u32>,
@@ -113,11 +113,11 @@ pub struct Group {
 pub struct Wire {
     pub wire: u32,
     pub rank: u32,
-    /// How many barriers it has entered.
+    /// The number of barriers that it has entered.
     pub entered: u64,
 }
 
-/// What is found, and what every rank does.
+/// The findings, and the activity of every rank.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// 0 is the job that was launched; others were spawned.
@@ -127,7 +127,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Looks for what is worth saying among what the ranks of a job were seen doing.
+    /// Derives the findings from the snapshots of a job's ranks.
     pub fn of(job: usize, mut ranks: Vec<Seen>) -> Report {
         find_outsiders(&mut ranks);
         Report {
@@ -137,7 +137,7 @@ impl Report {
         }
     }
 
-    /// The same of ranks on another library, which takes none of our options.
+    /// The same for ranks on another library, which does not take this library's parameters.
     pub fn of_other_library(ranks: Vec<Seen>) -> Report {
         let mut report = Report::of(0, ranks);
         for finding in &mut report.findings {
@@ -148,7 +148,7 @@ impl Report {
         report
     }
 
-    /// What a tool reads: the findings, each with its kind and its sentence, and the ranks.
+    /// Returns the report for tools: the findings, each with its kind and its sentence, and the ranks.
     pub fn json(&self) -> serde_json::Value {
         let mut json = serde_json::json!(self);
         let told = json["findings"].as_array_mut().into_iter().flatten();
@@ -255,7 +255,7 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// More lines than these say what the list of all ranks says better.
+                /// Beyond this number of lines the list of all ranks is clearer.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;
@@ -346,13 +346,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Whether an operation moves no data of the program, so that its members cannot disagree about their length.
+/// Returns true if an operation moves no data of the program, so that its members cannot disagree about its length.
 fn has_no_data(operation: &str) -> bool {
     let name = operation.split(' ').next().unwrap_or_default();
     matches!(name, "MPI_Barrier" | "MPI_Ibarrier")
 }
 
-/// Marks those that wait at a window for a rank that has made no call since: it has been outside MPI for as long as they wait.
+/// Marks ranks that wait at a window for a rank that has been outside MPI since the wait began: it has made no call since.
 fn find_outsiders(ranks: &mut [Seen]) {
     let outside: BTreeMap<u32, u64> = ranks
         .iter()
@@ -369,7 +369,7 @@ fn find_outsiders(ranks: &mut [Seen]) {
     }
 }
 
-/// What one rank does, said of several: the first word is the verb.
+/// Turns one rank's activity into that of several; the first word is the verb.
 fn of_several(doing: &str) -> String {
     if let Some(how) = doing.strip_prefix(doing::DEAD) {
         return format!("are dead; each {how}");
@@ -392,7 +392,7 @@ fn named(ranks: &[u32]) -> String {
         [one] => format!("rank {one}"),
         many => {
             let many: Vec<usize> = many.iter().map(|rank| *rank as usize).collect();
-            // With spaces, as other lists of ranks in messages.
+            // With spaces, as in other lists of ranks in messages.
             format!("ranks {}", ranges::write(&many).replace(',', ", "))
         }
     }

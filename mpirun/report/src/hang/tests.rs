@@ -1,4 +1,4 @@
-//! Claims about reports, from glimpses made by hand; that real jobs give such glimpses is shown by `tests/tests/hang.rs`.
+//! Tests of reports from hand-made snapshots; `tests/tests/hang.rs` shows that real jobs yield such snapshots.
 
 use super::*;
 use crate::rank_snapshot::{AtWindow, Comm, Gate, InFile, Partner, Round, Waiting, WindowNeed};
@@ -101,7 +101,7 @@ fn a_rank_that_the_job_goes_on_without_is_named_as_dead() {
     ] {
         assert!(said.contains(part), "{said}");
     }
-    // One that has never been seen is as dead.
+    // A dead rank without a snapshot counts the same.
     let unseen = Seen {
         snapshot: None,
         ..lost(1)
@@ -216,7 +216,7 @@ fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
             .any(|found| matches!(found, Finding::NoSender { waiting, .. } if *waiting == [0]))
     };
     assert!(!vain(&[any(), idle(1)]));
-    // Rank 1 moves when rank 2 does, and may send then.
+    // Rank 1 proceeds when rank 2 does, and may send then.
     assert!(!vain(&[any(), receives(1, 2, 1), idle(2)]));
     assert!(vain(&[any(), gone(1)]));
     assert!(vain(&[any(), receives(1, 0, 1)]));
@@ -267,7 +267,7 @@ fn tools_get_kind_ranks_and_sentence_of_each_finding() {
     );
 }
 
-/// Ranks 1 to 3 expect more than rank 0 has sent, and so will they for ever.
+/// Ranks 1 to 3 expect more than rank 0 has sent, so they wait indefinitely.
 #[test]
 fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     let mut ranks: Vec<Seen> = (1..4)
@@ -275,19 +275,19 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
         .collect();
     ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
     insta::assert_snapshot!(report(ranks.clone()));
-    // The rank that left it may compute as well, or have left altogether.
+    // The rank that has left the operation may compute as well, or have exited.
     ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
         snapshot.round.as_mut().expect("a round").inside = false;
     });
     let told = report(ranks.clone());
     assert!(told.contains("and rank 0 has left it:"), "{told}");
-    // As long as one has not come, it is no wonder.
+    // While a member is absent, that alone explains the wait.
     ranks[0] = idle(0);
     let told = report(ranks);
     assert!(!told.contains("coll_base_check"), "{told}");
 }
 
-/// Members of a barrier give no lengths, so these cannot differ.
+/// Members of a barrier have no lengths, so these cannot differ.
 #[test]
 fn of_a_barrier_that_does_not_end_no_lengths_are_told() {
     let told = report((0..4).map(|rank| meets(rank, "MPI_Barrier", 1)).collect());

@@ -1,17 +1,17 @@
-//! Times of several hosts on one line: no message is received before it was sent.
+//! Aligns the clocks of several hosts: no message is received before it was sent.
 //!
-//! Clocks that were compared by questions and answers ([`super::clock`]) may still differ by more than a message takes.
-//! First each host as a whole is moved later by as little as its messages ask for: each message from host A to host B is the demand
-//! that B be so much later than A, and the least that satisfies all is found as longest paths are (R. Bellman, 1958).
-//! Where no such move does, because a clock did not run evenly, single receives are moved behind their sends, and what their rank
-//! did next with them if need be (R. Rabenseifner, "The controlled logical clock", 1997, without its second pass).
+//! Clocks that were compared by requests and replies ([`super::clock`]) may still differ by more than a message's latency.
+//! First each host as a whole is delayed by the minimum that its messages require: each message from host A to host B is the constraint
+//! that B be later than A by some amount, and the least solution is found as longest paths are (R. Bellman, 1958).
+//! If no such shift suffices, because a clock did not run evenly, single receives are moved after their sends, with the later
+//! events of their rank if necessary (R. Rabenseifner, "The controlled logical clock", 1997, without its second pass).
 
 use super::{Arrow, Trace};
 use mpi_base::node::{Event, EventKind};
 use std::collections::{BTreeMap, HashMap};
 
 impl Trace {
-    /// Puts every receive behind its send.
+    /// Moves every receive after its send.
     pub fn align(&mut self) {
         let arrows = self.arrows();
         self.move_hosts(&arrows);
@@ -20,7 +20,7 @@ impl Trace {
         }
     }
 
-    /// By how much a message was received before it was sent.
+    /// Returns how long before its send a message was received; 0 if after.
     fn early(&self, arrow: &Arrow) -> u64 {
         let (sent, received) = (self.event(arrow.from).at, self.event(arrow.to).at);
         sent.saturating_sub(received)
@@ -34,7 +34,7 @@ impl Trace {
             hosts.push(*numbers.entry(&lane.host).or_insert(next));
         }
         let count = numbers.len();
-        // By how much the second host has to be later than the first, which may be less than nothing.
+        // How much later the second host must be than the first, at least; may be negative.
         let mut demands: BTreeMap<(usize, usize), i128> = BTreeMap::new();
         for arrow in arrows {
             let between = (hosts[arrow.from.0], hosts[arrow.to.0]);
@@ -46,7 +46,7 @@ impl Trace {
             }
         }
         let mut later = vec![0i128; count];
-        // Demands that contradict each other would never be satisfied.
+        // Bounded by the number of hosts, as contradictory constraints would never be satisfied.
         for _ in 0..count {
             for (&(from, to), demand) in &demands {
                 later[to] = later[to].max(later[from] + demand);
@@ -61,7 +61,7 @@ impl Trace {
         }
     }
 
-    /// Goes through all tapes so that each send is seen before its receive.
+    /// Visits all tapes in an order in which each send precedes its receive.
     fn move_receives(&mut self, arrows: &[Arrow]) {
         let senders: HashMap<(usize, usize), (usize, usize)> =
             arrows.iter().map(|arrow| (arrow.to, arrow.from)).collect();
@@ -101,7 +101,7 @@ fn change(event: &mut Event, mut to: impl FnMut(u64) -> u64) {
     }
 }
 
-/// What became of a rank's times: nothing from the first of a pair on is before the second.
+/// The shifts of a rank's times: from the first of a pair on, no time is before the second.
 #[derive(Clone, Debug, Default)]
 struct Moved(Vec<(u64, u64)>);
 
@@ -110,7 +110,7 @@ impl Moved {
         self.0.push((from, to));
     }
 
-    /// A call that began before what was moved keeps its beginning.
+    /// A call that began before the shifted event keeps its beginning.
     fn apply(&self, time: u64) -> u64 {
         let last = self.0.iter().rev().find(|(from, _)| *from <= time);
         last.map_or(time, |(_, to)| time.max(*to))

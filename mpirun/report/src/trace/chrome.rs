@@ -1,8 +1,9 @@
 //! The trace event format: a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
-//! A rank is a process and its threads are threads; a call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
-//! that enclose its ends, each file of a rank a lane with its system calls; a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
+//! A rank is a process and its threads are threads. A call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
+//! that enclose its ends, and a message whose other end is not on the tapes an instant (`i`). Each file of a rank is a lane with its
+//! system calls. Times are microseconds since the first event.
 
 use super::lane::Trace;
 use crate::CallName;
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// Files are lanes below the threads, with numbers from here on.
+/// The first thread number of file lanes, which are shown below the threads.
 const FILE_LANES: u64 = 1_000;
 
 /// Writes the whole trace; times are microseconds from its beginning.
@@ -39,7 +40,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         flows.insert(arrow.to, (id, "f"));
     }
     for (at, lane) in trace.lanes.iter().enumerate() {
-        // Ranks of spawned jobs have numbers of their own.
+        // Process numbers of spawned jobs' ranks do not collide with those of the first job.
         let pid = lane.job * 1_000_000 + lane.rank as usize;
         let spawned = match lane.job {
             0 => String::new(),
@@ -59,7 +60,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         }
         let owners = threads(&lane.tape.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
-        // What calls told of themselves while they ran, and how windows are called.
+        // Details that calls recorded while they ran, and the names of windows.
         let mut told: Vec<&Event> = Vec::new();
         let mut windows: HashMap<u64, String> = HashMap::new();
         for (place, event) in lane.tape.events.iter().enumerate() {
@@ -77,7 +78,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                         "dur",
                         json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
                     );
-                    // What the call told of itself while it ran came before it on the tape.
+                    // The details that the call recorded while it ran precede it on the tape.
                     let mut inside = told.drain(..).filter(|inside| inside.at >= event.at);
                     let args = inside.next_back().map(|inside| match inside.kind {
                         EventKind::Access => access_args(inside, &windows),
@@ -142,7 +143,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
     writeln!(out, "\n]}}")
 }
 
-/// The thread of each event: a message belongs to the next call that ends after it.
+/// Returns the thread of each event: a message belongs to the next call that ends after it.
 fn threads(events: &[Event]) -> Vec<u32> {
     let mut threads = vec![0; events.len()];
     let mut thread = events

@@ -1,25 +1,26 @@
-//! How the clock of another host stands to ours, from questions and answers.
+//! The offset of another host's clock, measured by requests and replies.
 //!
-//! Each answer was read between our question and our hearing of it, so halfway between the two it is wrong by half the time of the round at most;
-//! of several rounds the quickest is believed (F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989).
-//! Clocks run at different speeds: between the rounds at the beginning and those at the end of a job the difference is taken to have changed evenly.
+//! The other clock was read between the request and its reply, so the midpoint is wrong by at most half the round-trip time;
+//! of several rounds the one with the shortest round trip is used (F. Cristian, "Probabilistic clock synchronization", Distributed
+//! Computing 3, 1989).
+//! Clocks run at different speeds: between the rounds at the beginning and those at the end of a job the offset is interpolated linearly.
 //!
-//! Promise: a clock that is set this way still runs forward.
+//! Promise: a corrected clock is still monotonic.
 
 use mpi_base::node::Event;
 
-/// What one round has told.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     theirs: u64,
-    /// Ours less theirs.
+    /// Our clock minus theirs.
     ahead: i128,
-    /// By how much that may be wrong.
+    /// The maximum error of that.
     error: u64,
 }
 
 impl Reading {
-    /// We asked and heard at these times of our clock, and in between it was so late there.
+    /// Builds a reading: `asked` and `heard` are times of our clock, and `theirs` was read in between.
     pub fn between(asked: u64, heard: u64, theirs: u64) -> Reading {
         let error = heard.saturating_sub(asked) / 2;
         let ours = asked.saturating_add(error);
@@ -31,8 +32,8 @@ impl Reading {
     }
 }
 
-/// Between two readings the difference counts as changing only if they are so many times their errors apart;
-/// else the better of the two stands for both.
+/// Two readings define a drift only if their distance is at least this multiple of their errors;
+/// otherwise the better one replaces both.
 const FAR_APART: u64 = 1000;
 
 /// Another host's clock.
@@ -43,12 +44,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A new series of readings begins.
+    /// Begins a new series of readings.
     pub fn begin(&mut self) {
         self.best.push(None);
     }
 
-    /// A reading of the present series, of which the one with the least error is kept.
+    /// Adds a reading to the present series, which keeps the one with the least error.
     pub fn read(&mut self, reading: Reading) {
         if let Some(best) = self.best.last_mut()
             && best.is_none_or(|best| reading.error < best.error)
@@ -57,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// Readings that are far enough apart.
+    /// Returns the readings that are far enough apart.
     fn readings(&self) -> Vec<Reading> {
         let mut kept: Vec<Reading> = Vec::new();
         for &reading in self.best.iter().flatten() {
@@ -76,7 +77,7 @@ impl Clock {
         kept
     }
 
-    /// The time of our clock.
+    /// Converts a time of the other clock to ours.
     pub fn ours(&self, theirs: u64) -> u64 {
         let readings = self.readings();
         let after = readings.partition_point(|reading| reading.theirs <= theirs);
@@ -92,7 +93,7 @@ impl Clock {
         (i128::from(theirs) + ahead).clamp(0, u64::MAX.into()) as u64
     }
 
-    /// Sets the times of an event.
+    /// Converts the times of an event.
     pub fn set(&self, event: &mut Event) {
         event.at = self.ours(event.at);
         if event.until > 0 {
@@ -100,7 +101,7 @@ impl Clock {
         }
     }
 
-    /// By how much times may be wrong, in nanoseconds; `None` if the host never answered.
+    /// Returns the maximum error in nanoseconds; `None` if the host never answered.
     pub fn precision(&self) -> Option<u64> {
         self.readings().iter().map(|reading| reading.error).max()
     }
@@ -129,7 +130,7 @@ mod tests {
         clock.begin();
         clock.read(Reading::between(999, 1001, 5000));
         clock.begin();
-        // A thousandth too fast.
+        // A clock that runs a thousandth too fast.
         clock.read(Reading::between(1_000_999, 1_001_001, 1_006_000));
         assert_eq!(clock.ours(5000), 1000);
         assert_eq!(clock.ours(505_500), 501_000);

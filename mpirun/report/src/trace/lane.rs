@@ -11,10 +11,10 @@ pub struct Lane {
     pub tape: Played,
 }
 
-/// What all ranks did.
+/// The trace of all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub lanes: Vec<Lane>,
-    /// Other hosts, and by how many nanoseconds their clocks may be wrong; `None`: they were not compared with ours.
+    /// The other hosts with the maximum errors of their clocks in nanoseconds; `None`: the clock was not compared.
     pub clocks: Vec<(String, Option<u64>)>,
 }

@@ -1,11 +1,11 @@
-//! `mpirun --trace FILE`: what all ranks did, from their tapes, as one file for a viewer.
+//! `mpirun --trace FILE`: converts the event tapes of all ranks to one file for a viewer.
 //!
-//! The tapes lie in the memory of the hosts, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
-//! other hosts send theirs, and their times become times of this host's clock ([`clock`], [`align`]).
-//! What the file is follows from its name: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
+//! The tapes are in the hosts' memory, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
+//! other hosts send theirs, and their times are converted to this host's clock ([`clock`], [`align`]).
+//! The file's extension selects the format: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
 //! that Perfetto and Chrome read ([`chrome`]).
 //!
-//! Promise: a message is never received before it was sent, and what a rank did stays in its order.
+//! Promise: no message is received before it was sent, and each rank's events keep their order.
 
 mod align;
 pub mod chrome;
@@ -21,19 +21,19 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// How many events of each rank are kept unless the user says otherwise: a mebibyte.
+/// The default number of events kept of each rank: a mebibyte.
 pub const EVENTS: u32 = 1 << 14;
 
 /// A message with both its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
-    /// Places of the lanes, and of the events in them.
+    /// The indices of the lanes, and of the events in them.
     pub from: (usize, usize),
     pub to: (usize, usize),
 }
 
 impl Trace {
-    /// Writes the file whose name says in which form; half a file is not left behind.
+    /// Writes the file in the format of its extension; an incomplete file is removed.
     pub fn write(&self, path: &Path, call_name: CallName) -> io::Result<()> {
         let file = File::create(path)?;
         let is_plain = file.metadata().is_ok_and(|about| about.is_file());
@@ -49,18 +49,18 @@ impl Trace {
         written
     }
 
-    /// When the first event was.
+    /// Returns the time of the first event.
     pub fn begin(&self) -> u64 {
         let events = self.lanes.iter().flat_map(|lane| &lane.tape.events);
         events.map(|event| event.at).min().unwrap_or(0)
     }
 
-    /// How many events the ranks' tapes have forgotten.
+    /// Returns the number of events that were overwritten on the ranks' tapes.
     pub fn lost(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.tape.lost).sum()
     }
 
-    /// The messages of which both ends are on the tapes: both sides have counted them alike.
+    /// Returns the messages with both ends on the tapes: sender and receiver count them alike.
     pub fn arrows(&self) -> Vec<Arrow> {
         // Job, context, source in the communicator, destination in the job, tag, number.
         type Key = (usize, u64, i32, i32, i32, u64);
@@ -102,7 +102,7 @@ impl Trace {
             .collect()
     }
 
-    /// An event by its lane and its place there, as [`Arrow`]s name it.
+    /// Returns an event by its lane and its index there, as in [`Arrow`].
     pub fn event(&self, (lane, place): (usize, usize)) -> &Event {
         &self.lanes[lane].tape.events[place]
     }

@@ -1,4 +1,4 @@
-//! Claims about the files, from tapes made by hand; that real jobs fill such tapes is shown by `tests/tests/trace.rs`.
+//! Tests of the trace files from hand-made tapes; `tests/tests/trace.rs` shows that real jobs record such tapes.
 
 use super::lane::Lane;
 use super::*;
@@ -51,7 +51,7 @@ fn name(call: u16) -> String {
 
 fn two_ranks() -> Trace {
     let sender = vec![sent(1500, 1, 5, 1), sent(1600, 1, 6, 1), call(1000, 2000)];
-    // The second message is received first, and a third has lost its sender.
+    // The second message is received first, and the sender of a third is not on the tapes.
     let receiver = vec![
         received(2500, 0, 6, 1),
         received(2600, 0, 5, 1),
@@ -64,7 +64,7 @@ fn two_ranks() -> Trace {
     }
 }
 
-/// Two hosts, of which the second's clock is late by so much; a message each way.
+/// Two hosts, the second with a clock that is `late` behind; a message each way.
 fn two_hosts(late: u64) -> Trace {
     let first = vec![sent(10_000, 1, 5, 1), received(12_000, 1, 6, 1)];
     let second = vec![
@@ -164,7 +164,7 @@ fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
 #[test]
 fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
     let mut trace = two_hosts(0);
-    // Answered before it was asked: no move of a host can satisfy both.
+    // Answered before it was asked: no shift of a host can satisfy both.
     trace.lanes[0].tape.events[1].at = 10_050;
     trace.lanes[0].tape.events.push(call(10_040, 10_060));
     trace.lanes[0].tape.events.push(call(10_070, 10_080));

@@ -10,7 +10,7 @@ use mpi_base::node::EventKind;
 use std::io::{self, Write};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
 
-/// What a rank's scope has, in this order.
+/// The signals of a rank's scope, in this order.
 const LANES: [&str; 7] = [
     "mpi",
     "collective",
@@ -28,7 +28,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
     writer.add_module("job")?;
     let begin = trace.begin();
     let mut ids: Vec<IdCode> = Vec::new();
-    // Time, line, level.
+    // Time, signal, level.
     let mut changes: Vec<(u64, IdCode, bool)> = Vec::new();
     for lane in &trace.lanes {
         let scope = match lane.job {
@@ -46,7 +46,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         };
         ids.extend(&lines);
         let (mut sends, mut receives) = (false, false);
-        // A call tells that it is collective while it runs, and is itself on the tape when it returns.
+        // A call records its collective operation while it runs, and itself when it returns.
         let mut round = None;
         for event in &lane.tape.events {
             let at = event.at - begin;
@@ -73,7 +73,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                     receives = !receives;
                     changes.push((at, received, receives));
                 }
-                // A waveform shows levels of the rank, and files have many.
+                // A waveform has one level per rank, and a rank has many files.
                 EventKind::File
                 | EventKind::FileName
                 | EventKind::FileTotals
@@ -93,7 +93,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         writer.change_scalar(id, Value::V0)?;
     }
     writer.end()?;
-    // Stable, so that of two changes of a line at one moment the later one stands.
+    // A stable sort, so that of two changes of a signal at one time the later one wins.
     changes.sort_by_key(|(at, _, _)| *at);
     let mut now = None;
     for (at, line, level) in changes {

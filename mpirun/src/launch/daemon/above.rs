@@ -1,4 +1,4 @@
-//! The daemon and the launcher above it: what it says, what it orders, and what happens when it is gone.
+//! The daemon and the launcher above it: reports to it, orders from it, and the loss of it.
 
 use super::super::asking;
 use super::super::link::Link;
@@ -22,7 +22,7 @@ impl Daemon {
         let flags = rustix::net::RecvFlags::DONTWAIT;
         match rustix::net::recv(&self.guard, &mut byte, flags) {
             Ok((got @ 1.., _)) => {
-                // The guard passes signals on; each of those it takes asks for the end.
+                // The guard forwards signals; each signal in the guard's set asks for the end.
                 let signal = Signal::from(byte[got - 1]);
                 self.lose_above(signal);
             }
@@ -58,7 +58,7 @@ impl Daemon {
                             }
                         }
                     }
-                    // Before it has been greeted a host does not know its number.
+                    // A daemon that has not received its `Hello` does not know its host number.
                     if (host == ALL || host == self.me() || self.hello.is_none())
                         && let Err(error) = wire::open(&body).map(|down| self.obey(down))
                     {
@@ -88,7 +88,7 @@ impl Daemon {
                     && let Some(pmi) = &mut rank.pmi
                     && pmi.say(&bytes) == Said::Unread
                 {
-                    // It takes us for lost, and ends.
+                    // The rank sees its socket close, takes the launcher for lost, and ends.
                     rank.pmi = None;
                 }
             }
@@ -157,7 +157,7 @@ impl Daemon {
         self.hello = Some(hello);
     }
 
-    /// The launcher above has gone, or is not to be believed: everything here ends.
+    /// The launcher above has ended or sends malformed frames: everything on this host ends.
     pub(super) fn lose_above(&mut self, signal: Signal) {
         if !self.uplink.lose() {
             return;

@@ -1,4 +1,4 @@
-//! A daemon's own ranks: what they say, and how they end.
+//! A daemon's own ranks: their PMI requests, their output, and their ends.
 
 use super::super::pmi_socket::Heard;
 use super::super::sys::{self, Ended, FailedStart, Signal};
@@ -15,7 +15,7 @@ impl Daemon {
             .for_each(|leader| sys::signal_group(leader, signal));
     }
 
-    /// The ranks of this host that live, each the leader of a process group.
+    /// Returns the pids of this host's living ranks, each the leader of a process group.
     pub(super) fn leaders(&self) -> impl Iterator<Item = i32> {
         let alive = self.ranks.iter().filter(|rank| rank.alive);
         alive.map(|rank| rank.pid)
@@ -44,7 +44,7 @@ impl Daemon {
     }
 
     pub(super) fn on_exit(&mut self, index: usize, ended: Ended) {
-        // What it said before it died counts before its death does.
+        // Requests that the rank sent before it died are handled before its death.
         self.read_pmi(index);
         let failed = FailedStart::read(&self.reports.0);
         let end = match (failed, ended) {
@@ -58,7 +58,7 @@ impl Daemon {
         let rank = &mut self.ranks[index];
         rank.alive = false;
         self.loaded.is_settled(rank.proc);
-        // No other process does it while the job goes on; one that has left well may have left something to do.
+        // While the job goes on no other process ends the group; after a clean exit the rank's children may still be at work.
         if end != End::Exited(0)
             && self
                 .hello
@@ -80,7 +80,7 @@ impl Daemon {
         self.give_back(job);
     }
 
-    /// Reports ranks that have begun to die: this process is told of their end when the kernel has taken all that they had.
+    /// Reports ranks that have begun to die: the kernel reports their end to this process only after it has released their resources.
     fn tell_dying(&mut self) {
         let alive = self.ranks.iter().filter(|rank| rank.alive);
         let dying = alive.filter(|rank| sys::is_dying(rank.pid));
@@ -90,7 +90,7 @@ impl Daemon {
         }
     }
 
-    /// The memory of a spawned job that has ended here goes at once, unless a trace will ask for it: a program may spawn for days.
+    /// Releases the memory of a spawned job that has ended here, unless a trace will need it: a program may spawn for days.
     fn give_back(&mut self, job: usize) {
         let mut of_job = self.ranks.iter().filter(|rank| rank.job == job);
         if job == 0 || of_job.clone().any(|rank| rank.alive) {
@@ -104,7 +104,7 @@ impl Daemon {
         }
     }
 
-    /// Reports ranks that have loaded a library of others.
+    /// Reports ranks that have loaded another MPI library.
     pub(super) fn read_maps(&mut self) {
         for (proc, library) in self.loaded.read(Instant::now()) {
             self.tell_loaded(proc, &library);
@@ -152,7 +152,7 @@ impl Daemon {
         }
     }
 
-    /// Reads one output of a rank once; whether there may be more.
+    /// Reads one output of a rank once. Returns true if there may be more.
     pub(super) fn relay(&mut self, index: usize, stderr: bool) -> bool {
         let rank = &mut self.ranks[index];
         let proc = rank.proc;
@@ -176,7 +176,7 @@ impl Daemon {
         if let Some(library) = self.loaded.has_written(proc) {
             self.tell_loaded(proc, &library);
         }
-        // No bytes say that the last line is whole.
+        // An empty `bytes` reports that the last line is complete.
         let bytes = buffer[..got].to_vec();
         self.tell(&FromDaemon::Output {
             proc,

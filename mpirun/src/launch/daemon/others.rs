@@ -1,4 +1,4 @@
-//! A daemon and the hosts behind it: frames pass through unread, and lost hosts are told of above.
+//! A daemon and the hosts behind it: it forwards frames without decoding them and reports lost hosts upwards.
 
 use super::super::limits::Limits;
 use super::super::link::{self, Heard};
@@ -51,7 +51,7 @@ impl Daemon {
         }
     }
 
-    /// The job ends: hosts below that have not answered have nothing to end, so they are not waited for.
+    /// The job ends: hosts below that have not answered run nothing, so they are not waited for.
     pub(super) fn cut_unanswered(&mut self) {
         for number in 0..self.links.len() {
             if self.links[number].is_unanswered() {

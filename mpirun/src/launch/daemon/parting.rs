@@ -1,4 +1,4 @@
-//! The daemon's end: the last output of its ranks and of the hosts behind it.
+//! The daemon's shutdown: the last output of its ranks and of the hosts behind it.
 
 use super::super::link::Link;
 use super::Daemon;
@@ -16,7 +16,7 @@ impl Daemon {
         }
     }
 
-    /// Those below finish at the same time; their last words pass through us.
+    /// Forwards the last frames of the daemons below, which finish at the same time.
     pub(super) fn await_links(&mut self) {
         while !self.uplink.is_lost() && self.links.iter().any(Link::is_open) {
             let _ = self.wait();

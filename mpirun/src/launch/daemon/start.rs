@@ -1,4 +1,4 @@
-//! How a daemon starts its part of a job.
+//! The start of a daemon's part of a job.
 
 use super::super::ranks::{self, Starter};
 use super::super::wire::{FromDaemon, Order};
@@ -39,7 +39,7 @@ impl Daemon {
         };
         let mut fresh = Vec::with_capacity(resolved.count());
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| fresh.push(rank));
-        // One that is alone is a job of its own by right, and with `--on` the user has chosen a library.
+        // A singleton may be a job of its own on any library, and with `--on` the user has chosen a library.
         let is_watched = order.hosts.len() > 1 && on::wanted(&hello.env).is_none();
         for rank in fresh {
             let proc = order.first + rank.rank as usize;

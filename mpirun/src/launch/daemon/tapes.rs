@@ -1,14 +1,14 @@
-//! The tapes of a daemon's ranks on their way to the trace.
+//! Sending the event tapes of a daemon's ranks to the supervisor, for the trace.
 
 use super::super::wire::FromDaemon;
 use super::Daemon;
 use mpi_base::node::Event;
 
-/// Events in one frame.
+/// Events per frame.
 const PIECE: usize = 2048;
 
 impl Daemon {
-    /// All ranks have ended: what they have on their tapes.
+    /// Sends the events of all ranks' tapes; all ranks have ended.
     pub(super) fn send_tapes(&mut self) {
         for index in 0..self.ranks.len() {
             let rank = &self.ranks[index];

@@ -1,4 +1,4 @@
-//! The daemon's connection to the launcher above it: frames that come, frames that wait to go, and for how long either side has been silent.
+//! The daemon's connection to the launcher above it: received frames, queued frames, and the time since either side sent something.
 
 use super::super::link::Queue;
 use super::super::wire::{FrameError, Frames, GREETING};
@@ -15,24 +15,24 @@ pub(super) struct Uplink {
     queue: Queue,
     heard: Instant,
     told: Instant,
-    /// The launcher above has gone; there is none left to tell.
+    /// The launcher above has ended; nothing is sent any more.
     is_lost: bool,
 }
 
-/// What a look at what the launcher above has sent finds.
+/// The result of reading from the launcher above.
 pub(super) enum FromAbove {
     Bytes,
-    /// Nothing more for now.
+    /// No data for now.
     Nothing,
     Ended,
 }
 
 impl Uplink {
-    /// Takes standard input and output over, which are `null` from then on.
+    /// Takes over standard input and output, which are `null` from then on.
     pub(super) fn open(null: &OwnedFd) -> io::Result<Uplink> {
         let from_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         let to_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
-        // What a rank's ancestor prints must not land between frames.
+        // Nothing that this process prints may land between frames.
         rustix::stdio::dup2_stdin(null)?;
         rustix::stdio::dup2_stdout(null)?;
         rustix::io::ioctl_fionbio(&from_above, true)?;
@@ -50,7 +50,7 @@ impl Uplink {
         })
     }
 
-    /// Sends a frame, as soon as there is room.
+    /// Queues a frame; `write` sends it when the pipe has space.
     pub(super) fn send(&mut self, frame: &[u8]) {
         if !self.is_lost {
             self.told = Instant::now();
@@ -58,7 +58,7 @@ impl Uplink {
         }
     }
 
-    /// Whether the launcher above does not read what this daemon sends.
+    /// Returns true if the launcher above does not read what this daemon sends.
     pub(super) fn is_full(&self) -> bool {
         self.queue.is_full()
     }
@@ -67,22 +67,22 @@ impl Uplink {
         self.is_lost
     }
 
-    /// Gives it up; false if it was given up before.
+    /// Marks the launcher above as lost. Returns false if it was marked before.
     pub(super) fn lose(&mut self) -> bool {
         !std::mem::replace(&mut self.is_lost, true)
     }
 
-    /// How long this daemon has told nothing.
+    /// The time since this daemon sent something.
     pub(super) fn silence_here(&self) -> Duration {
         self.told.elapsed()
     }
 
-    /// How long the launcher above has said nothing.
+    /// The time since the launcher above sent something.
     pub(super) fn silence_above(&self) -> Duration {
         self.heard.elapsed()
     }
 
-    /// What to wait for.
+    /// Adds the descriptors to poll to `fds`.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         if !self.is_lost {
             fds.push(PollFd::new(&self.from_above, PollFlags::IN));
@@ -92,7 +92,7 @@ impl Uplink {
         }
     }
 
-    /// Reads some of what has come; then there may be frames.
+    /// Reads some of the bytes that have arrived; after that `next_frame` may return frames.
     pub(super) fn read(&mut self) -> FromAbove {
         let mut buffer = vec![0u8; 64 * 1024];
         loop {
@@ -109,17 +109,17 @@ impl Uplink {
         }
     }
 
-    /// The next whole frame: the host that it is for, and what it says.
+    /// Returns the next complete frame: its addressee and its body.
     pub(super) fn next_frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, FrameError> {
         self.frames.next_frame()
     }
 
-    /// Writes what there is room for; false if no process reads it any more.
+    /// Writes what the pipe takes; returns false if no process reads it any more.
     pub(super) fn write(&mut self) -> bool {
         self.queue.drain_into(&self.to_above).is_some()
     }
 
-    /// Writes all that is left, unless no process reads it any more; `guard` tells when this host's own launcher has died.
+    /// Writes all that is queued, unless no process reads it any more; stops when `guard` reports the death of this host's own launcher.
     pub(super) fn write_all(&mut self, guard: &OwnedFd) {
         while !self.queue.is_empty() && !self.is_lost && self.write() {
             let mut fds = [

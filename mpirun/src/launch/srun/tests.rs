@@ -1,9 +1,9 @@
-//! What a command line becomes where a Slurm allocation has an `srun`.
+//! Tests: the srun command for a command line inside a Slurm allocation.
 
 use super::*;
 use crate::cli::{self, Request};
 
-/// What a command line becomes in an allocation of the hosts n1 and n2, which has an srun.
+/// The launcher for a command line in an allocation of the hosts n1 and n2 where srun exists.
 fn handed(words: &str, more: &[(&str, &str)]) -> Launcher {
     let bin = tempfile::tempdir().unwrap();
     std::fs::write(bin.path().join("srun"), "").unwrap();

@@ -1,6 +1,6 @@
-//! What ranks ask of the PMI server, and what comes of it: answers, aborts, ranks to be started.
+//! PMI requests of ranks and their effects: answers, aborts, ranks to start.
 //!
-//! A rank that says nonsense, or does not read what it asked for, has failed.
+//! A rank that sends a malformed request, or does not read its answers, has failed.
 
 use super::super::ending::Cause;
 use super::super::pmi_socket::{Heard, PmiSocket, Said};
@@ -12,7 +12,7 @@ use super::events::watch_client;
 use crate::pmi::{Effect, Proc};
 
 impl Supervisor<'_> {
-    /// A rank's socket can be read, or has room for what the rank has not been told yet.
+    /// Serves a rank's socket that has data or space for queued bytes.
     pub(super) fn serve_client(&mut self, proc: Proc) {
         self.tell_client(proc, PmiSocket::drain);
         self.read_client(proc);
@@ -38,7 +38,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Serves what a rank has said; whether it may go on.
+    /// Serves the requests that a rank has sent. Returns true if the rank may go on.
     pub(super) fn answer_lines(&mut self, proc: Proc) -> bool {
         let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
             return false;
@@ -69,7 +69,7 @@ impl Supervisor<'_> {
         };
         rank.pmi = None;
         match rank.is_adopted && rank.alive {
-            // How it has ended, its parent knows; here it matters only whether it had left MPI.
+            // Only its parent knows its exit status; here it matters only whether it had left MPI.
             true => self.bury(proc, Ended::Exited(0), None),
             false => self.find_abandoned(),
         }
@@ -82,7 +82,7 @@ impl Supervisor<'_> {
         self.fail(proc, Cause::Nonsense(reason), 1);
     }
 
-    /// Tells a rank of this host something, and watches for room as long as it has not taken all.
+    /// Sends bytes to a rank of this host, and polls its socket for space while bytes are queued.
     fn tell_client(&mut self, proc: Proc, tell: impl FnOnce(&mut PmiSocket) -> Said) {
         let client = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut());
         let Some(socket) = client.and_then(|client| client.socket.as_mut()) else {
@@ -95,7 +95,7 @@ impl Supervisor<'_> {
         }
         match said {
             Said::Sent => {}
-            // What it said before is still to be read; its end is found there.
+            // Its earlier requests are still to be read; its end is found there.
             Said::HungUp => {}
             Said::Unread => {
                 self.give_up_on(proc, "it does not read the answers it asked for".into())
@@ -108,7 +108,7 @@ impl Supervisor<'_> {
         self.find_abandoned();
     }
 
-    /// Does what the server wants done.
+    /// Carries out the effects that the server has decided on.
     pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -138,9 +138,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A rank that has ended and closed its socket never enters a barrier; if others wait there, they wait for ever.
+    /// Finds ranks that have ended and closed their sockets: they never enter a barrier, and ranks that wait there would wait indefinitely.
     ///
-    /// Where a job survives deaths, it is a loss, also if no rank waits yet: others may, somewhere else than in a barrier.
+    /// If a job survives deaths, such a rank is a loss even if no rank waits yet: others may wait elsewhere than in a barrier.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()

@@ -1,40 +1,40 @@
-//! How far the job is: running, asked to end, or killed; and the exit status that it will have.
+//! The job's lifecycle (running, asked to end, or killed) and its exit status.
 //!
-//! The first thing that goes wrong decides the status.
+//! The first failure decides the status.
 
 use super::super::sys::Signal;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Ranks that were asked to end by a signal and still run after this are announced.
+/// Ranks that still run this long after a signal asked them to end are announced.
 const ANNOUNCED: Duration = Duration::from_secs(1);
 
-/// After SIGKILL a process can live on only inside the kernel; it is not waited for longer than this.
+/// After SIGKILL a process can live on only inside the kernel; it is waited for no longer than this.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
 pub(super) struct Course {
     status: i32,
     ending: Ending,
-    /// When the time of the job is over, if that has not been told yet.
+    /// When the time of the job is over, if that has not been reported yet.
     deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
 enum Ending {
     No,
-    /// What is due when, one after the other; the last is to kill.
+    /// The due steps with their times, in order; the last is to kill.
     Asked(VecDeque<(Instant, Due)>),
     Killed {
         until: Instant,
     },
 }
 
-/// What is due for ranks that were asked to end.
+/// A due step for ranks that were asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// To kill those that do not handle this signal.
+    /// Kill the ranks that do not handle this signal.
     KillDeaf(Signal),
-    /// To say which still run, and how long they may.
+    /// Announce which ranks still run, and how much time they have left.
     Announce {
         signal: Signal,
         left: Duration,
@@ -43,7 +43,7 @@ pub(super) enum Due {
 }
 
 impl Course {
-    /// A job that may run so long.
+    /// Creates the state of a running job with a time limit.
     pub(super) fn new(limit: Option<Duration>) -> Course {
         Course {
             status: 0,
@@ -56,12 +56,12 @@ impl Course {
         matches!(self.ending, Ending::No)
     }
 
-    /// The exit status; 0 as long as nothing went wrong.
+    /// The exit status; 0 while nothing has failed.
     pub(super) fn status(&self) -> i32 {
         self.status
     }
 
-    /// Something went wrong that alone would give this status; answers whether it is the first.
+    /// Records a failure that alone would give this status. Returns true if it is the first.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         let first = self.status == 0;
         if first {
@@ -70,12 +70,12 @@ impl Course {
         first
     }
 
-    /// The ranks have been asked to end, and have so long.
+    /// Records that the ranks have been asked to end, and starts the grace period.
     pub(super) fn was_asked(&mut self, grace: Duration) {
         self.ending = Ending::Asked([(Instant::now() + grace, Due::Kill)].into());
     }
 
-    /// The ranks have been asked to end by this signal: those that do not handle it have the shorter time, the others the longer.
+    /// Records that a signal has asked the ranks to end: those that do not handle it have `short` time, the others `long`.
     pub(super) fn was_asked_by(&mut self, signal: Signal, short: Duration, long: Duration) {
         let now = Instant::now();
         let mut due = VecDeque::from([(now + short, Due::KillDeaf(signal))]);
@@ -88,19 +88,19 @@ impl Course {
         self.ending = Ending::Asked(due);
     }
 
-    /// The ranks have been killed.
+    /// Records that the ranks have been killed.
     pub(super) fn was_killed(&mut self) {
         self.ending = Ending::Killed {
             until: Instant::now() + GIVE_UP,
         };
     }
 
-    /// Whether the ranks have been asked, and not been killed.
+    /// Returns true if the ranks have been asked to end, and not been killed.
     pub(super) fn is_asked(&self) -> bool {
         matches!(self.ending, Ending::Asked(_))
     }
 
-    /// What is due now for ranks that have been asked; each thing once.
+    /// Returns the step that is due now for ranks that have been asked to end; each step once.
     pub(super) fn takes_due(&mut self, now: Instant) -> Option<Due> {
         let Ending::Asked(due) = &mut self.ending else {
             return None;
@@ -112,12 +112,12 @@ impl Course {
             .map(|(_, due)| due)
     }
 
-    /// Whether ranks that were killed are not waited for any more.
+    /// Returns true if ranks that were killed are not waited for any more.
     pub(super) fn has_given_up(&self) -> bool {
         matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
     }
 
-    /// Whether the time of the job is over; true once.
+    /// Returns true once, when the time of the job is over.
     pub(super) fn takes_deadline(&mut self, now: Instant) -> bool {
         let over = self.is_running() && self.deadline.is_some_and(|deadline| now >= deadline);
         if over {
@@ -126,7 +126,7 @@ impl Course {
         over
     }
 
-    /// When one of these has to be asked again.
+    /// Returns when the next step or the deadline is due.
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.ending {
             Ending::No => self.deadline,

@@ -1,4 +1,4 @@
-//! How the supervisor takes deaths: which of them is a failure, what is said of it, and how the others are ended.
+//! Deaths of ranks: which of them is a failure, how it is reported, and how the other ranks are ended.
 
 use super::super::asking;
 use super::super::ending::{Cause, Weight, Who, last_call, list};
@@ -14,8 +14,8 @@ use crate::rank_snapshot::RankSnapshot;
 impl Supervisor<'_> {
     /// A rank asks for the end of the job.
     ///
-    /// With ranks on several hosts it may have seen a connection break sooner than we hear that the rank at its other end has died,
-    /// which is what people want to know.
+    /// With ranks on several hosts it may have seen a connection break before this process is notified that the rank at the other end
+    /// has died, which is the cause that a user needs to know.
     pub(super) fn abort(&mut self, by: Proc, cause: Cause, code: i32) {
         if self.is_dismissed(by) {
             return;
@@ -26,12 +26,12 @@ impl Supervisor<'_> {
         self.hold_cause(by, cause, code);
     }
 
-    /// Whether a rank's job is ended already, while others go on.
+    /// Returns true if a rank's job is being ended already, while others go on.
     fn is_dismissed(&self, proc: Proc) -> bool {
         self.ranks.get(proc).is_some_and(|rank| rank.is_dismissed)
     }
 
-    /// A failure waits for the news that may explain it.
+    /// Holds a failure back until news that may explain it has had time to arrive.
     fn hold_cause(&mut self, proc: Proc, cause: Cause, code: i32) {
         if !self.is_running() {
             return;
@@ -39,7 +39,7 @@ impl Supervisor<'_> {
         self.held_cause.hold(Failure { proc, cause, code });
     }
 
-    /// Whether a rank, other than those that `asked` for the job's end, has begun to die, as far as is known here.
+    /// Returns true if a rank, other than those that `asked` for the job's end, is known to have begun to die.
     fn another_is_dying(ranks: &Ranks, asked: &[Proc]) -> bool {
         let mut alive = ranks
             .iter()
@@ -50,7 +50,7 @@ impl Supervisor<'_> {
         })
     }
 
-    /// Believes a failure that nothing else has explained in the meantime.
+    /// Acts on the held failure if nothing else has explained it in time.
     pub(super) fn settle_held_cause(&mut self) {
         let ranks = &self.ranks;
         let due = (self.held_cause).take_due(|asked| Self::another_is_dying(ranks, asked));
@@ -61,13 +61,13 @@ impl Supervisor<'_> {
 
     /// A rank of this host has ended.
     pub(super) fn on_exit(&mut self, proc: Proc, ended: Ended) {
-        // What it said before it died counts before its death does: an abort, a finalize, a failed start.
+        // Requests that the rank sent before it died are handled before its death: an abort, a finalize, a failed start.
         self.read_client(proc);
         let report = FailedStart::read(&self.reports.0);
         self.bury(proc, ended, report);
     }
 
-    /// A rank has ended, on whichever host.
+    /// Records the end of a rank, on whichever host.
     pub(super) fn bury(&mut self, proc: Proc, ended: Ended, failed: Option<FailedStart>) {
         let Some(rank) = self.ranks.get_mut(proc) else {
             return;
@@ -114,7 +114,7 @@ impl Supervisor<'_> {
                 self.give_back(proc);
             }
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
-            // After MPI_Finalize no rank depends on it: the code counts, the others go on.
+            // After MPI_Finalize no rank depends on it: its exit code counts, and the others go on.
             _ if finalized => {
                 if self.is_running() && self.course.fail(ended.code()) {
                     let name = self.name_of(proc);
@@ -125,7 +125,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A spawned job that has ended well leaves nothing: a program may spawn for days.
+    /// Queues a spawned job that has ended well to be forgotten: a program may spawn for days.
     fn give_back(&mut self, proc: Proc) {
         let Some(job) = self.ranks.get(proc).map(|rank| rank.job) else {
             return;
@@ -136,7 +136,7 @@ impl Supervisor<'_> {
                 *node = None;
             }
             self.server.forget_values(job);
-            // Output of other hosts may come after the news of an end, and losses are listed at the end of all.
+            // Output of other hosts may arrive after the report of an end, and losses are listed when all ranks have ended.
             let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
             if of_job.all(|(_, rank)| rank.here && rank.lost.is_none()) {
                 self.fading.push(job);
@@ -157,11 +157,11 @@ impl Supervisor<'_> {
         });
     }
 
-    /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
+    /// Records a failure of a rank; the first failure decides the exit code and ends all other ranks.
     ///
-    /// A death by a signal is never a consequence, but for SIGBUS, which a rank also gets when it touches memory of another rank that dies.
-    /// Anything else may be the reaction of a rank that saw another one die. What may be a consequence waits
-    /// while another rank is dying: the kernel breaks its connections and takes its memory before this process is told of its end.
+    /// A death by a signal is never a consequence, except SIGBUS, which a rank also gets when it touches memory of a dying rank.
+    /// Any other failure may be the reaction of a rank that saw another one die. A possible consequence is held back
+    /// while another rank is dying: the kernel breaks its connections and unmaps its memory before it notifies this process.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
         if self.plan.tolerates_deaths && cause.is_a_death() {
             return self.lose(proc, &cause, code);
@@ -177,7 +177,7 @@ impl Supervisor<'_> {
         self.fail_now(proc, &cause, code);
     }
 
-    /// Whether a rank ends because it has asked for the end of the job, for a reason that is held back.
+    /// Returns true if a rank ends because of its own request for the end of the job, which is held back.
     pub(super) fn is_explained(&self, proc: Proc) -> bool {
         self.held_cause.is_of(proc)
     }
@@ -235,7 +235,7 @@ impl Supervisor<'_> {
         last_call(&self.snapshot(proc)?)
     }
 
-    /// What a rank does, or did last.
+    /// Returns the current or last snapshot of a rank.
     pub(super) fn snapshot(&self, proc: Proc) -> Option<RankSnapshot> {
         let rank = self.ranks.get(proc)?;
         match self.nodes.get(rank.job.0)?.as_ref().filter(|_| rank.here) {
@@ -257,7 +257,7 @@ impl Supervisor<'_> {
         self.course.was_asked(self.plan.grace);
     }
 
-    /// A signal of the user ends the job, unless it is ending: ranks that handle the signal have time for that.
+    /// Ends the job because of a signal of the user, unless it is ending: ranks that handle the signal have time for that.
     pub(super) fn end_by_signal(&mut self, signal: Signal) {
         if !self.is_running() {
             return;
@@ -275,7 +275,7 @@ impl Supervisor<'_> {
         self.cut_unanswered();
     }
 
-    /// Does what is due now for ranks that were asked to end.
+    /// Carries out the step that is due for ranks that were asked to end.
     pub(super) fn go_on_ending(&mut self, due: Due) {
         match due {
             Due::KillDeaf(signal) => {
@@ -300,7 +300,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A process that was not started here is not ended here: it sees its socket close.
+    /// Lets an adopted process go: it was not started here and is not killed here, but sees its socket close.
     fn let_go(&mut self) {
         for rank in self.ranks.iter_mut().filter(|rank| rank.is_adopted) {
             rank.alive = false;

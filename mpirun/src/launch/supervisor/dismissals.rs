@@ -1,4 +1,4 @@
-//! Ending a part of all jobs: the connected set of a failure, or a spawned job that has failed to start. The other jobs go on.
+//! Ending some of the jobs: the connected set of a failure, or a spawned job that has failed to start. The other jobs go on.
 //!
 //! What the ranks of a dismissed job do from then on is a consequence and is not reported.
 
@@ -9,17 +9,17 @@ use crate::pmi::Job;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// Jobs that were asked to end, and until when they have time.
+/// Jobs that were asked to end, and the time at which each set is killed.
 #[derive(Debug, Default)]
 pub(super) struct Dismissals(Vec<(BTreeSet<usize>, Instant)>);
 
 impl Dismissals {
-    /// When the next of them is due to be killed.
+    /// Returns when the next of them is due to be killed.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.iter().map(|(_, until)| *until).min()
     }
 
-    /// The jobs whose time is over.
+    /// Removes and returns the jobs whose time is over.
     fn take_due(&mut self, now: Instant) -> Vec<BTreeSet<usize>> {
         let due = |(_, until): &mut (BTreeSet<usize>, Instant)| now >= *until;
         self.0.extract_if(.., due).map(|(jobs, _)| jobs).collect()
@@ -27,7 +27,7 @@ impl Dismissals {
 }
 
 impl Supervisor<'_> {
-    /// Ends jobs while others go on, at once or after the time that ranks have to end by themselves.
+    /// Ends jobs while others go on, at once or after the grace period.
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         for rank in self.ranks.iter_mut() {
             if rank.alive && jobs.contains(&rank.job.0) {
@@ -42,7 +42,7 @@ impl Supervisor<'_> {
         if signal == libc::SIGKILL {
             return self.signal_jobs(jobs, signal);
         }
-        // A stopped process takes no signal but SIGCONT and SIGKILL.
+        // A stopped process acts on no signal but SIGCONT and SIGKILL.
         for signal in [signal, libc::SIGCONT] {
             self.signal_jobs(jobs, signal);
         }
@@ -61,7 +61,7 @@ impl Supervisor<'_> {
             .signal_those(signal, |rank| jobs.contains(&rank.job.0));
     }
 
-    /// Kills the ranks of such jobs that have not ended in time.
+    /// Kills the ranks of dismissed jobs that have not ended in time.
     pub(super) fn kill_dismissed(&mut self, now: Instant) {
         for jobs in self.dismissals.take_due(now) {
             self.signal_jobs(&jobs, libc::SIGKILL);

@@ -1,11 +1,11 @@
-//! What the supervisor's epoll watches, and how an event says what it is about.
+//! The descriptors that the supervisor's epoll watches, and the encoding of their event tokens.
 
 use crate::launch::pmi_socket::PmiSocket;
 use crate::pmi::Proc;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What an epoll event is about: a kind and a process.
+/// The subject of an epoll event: a kind and a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     Front,
@@ -13,7 +13,7 @@ pub(super) enum Watch {
     Pmi(Proc),
     Stdout(Proc),
     Stderr(Proc),
-    /// There is room somewhere, or a stopped feed may go on; what to do is looked up.
+    /// A pipe has space, or a stopped feed may go on; the handler checks which.
     SinkRoom,
     Link(usize),
     Stdin,
@@ -25,7 +25,7 @@ impl Watch {
             Watch::Front => (0, 0),
             Watch::Signals => (1, 0),
             Watch::SinkRoom => (2, 0),
-            // Both are few; a process's number is never so large.
+            // Both numbers are small, and no process number is as large.
             Watch::Stdin => (2, 1),
             Watch::Link(number) => (2, 2 + number),
             Watch::Pmi(proc) => (3, proc.0),
@@ -53,12 +53,12 @@ impl Watch {
 }
 
 pub(super) fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
-    // The only failures are lack of memory and a descriptor added twice; neither can be told to anybody here,
-    // and an event that is missed is found when the process is reaped.
+    // The only failures are lack of memory and a descriptor added twice. Neither can be reported here,
+    // and a missed event is found when the process is reaped.
     let _ = epoll::add(epoll, fd, EventData::new_u64(what.token()), EventFlags::IN);
 }
 
-/// Watches a rank's PMI socket again, now also for room, or no more, as it needs.
+/// Watches a rank's PMI socket again: for space as well while bytes are queued for it.
 pub(super) fn watch_client(epoll: &OwnedFd, socket: &PmiSocket, proc: Proc) {
     let flags = match socket.wants_room() {
         true => EventFlags::IN | EventFlags::OUT,
@@ -68,7 +68,7 @@ pub(super) fn watch_client(epoll: &OwnedFd, socket: &PmiSocket, proc: Proc) {
     let _ = epoll::modify(epoll, socket, token, flags);
 }
 
-/// Watches a pipe into which something may have to wait: the epoll tells once when it has room again.
+/// Watches a pipe for space, edge-triggered: the epoll reports once that it has space again.
 pub(super) fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
     let flags = EventFlags::OUT | EventFlags::ET;
     let _ = epoll::add(

@@ -1,4 +1,4 @@
-//! A failure that may be the consequence of a death that has still to be heard of.
+//! A failure that is held back because it may be the consequence of a death that has yet to be reported.
 
 use super::super::ending::Cause;
 use crate::pmi::Proc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// How long an abort waits for news from other hosts, and for the end of a rank of this host that has begun to die.
 const HEARSAY: Duration = Duration::from_millis(50);
 
-/// A rank that has begun to die is waited for no longer than this: giving back much memory takes the system that long.
+/// The longest wait for a rank that has begun to die: the kernel takes that long to release much memory.
 const DYING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
@@ -18,11 +18,11 @@ struct Held {
     until: Instant,
     since: Instant,
     failure: Failure,
-    /// All ranks that have asked for the end since; their own ends are no news.
+    /// All ranks that have asked for the end since; their own ends explain nothing.
     asked: Vec<Proc>,
 }
 
-/// Why a rank wants the job to end.
+/// A rank's reason for the job to end.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) proc: Proc,
@@ -35,12 +35,12 @@ impl HeldCause {
         self.0.is_some()
     }
 
-    /// Whether a rank has asked for the end for a reason that is held.
+    /// Returns true if a rank has asked for the end for a reason that is held.
     pub(super) fn is_of(&self, proc: Proc) -> bool {
         (self.0.as_ref()).is_some_and(|held| held.asked.contains(&proc))
     }
 
-    /// Holds a failure. If one is held already, the first of those with the greatest weight is believed.
+    /// Holds a failure. If one is held already, the first of those with the greatest weight is kept.
     pub(super) fn hold(&mut self, failure: Failure) {
         match &mut self.0 {
             Some(held) => {
@@ -61,7 +61,7 @@ impl HeldCause {
         }
     }
 
-    /// The failure, if nothing else has explained it in time; `is_dying` says whether a rank other than those that asked has begun to die.
+    /// Returns the failure if nothing else has explained it in time; `is_dying` returns true if a rank that has not asked has begun to die.
     pub(super) fn take_due(&mut self, is_dying: impl Fn(&[Proc]) -> bool) -> Option<Failure> {
         let now = Instant::now();
         let held = self.0.as_mut().filter(|held| now >= held.until)?;
@@ -72,12 +72,12 @@ impl HeldCause {
         self.0.take().map(|held| held.failure)
     }
 
-    /// Another failure is believed.
+    /// Drops the held failure because another one is the cause.
     pub(super) fn drop_it(&mut self) {
         self.0 = None;
     }
 
-    /// When it is due.
+    /// Returns when the held failure is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.as_ref().map(|held| held.until)
     }

@@ -1,4 +1,4 @@
-//! The supervisor as the reader of standard input, where no single rank of this host can have it to itself.
+//! Standard input that the supervisor reads itself, because no single rank of this host can inherit it.
 
 use super::super::wire::{Order, ToDaemon};
 use super::{Supervisor, Watch};
@@ -6,22 +6,22 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 
-/// Bytes that may be under way to another host.
+/// The maximum number of bytes in flight to another host.
 const CREDIT: usize = 64 * 1024;
 
-/// What the supervisor knows of the input's way.
+/// The state of forwarding standard input.
 #[derive(Debug, Default)]
 pub(super) struct Pump {
-    /// Whether there is more to read.
+    /// Whether the end of the input has not been reached.
     open: bool,
-    /// Whether the epoll tells of input; a plain file is always ready and cannot be watched.
+    /// Whether the epoll watches the input; a plain file is always ready and cannot be watched.
     watched: bool,
-    /// Hosts with readers, and how many bytes each has not yet taken.
+    /// Hosts with readers, and the number of bytes in flight to each.
     under_way: BTreeMap<u32, usize>,
 }
 
 impl Supervisor<'_> {
-    /// Begins to read if a job's readers cannot do it themselves.
+    /// Begins to read if a job's readers cannot inherit the input.
     pub(super) fn start_pump(&mut self, order: &Order) {
         let here = self.here();
         for &reader in &order.readers {
@@ -36,7 +36,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Another host's readers have taken so many bytes.
+    /// Another host's readers have taken `bytes` bytes.
     pub(super) fn fed(&mut self, host: u32, bytes: usize) {
         if let Some(under_way) = self.pump.under_way.get_mut(&host) {
             *under_way = under_way.saturating_sub(bytes);
@@ -44,13 +44,13 @@ impl Supervisor<'_> {
         self.pump_stdin();
     }
 
-    /// Hosts that are lost take nothing any more.
+    /// Stops feeding lost hosts.
     pub(super) fn feed_no_more(&mut self, hosts: &[u32]) {
         self.pump.under_way.retain(|host, _| !hosts.contains(host));
         self.pump_stdin();
     }
 
-    /// Reads as long as all readers keep up, and asks to be woken when there is more.
+    /// Reads while all readers keep up, and watches the input for more.
     pub(super) fn pump_stdin(&mut self) {
         self.feed.drain();
         while self.pump.open {

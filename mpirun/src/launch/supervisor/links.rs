@@ -1,4 +1,4 @@
-//! The supervisor and other hosts: reaching them, telling them what to do, and hearing what happens there.
+//! The supervisor's links to other hosts: reaching them, sending them orders, and handling their reports.
 
 use super::super::ending::Cause;
 use super::super::link::{self, Heard, Link};
@@ -13,7 +13,7 @@ use std::io;
 use std::time::Instant;
 
 impl Supervisor<'_> {
-    /// Opens links to the hosts of a job that cannot be reached yet.
+    /// Opens links to those hosts of a job that have no link yet.
     pub(super) fn reach(&mut self, order: &Order) -> io::Result<()> {
         let here = self.here();
         let mut missing: Vec<(u32, String)> = Vec::new();
@@ -66,9 +66,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Reads once, so that one talkative host does not keep the others waiting.
+    /// Reads once, so that one host with much output does not delay the others.
     pub(super) fn read_link(&mut self, number: usize) {
-        // While our own reader is slow no host is read; what is said waits on its way.
+        // While mpirun's own reader is slow no host is read; its data waits in the pipe.
         if self.outputs.is_full() {
             return;
         }
@@ -209,7 +209,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A rank, if it runs on the host that speaks of it.
+    /// Returns a rank if it runs on the host that reports about it.
     fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut super::super::ranks::Rank> {
         self.ranks
             .get_mut(proc)
@@ -244,7 +244,7 @@ impl Supervisor<'_> {
         };
         link.close();
         let hosts = link.branch.hosts();
-        // Those behind it are lost with it.
+        // The hosts behind it are lost with it.
         self.lose_hosts(&hosts, why);
     }
 
@@ -275,14 +275,14 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Says that this launcher is still there, and gives up hosts that are late.
+    /// Sends keep-alive frames, and gives up hosts that are late.
     pub(super) fn keep_links(&mut self) {
         for (number, why) in link::keep(&mut self.links, &self.plan.far.limits) {
             self.lose_link(number, &why);
         }
     }
 
-    /// The job ends: hosts that have not answered have nothing to end, so they are not waited for.
+    /// The job ends: hosts that have not answered run nothing, so they are not waited for.
     pub(super) fn cut_unanswered(&mut self) {
         for number in 0..self.links.len() {
             if self.links[number].is_unanswered() {
@@ -297,7 +297,7 @@ impl Supervisor<'_> {
         Some(Instant::now() + beat)
     }
 
-    /// All ranks have ended: takes the other hosts' last output and lets them go.
+    /// All ranks have ended: receives the other hosts' last output and closes the links.
     pub(super) fn part(&mut self, limit: Option<Instant>) {
         self.collect_tapes(limit);
         self.send_all_hosts(&ToDaemon::Finish);
@@ -309,7 +309,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Hears the other hosts until something has come, the time is over, or no host is left to hear.
+    /// Serves the other hosts until `has_come` returns true, the time is over, or no link is open.
     pub(super) fn converse(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         while !has_come(self) && self.links.iter().any(Link::is_open) {

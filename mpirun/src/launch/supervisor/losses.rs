@@ -1,10 +1,10 @@
-//! The supervisor where a job survives deaths (`--with-ft`): a rank that has died is *lost*, and the job goes on without it.
+//! Jobs that survive deaths (`--with-ft`): a dead rank is *lost*, and the job goes on without it.
 //!
-//! A lost rank is told of at once and again, with all others, at the end. What it has left running in its process group is ended,
-//! so that no other process speaks in its name. The PMI server tells the other ranks, and no barrier waits for it any more.
+//! A lost rank is reported at once and again, with all others, at the end. The processes that it has left in its process group are killed,
+//! so that no process acts in its name. The PMI server notifies the other ranks, and no barrier waits for it any more.
 //!
-//! The exit status is that of the survivors; if there are none, that of the first rank that was lost.
-//! An abort, a rank that says nonsense, and a rank that could not be started are no deaths: they end the job as ever.
+//! The exit status is that of the survivors; if none survives, that of the first lost rank.
+//! An abort, a rank that sends a malformed request, and a rank that could not be started are no deaths: they end the job as usual.
 
 use super::super::ending::{Cause, list};
 use super::super::program::{App, Plan};
@@ -15,22 +15,22 @@ use crate::hosts::map::MapError;
 use crate::pmi::Proc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How the sentence about a loss ends.
+/// The end of the sentence about a loss.
 const HOW: &str = "(--with-ft ulfm)";
 
-/// What has been lost.
+/// The lost ranks and hosts so far.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// What the first lost rank would have ended the job with.
+    /// The exit code that the first lost rank would have given the job.
     first: Option<i32>,
-    /// They are not used any more.
+    /// Lost hosts, which are not used any more.
     hosts: BTreeSet<u32>,
-    /// Other hosts whose launchers have said something.
+    /// Other hosts whose launchers have sent something.
     reached: BTreeSet<u32>,
 }
 
 impl Supervisor<'_> {
-    /// A rank has died, and the others go on.
+    /// Records the death of a rank; the others go on.
     pub(super) fn lose(&mut self, proc: Proc, cause: &Cause, code: i32) {
         if !self.is_running() || self.is_explained(proc) {
             return;
@@ -46,18 +46,18 @@ impl Supervisor<'_> {
         self.bury_lost(proc, cause, code);
     }
 
-    /// Another host's launcher has said something.
+    /// Records that another host's launcher has sent something.
     pub(super) fn note_word(&mut self, host: u32) {
         self.losses.reached.insert(host);
     }
 
-    /// Whether the launchers of all these ranks have ever been heard; if not, their loss is a start that failed.
+    /// Returns true if the launchers of all these ranks have ever sent something; if not, their loss is a failed start.
     pub(super) fn were_reached(&self, ranks: &[Proc]) -> bool {
         let mut hosts = ranks.iter().filter_map(|&proc| self.ranks.get(proc));
         hosts.all(|rank| self.losses.reached.contains(&rank.host))
     }
 
-    /// Hosts are lost, with all ranks that lived there.
+    /// Records the loss of hosts, with all ranks that ran there.
     pub(super) fn lose_with_hosts(&mut self, hosts: &[u32], ranks: &[Proc], why: &str) {
         self.losses.hosts.extend(hosts);
         if !self.is_running() {
@@ -92,7 +92,7 @@ impl Supervisor<'_> {
         self.find_abandoned();
     }
 
-    /// "ranks 2, 3 and 0, 1 of spawned job 1".
+    /// Formats processes: "ranks 2, 3 and 0, 1 of spawned job 1".
     fn named(&self, procs: &[Proc]) -> String {
         let mut jobs: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for rank in procs.iter().filter_map(|&proc| self.ranks.get(proc)) {
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
         format!("ranks {}", told.join(" and "))
     }
 
-    /// Remembers a loss, ends what the rank has left, and tells the other ranks.
+    /// Records a loss, kills what the rank has left, and notifies the other ranks.
     fn bury_lost(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.losses.first.get_or_insert(code);
         if let Some(rank) = self.ranks.get_mut(proc) {
@@ -120,7 +120,7 @@ impl Supervisor<'_> {
         self.carry_out(effects);
     }
 
-    /// All ranks have ended: what their losses mean for the exit status.
+    /// All ranks have ended: sets the exit status if no rank survived.
     pub(super) fn count_losses(&mut self) {
         let survivors = self.ranks.iter().filter(|(_, rank)| rank.lost.is_none());
         let survived = survivors.count() > 0 || self.ranks.has_forgotten();
@@ -129,9 +129,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The last word about a job that was not ended: the ranks that were lost.
+    /// Reports the lost ranks of a job that was not ended, after all other output.
     pub(super) fn tell_losses(&mut self) {
-        // Of a rank that was alone everything has been said.
+        // The loss of a single rank has been reported in full.
         if !self.is_running() || self.losses.first.is_none() || self.ranks.count() == 1 {
             return;
         }
@@ -140,7 +140,7 @@ impl Supervisor<'_> {
         self.say(&told.join("; "));
     }
 
-    /// "2 of 8 ranks were lost: 2, 5".
+    /// Formats the losses of a job: "2 of 8 ranks were lost: 2, 5".
     fn losses_of(&self, job: usize) -> Option<String> {
         let ranks = self.ranks.iter().map(|(_, rank)| rank);
         let ranks = ranks.filter(|rank| rank.job.0 == job);
@@ -159,7 +159,7 @@ impl Supervisor<'_> {
         (count > 0).then(|| format!("{count} of {size} ranks{of} {verb} lost: {list}"))
     }
 
-    /// Where the ranks of a job run.
+    /// Returns the host of each rank of a job.
     pub(super) fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
         let alive = self.ranks.iter().filter(|(_, rank)| rank.alive);
         let used: Vec<u32> = alive.map(|(_, rank)| rank.host).collect();
@@ -167,9 +167,9 @@ impl Supervisor<'_> {
     }
 }
 
-/// Where programs run: on slots that no living rank has, and never on lost hosts; `used` has a host for each rank that lives.
+/// Places programs on slots that no living rank occupies, and never on lost hosts; `used` has the host of each living rank.
 ///
-/// If there are not enough such slots, they are placed as they would be if nothing ran.
+/// If there are not enough such slots, they are placed as if nothing ran.
 fn place_beside(
     plan: &Plan,
     apps: &[App],

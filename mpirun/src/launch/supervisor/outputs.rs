@@ -1,4 +1,4 @@
-//! Where output goes: mpirun's own standard output and standard error, which may be full, broken or closed.
+//! mpirun's own standard output and standard error, which may be full, broken or closed.
 
 use super::super::output::{Sink, Target};
 use super::events::Watch;
@@ -31,7 +31,7 @@ impl Outputs {
         }
     }
 
-    /// A sentence of mpirun's own, which is heard where anything can be.
+    /// Prints a message of mpirun on standard error, or on standard output if standard error is broken.
     pub(super) fn say(&mut self, text: &str) {
         let sink = match self.err.is_broken() {
             true => &mut self.out,
@@ -40,7 +40,7 @@ impl Outputs {
         sink.push(printable::text(&format!("mpirun: {text}\n")).as_bytes());
     }
 
-    /// Writes what can be written now.
+    /// Writes what can be written without blocking.
     pub(super) fn drain(&mut self) {
         self.out.drain();
         self.err.drain();
@@ -50,17 +50,17 @@ impl Outputs {
         self.out.is_empty() && self.err.is_empty()
     }
 
-    /// Whether one of them takes nothing more.
+    /// Returns true if one of the sinks is full.
     pub(super) fn is_full(&self) -> bool {
         self.out.is_full() || self.err.is_full()
     }
 
-    /// Whether no process reads standard output any more.
+    /// Returns true if no process reads standard output any more.
     pub(super) fn is_closed(&self) -> bool {
         self.out.is_closed()
     }
 
-    /// One that something waits for.
+    /// Returns a sink that has queued bytes.
     pub(super) fn slow(&self) -> &Sink {
         match self.out.is_empty() {
             true => &self.err,
@@ -68,14 +68,14 @@ impl Outputs {
         }
     }
 
-    /// Sentences about files that could not be written.
+    /// Returns the sentences about files that could not be written, once.
     pub(super) fn take_complaints(&mut self) -> Vec<String> {
         let mut complaints = self.out.take_complaints();
         complaints.append(&mut self.err.take_complaints());
         complaints
     }
 
-    /// Why each of them cannot be written any more, told once.
+    /// Returns the error that broke each sink, once.
     pub(super) fn take_troubles(&mut self) -> [(&'static str, Option<Errno>); 2] {
         [
             ("standard output", self.out.take_trouble()),
@@ -83,14 +83,14 @@ impl Outputs {
         ]
     }
 
-    /// Watches for room as long as something waits for it.
+    /// Watches for space while bytes are queued.
     pub(super) fn watch_room(&mut self, epoll: &OwnedFd) {
         if self.is_empty() != self.watching_room {
             return;
         }
         self.watching_room = !self.watching_room;
         for sink in [&self.out, &self.err] {
-            // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
+            // A plain file cannot be watched and never needs to be; both sinks may be one file, which is watched once.
             let token = EventData::new_u64(Watch::SinkRoom.token());
             let _ = match self.watching_room && !sink.is_empty() {
                 true => epoll::add(epoll, sink, token, EventFlags::OUT),
@@ -99,7 +99,7 @@ impl Outputs {
         }
     }
 
-    /// Whether the ranks are to be read no more, or again, if that has changed.
+    /// Returns whether reading the ranks must stop (true) or resume (false), if that has changed.
     pub(super) fn change_of_hold(&mut self) -> Option<bool> {
         let full = self.is_full();
         (full != self.held).then(|| {

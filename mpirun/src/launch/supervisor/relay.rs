@@ -1,4 +1,4 @@
-//! The supervisor's output: when ranks are read, when they are held back, and how the last of it is given out.
+//! Relaying the ranks' output: when ranks are read, when they are held back, and how their last output is printed.
 
 use super::super::output::{Read, Stream, Target};
 use super::super::sys::Signal;
@@ -15,7 +15,7 @@ impl Supervisor<'_> {
         self.read_output(proc, to, |read| read == Read::End);
     }
 
-    /// Reads what a rank of this host has written; if `is_over` says so, nothing more will be read. Whether more can be.
+    /// Reads what a rank of this host has written; if `is_over` returns true, the stream is closed. Returns true if more can be read.
     pub(super) fn read_output(
         &mut self,
         proc: Proc,
@@ -47,7 +47,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Tells of output that could not be written, which the job's status shows.
+    /// Reports output that could not be written, which the job's exit status shows.
     pub(super) fn check_outputs(&mut self) {
         for complaint in self.outputs.take_complaints() {
             self.lose_output(&complaint);
@@ -69,25 +69,25 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Something that a user asked for has not been written whole.
+    /// Reports output that a user asked for and that is incomplete.
     pub(super) fn lose_output(&mut self, sentence: &str) {
         self.say(sentence);
         self.course.fail(OUTPUT_LOST);
     }
 
-    /// When the next beginning of a line is to be given out.
+    /// Returns when the next incomplete line is due to be printed.
     pub(super) fn next_prompt(&self) -> Option<Instant> {
         let ranks = self.ranks.iter();
         let streams = ranks.flat_map(|(_, rank)| [&rank.stdout, &rank.stderr]);
         streams.flatten().filter_map(Stream::prompt_at).min()
     }
 
-    /// Gives out beginnings of lines whose ends have not come until `now`.
+    /// Prints incomplete lines whose end has not arrived by `now`.
     pub(super) fn show_prompts(&mut self, now: Instant) {
         self.give_out(|stream| stream.prompt_at().is_some_and(|at| at <= now));
     }
 
-    /// Gives out the beginnings of lines of the streams that are `due`.
+    /// Prints the incomplete lines of the streams that are `due`.
     fn give_out(&mut self, due: impl Fn(&Stream) -> bool) {
         for rank in self.ranks.iter_mut() {
             for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
@@ -98,7 +98,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Stops reading the ranks while a reader of ours is slow, and wakes up when it has read.
+    /// Stops reading the ranks while a reader of mpirun's output is slow, and resumes when it has read.
     pub(super) fn hold_or_read(&mut self) {
         self.outputs.watch_room(&self.epoll);
         if let Some(full) = self.outputs.change_of_hold() {
@@ -121,7 +121,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: kill strays, give out what the pipes still hold, and wait for our reader.
+    /// All ranks have ended: kills strays, prints what the pipes still hold, and waits for the reader of mpirun's output.
     pub(super) fn last_words(&mut self) {
         let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
         descendants::end_all_but(&links);
@@ -133,7 +133,7 @@ impl Supervisor<'_> {
             }
         }
         self.part(by_force.then_some(limit));
-        // Nothing comes any more.
+        // Nothing more arrives.
         self.give_out(|_| true);
         // The commands that reached the other hosts have nothing more to do.
         descendants::end_all();
@@ -155,7 +155,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Writes until nothing is queued, the time is over, or no rank is left that could want it.
+    /// Writes until nothing is queued, the time is over, or the front end has died.
     pub(super) fn write_out(&mut self, limit: Option<Instant>) {
         use rustix::event::{PollFd, PollFlags, poll};
         loop {

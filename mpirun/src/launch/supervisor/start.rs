@@ -1,4 +1,4 @@
-//! How the supervisor starts jobs: the launched one, and those that are spawned.
+//! Starting jobs: the launched one, and those that are spawned.
 
 use super::super::output::{Stream, StreamId, Style, Target};
 use super::super::pmi_socket::PmiSocket;
@@ -16,17 +16,17 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The number that stands for no host: none of the plan's is this one.
+/// A host number that is none of the plan's: this host is not in the plan.
 const NOWHERE: u32 = u32::MAX;
 
 impl Supervisor<'_> {
-    /// The host of this process among the plan's.
+    /// Returns this host's index among the plan's.
     pub(super) fn here(&self) -> u32 {
         let here = self.plan.hosts.iter().position(|host| host.here);
         here.map_or(NOWHERE, |host| host as u32)
     }
 
-    /// Starts a job; nothing runs here if a program of it is missing here.
+    /// Starts a job; if one of its programs is missing on this host, nothing is started here.
     pub(super) fn launch(
         &mut self,
         apps: &[App],
@@ -37,7 +37,7 @@ impl Supervisor<'_> {
         if started.is_err() && self.ranks.count() == known {
             self.server.take_back(job);
         }
-        // Jobs and processes have the same numbers everywhere, also if one came to nothing.
+        // Jobs have the same numbers in all tables, even if one failed to start.
         while self.nodes.next() < self.server.jobs() {
             self.nodes.push(None);
         }
@@ -85,7 +85,7 @@ impl Supervisor<'_> {
             0 => None,
             count => Some(Node::create(count).map_err(StartError::Node)?),
         };
-        // All ranks are known before any is started, in the order of their numbers.
+        // All ranks are registered before any is started, in the order of their numbers.
         let mut ranks = Vec::with_capacity(order.hosts.len());
         for rank in 0..order.hosts.len() as u32 {
             ranks.push(self.expected(&order, rank)?);
@@ -111,7 +111,7 @@ impl Supervisor<'_> {
                     return Ok(None);
                 }
                 if direct {
-                    // The only reader gets the file itself.
+                    // The only reader inherits the file itself.
                     return Ok(Some(rustix::io::fcntl_dupfd_cloexec(&wires.stdin, 3)?));
                 }
                 feed.add(|pipe| super::watch_room(epoll, pipe)).map(Some)
@@ -123,7 +123,7 @@ impl Supervisor<'_> {
                 self.settle(proc, one);
             }
             if outcome.is_err() {
-                // What was not started will never end.
+                // A rank that was not started never ends.
                 for rank in order.ranks_on(here) {
                     let proc = Proc(order.first + rank as usize);
                     if let Some(rank) = self.ranks.get_mut(proc)
@@ -180,7 +180,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// A rank that is to be.
+    /// Returns the entry of a rank that is about to start.
     fn expected(&self, order: &Order, rank: u32) -> Result<Rank, StartError> {
         let at = rank as usize;
         let app = &order.apps[order.appnums[at]];
@@ -251,7 +251,7 @@ impl Supervisor<'_> {
         ))
     }
 
-    /// A rank of this host has been started.
+    /// Registers a started rank of this host.
     fn settle(&mut self, proc: Proc, fresh: Fresh) {
         watch(&self.epoll, &fresh.pmi, Watch::Pmi(proc));
         watch(&self.epoll, &fresh.stdout, Watch::Stdout(proc));
@@ -272,7 +272,7 @@ impl Supervisor<'_> {
         self.tell_of_start(proc, fresh.bound.as_deref());
     }
 
-    /// Says that a rank was started, and where, if that was asked for.
+    /// Reports that a rank was started, and where, if that was asked for.
     pub(super) fn tell_of_start(&mut self, proc: Proc, bound: Option<&str>) {
         if self.plan.verbose {
             let name = self.name_of(proc);
@@ -290,7 +290,7 @@ impl Supervisor<'_> {
 
     pub(super) fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
         if crate::recording::is_asked_for(&self.plan.env) {
-            // Spawned ranks have the numbers of launched ones, and a recording has one file for each number.
+            // Spawned ranks have the same rank numbers as launched ones, and a recording has one file per rank number.
             let why = "a run that is recorded or replayed cannot spawn";
             let name = self.name_of(parent);
             self.say(&format!("{name} called MPI_Comm_spawn, which fails: {why}"));
@@ -302,7 +302,7 @@ impl Supervisor<'_> {
         let next = self.server.jobs();
         let outcome = match apps.collect::<Result<Vec<App>, String>>() {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
-                // Half a job is no job: what has been started of it is ended.
+                // A partly started job is ended.
                 self.dismiss(&BTreeSet::from([next]), libc::SIGKILL);
                 error.to_string()
             }),
@@ -312,7 +312,7 @@ impl Supervisor<'_> {
         self.apply(effects);
     }
 
-    /// Which ranks of a job read our standard input; what is spawned reads nothing.
+    /// Returns the ranks of a job that read mpirun's standard input; spawned ranks read nothing.
     fn readers(&self, job: Job, size: usize) -> Vec<u32> {
         let stdin = match job.0 {
             0 => self.plan.io.stdin,
@@ -323,7 +323,7 @@ impl Supervisor<'_> {
             .collect()
     }
 
-    /// `--display-map`, and with `--verbose` or on a terminal a line when there are more ranks than cores.
+    /// Prints `--display-map`, and with `--verbose` or on a terminal a line if cores are oversubscribed.
     pub(super) fn show_map(&mut self) {
         if self.plan.display_map {
             let mut text = String::from("where ranks run:");
@@ -367,13 +367,13 @@ impl Supervisor<'_> {
     }
 }
 
-/// `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users know it.
+/// Creates `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users count them.
 fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
     let place = folder.join(format!("{}/rank.{rank}", job + 1));
     let path = place.join(name);
     std::fs::create_dir_all(&place)
         .and_then(|()| match name {
-            // Two streams of a rank may share a file, so neither may overwrite the other's place in it.
+            // Two streams of a rank may share a file, so both append.
             "stdout" | "stderr" => File::options()
                 .create(true)
                 .append(true)
@@ -388,7 +388,7 @@ fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, 
         .map(|file| (path, file))
 }
 
-/// What starts the ranks of this host.
+/// Creates the starter of this host's ranks.
 fn starter_of<'a>(
     plan: &'a Plan,
     wires: &Wires,

@@ -1,10 +1,10 @@
-//! When reports of the ranks are due, and whether the job moves.
+//! The hang detector: when reports of the ranks are due, and whether the job makes progress.
 
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
 pub(super) struct Stillness {
-    /// A report that is to be made.
+    /// The next report to make.
     report: Option<Due>,
     job: Option<Job>,
 }
@@ -15,7 +15,7 @@ struct Due {
     then_end: bool,
 }
 
-/// What was last seen of the job.
+/// The last known progress of the job.
 #[derive(Debug)]
 struct Job {
     next: Instant,
@@ -26,29 +26,29 @@ struct Job {
 }
 
 impl Stillness {
-    /// Whether a report is to be made with which the job ends.
+    /// Returns true if a pending report ends the job.
     pub(super) fn ends_with_report(&self) -> bool {
         self.report.is_some_and(|report| report.then_end)
     }
 
-    /// A report is to be made so long from now, and the job may end with it.
+    /// Requests a report after `patience`; the job may end with it.
     pub(super) fn ask(&mut self, patience: Duration, then_end: bool) {
         let at = Instant::now() + patience;
         self.report = Some(Due { at, then_end });
     }
 
-    /// Whether a report is due, which is then made, and whether the job ends with it.
+    /// Returns `Some` if a report is due now, with whether the job ends with it.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<bool> {
         let report = self.report.take_if(|report| now >= report.at)?;
         Some(report.then_end)
     }
 
-    /// Whether it is time to look whether the job moves.
+    /// Returns true if the job's progress must be checked now.
     pub(super) fn is_look_due(&self, now: Instant) -> bool {
         self.job.as_ref().is_none_or(|job| now >= job.next)
     }
 
-    /// Looks; answers whether nothing has moved for as long as the user has patience, once.
+    /// Checks progress. Returns true once if no rank has made progress for `patience`.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -73,12 +73,12 @@ impl Stillness {
         over
     }
 
-    /// When a report is due.
+    /// Returns when a report is due.
     pub(super) fn next_report(&self) -> Option<Instant> {
         self.report.map(|report| report.at)
     }
 
-    /// When to look next.
+    /// Returns when to check progress next.
     pub(super) fn next_look(&self) -> Instant {
         self.job.as_ref().map_or_else(Instant::now, |job| job.next)
     }

@@ -1,7 +1,7 @@
-//! The supervisor as the collector of a trace: the clocks and tapes of all hosts, and the file that is made of them.
+//! The collector of a trace: the clocks and event tapes of all hosts, and the file that is made of them.
 //!
-//! While a traced job starts and again when it has ended, each host is asked for its clock several times;
-//! the quickest answers say how it stands to ours ([`Clock`]). When all ranks have ended the hosts send their tapes.
+//! While a traced job starts and again when it has ended, the supervisor asks each host for its clock several times;
+//! the quickest answers give the offset to this host's clock ([`Clock`]). When all ranks have ended the hosts send their tapes.
 
 use super::super::link::Link;
 use super::super::ranks::Rank;
@@ -17,20 +17,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
-/// How often a host is asked for its clock in a row.
+/// The number of clock requests in a row to one host.
 const QUESTIONS: u32 = 32;
 
-/// What other hosts have told for the trace.
+/// The clocks and tapes that other hosts have sent.
 #[derive(Debug, Default)]
 pub(super) struct Tracing {
     clocks: BTreeMap<u32, Clock>,
-    /// How many questions a host will still be asked.
+    /// The number of clock requests still to be sent to a host.
     unasked: BTreeMap<u32, u32>,
-    /// By the number of the process.
+    /// By process number.
     tapes: BTreeMap<usize, Played>,
     /// Hosts that have sent all their tapes.
     heard_out: BTreeSet<u32>,
-    /// Hosts that cannot be heard any more.
+    /// Hosts that are unreachable.
     lost: BTreeSet<u32>,
 }
 
@@ -52,7 +52,7 @@ impl Tracing {
 }
 
 impl Supervisor<'_> {
-    /// The hosts that are reached by links.
+    /// Returns the hosts that are reached by open links.
     fn far_hosts(&self) -> Vec<u32> {
         let open = self.links.iter().filter(|link| link.is_open());
         let hosts = open.flat_map(|link: &Link| link.branch.hosts());
@@ -91,12 +91,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: takes what the other hosts have on tape.
+    /// All ranks have ended: receives the other hosts' tapes.
     pub(super) fn collect_tapes(&mut self, limit: Option<Instant>) {
         if !self.plan.needs_tapes() || self.far_hosts().is_empty() {
             return;
         }
-        // The clocks first: while tapes are on their way answers are slow.
+        // The clocks first: answers are slow while tapes are in flight.
         self.compare_clocks();
         self.converse(limit, |supervisor| {
             let told = |host: &u32| !supervisor.tracing.unasked.contains_key(host);
@@ -109,7 +109,7 @@ impl Supervisor<'_> {
         });
     }
 
-    /// What they did to files.
+    /// Writes the report of the ranks' file I/O.
     fn write_io_report(&mut self, file: &Path, lanes: &[Lane]) {
         let report = IoReport::of(lanes);
         let written = match file.as_os_str() == "-" {
@@ -128,7 +128,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// What they all did, if the user wants to know.
+    /// Writes the trace and the I/O report that the user asked for.
     pub(super) fn write_trace(&mut self) {
         let plan = self.plan;
         if !plan.needs_tapes() {

@@ -1,4 +1,4 @@
-//! Jobs whose ranks have all ended without our `MPI_Init`, although they had loaded another MPI library: each rank was a job by itself.
+//! Jobs of singletons: their ranks have all ended without this library's `MPI_Init`, although they had loaded another MPI library.
 
 use super::Supervisor;
 use crate::foreign::{self, loaded, on};
@@ -9,31 +9,31 @@ use std::time::Instant;
 /// The exit status of such a job.
 const STATUS: i32 = 1;
 
-/// The MPI libraries of others that ranks have loaded.
+/// The other MPI libraries that ranks have loaded.
 #[derive(Debug, Default)]
 pub(super) struct Unserved {
     watch: loaded::Watch,
-    /// The first rank of a job that was found with a library of others, on whichever host, and the library.
+    /// The first rank of each job that was found with another MPI library, on whichever host, and the library.
     found: Vec<(Proc, PathBuf)>,
 }
 
 impl Unserved {
-    /// A rank of this host has spoken to its PMI server or has ended.
+    /// Stops watching a rank of this host, which has spoken to its PMI server or has ended.
     pub(super) fn is_settled(&mut self, proc: Proc) {
         self.watch.is_settled(proc.0);
     }
 
-    /// When maps are to be read.
+    /// Returns when memory maps must be read next.
     pub(super) fn next(&self) -> Option<Instant> {
         self.watch.next()
     }
 
-    /// A rank has loaded a library of others.
+    /// Records that a rank has loaded another MPI library.
     pub(super) fn note(&mut self, proc: Proc, library: PathBuf) {
         self.found.push((proc, library));
     }
 
-    /// Before a rank's output is read: the rank still runs, or has only just ended.
+    /// Checks the rank's maps before its output is read: the rank still runs, or has only just ended.
     pub(super) fn before_output(&mut self, proc: Proc) {
         if let Some(library) = self.watch.has_written(proc.0) {
             self.note(proc, library);
@@ -48,7 +48,8 @@ impl Unserved {
 }
 
 impl Supervisor<'_> {
-    /// Begins to watch a rank of this host; one that is alone is a job of its own by right, and with `--on` the user has chosen a library.
+    /// Begins to watch a rank of this host. A singleton may be a job of its own on any library, and with `--on` the user has
+    /// chosen a library.
     pub(super) fn watch_libraries_of(&mut self, proc: Proc) {
         let is_chosen = on::wanted(&self.plan.env).is_some();
         if let Some(rank) = self
@@ -60,7 +61,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: reports each job of which no rank has called `MPI_Init` of this library.
+    /// All ranks have ended: reports each job in which no rank has called this library's `MPI_Init`.
     pub(super) fn tell_unserved(&mut self) {
         let remedy = match foreign::is_left_alone(&self.plan.env) {
             true => {

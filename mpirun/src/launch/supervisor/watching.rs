@@ -1,4 +1,4 @@
-//! The supervisor as a watcher: reports of which rank waits for which, when a user asks, when the time is over, or when nothing moves.
+//! Hang reports: which rank waits for which, when a user asks, when the time is over, or when no rank makes progress.
 
 use super::super::wire::ToDaemon;
 use super::{Supervisor, TIMED_OUT};
@@ -6,11 +6,11 @@ use crate::hang::{Report, Seen};
 use crate::pmi::Proc;
 use std::time::{Duration, Instant};
 
-/// How long other hosts have to say what their ranks do.
+/// How long other hosts have to send the snapshots of their ranks.
 const ANSWER: Duration = Duration::from_millis(150);
 
 impl Supervisor<'_> {
-    /// Asks all hosts; the report comes when they have had time to answer.
+    /// Asks all hosts for snapshots; the report is printed when they have had time to answer.
     pub(super) fn look(&mut self, then_end: bool) {
         if self.stillness.ends_with_report() {
             return;
@@ -60,7 +60,7 @@ impl Supervisor<'_> {
         self.ranks.iter().map(|(proc, _)| count(proc)).collect()
     }
 
-    /// Job by job, as ranks of different jobs have the same numbers.
+    /// Returns one report per job, as ranks of different jobs have the same numbers.
     fn reports(&self) -> Vec<Report> {
         let seen = |job: usize| {
             self.ranks
@@ -79,7 +79,7 @@ impl Supervisor<'_> {
         jobs.map(|job| Report::of(job, seen(job))).collect()
     }
 
-    /// For tools, if the user has named a file; a later report takes the place of an earlier one.
+    /// Writes the reports as JSON if the user has named a file; a later report replaces an earlier one.
     fn write_reports(&mut self, reports: &[Report]) {
         let plan = self.plan;
         let Some(file) = &plan.hang_report else {
