@@ -219,7 +219,7 @@ impl Control {
         ticket
     }
 
-    /// Returns true if a ticket may enter: its turn has come, and, for an exclusive one, no member holds a lock of all.
+    /// Returns true if a ticket may enter: it is served next, and, for an exclusive one, no member holds a lock of all.
     #[inline]
     pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
         self.here[index].lock.admits(ticket)

@@ -119,7 +119,7 @@ impl Room {
         }
     }
 
-    /// Stores packed bytes at position `at`, as many as fit.
+    /// Stores packed bytes at position `at`, truncated to the buffer.
     pub fn unpack_at(&mut self, at: i64, data: &[u8]) {
         match self {
             Room::Bytes(bytes) => {

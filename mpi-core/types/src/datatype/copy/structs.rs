@@ -177,7 +177,7 @@ impl Pass {
         &self,
         all: Repeated<D>,
     ) {
-        // No pass has so many moves, so no code is generated for them.
+        // No pass has that many moves, so no code is generated for them.
         if const { A + B + C + S.div_ceil(2) > MOST } {
             return;
         }

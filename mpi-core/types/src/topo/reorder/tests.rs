@@ -67,7 +67,7 @@ fn within_a_node_packages_and_cores_count_too() {
     let ring = cart(&[8], true);
     let wires = Wires::of_cart(&ring);
     let layout = reorder(&wires, Some(&ring), &places);
-    // Four edges cross cores, two of them also packages; before, every edge crossed both or a core.
+    // Four edges cross cores, two of them also packages; before, all eight crossed cores, four of them also packages.
     assert_eq!(wires.cost(&layout, &places), 2 * FAR[1] + 2 * FAR[3]);
     assert_eq!(wires.cost(&identity(8), &places), 4 * FAR[1] + 4 * FAR[3]);
 }
