@@ -94,7 +94,7 @@ impl std::error::Error for BenchError {}
 struct Rows {
     benchmark: &'static str,
     ranks: u32,
-    /// Sizes with the target ratio of each; size 0 if the benchmark has no sizes.
+    /// Sizes with the target figure of each; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
     /// Whether peers run with their default settings instead of their best.
     defaults: bool,

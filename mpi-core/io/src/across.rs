@@ -149,7 +149,8 @@ impl Across {
                 Some(range) => &mut stage.room(range.end)[range.start..],
                 None => &mut room[..],
             };
-            // SAFETY: `room` is a `Vec` that is not touched, or a part of the stage that belongs to the leader until the next barrier, until `post.done` below (or its drop) returns.
+            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `room`: it is a `Vec` of its own, or a part of the stage,
+            // which belongs to the leader until the next barrier of the node.
             unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
         }
         for (to, answer) in answers.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Long nonblocking reads of data that are not in the page cache, by io_uring(7), while the program computes.
 //!
 //! Measured (docs/performance.md): cached data are copied by a processor either way, so io_uring gains nothing for them; nor for writes,
-//! which end in the cache. Reading 64 MiB from the disk with as much computation took half the time.
+//! which end in the cache. Reading 64 MiB from the disk, overlapped with as much computation, took half the time.
 //! Short reads are faster at initiation. So only nonblocking reads of [`LONG`] contiguous bytes and more come here,
 //! and only their part that is not cached, which `RWF_NOWAIT` reads determine.
 //! Many containers refuse io_uring; then the read completes at initiation.

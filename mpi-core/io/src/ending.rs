@@ -20,7 +20,7 @@ pub(super) const IN_USE: u64 = 1 << 40;
 /// Flag of an outcome: the rank that deletes the file has done so; the lower bits are 0 or the class of its error.
 pub(super) const TOLD: u64 = 1 << 40;
 
-/// Returns the bid of a rank that has the file; it is greater than 0, the bid of a rank without the file.
+/// Returns the bid of a rank that has the file; it is at least 1, since 0 is the bid of a rank without the file.
 pub(super) fn bid(comm: &Comm, is_in_use: bool) -> u64 {
     let place = u64::from(comm.size() - comm.rank());
     match is_in_use {

@@ -85,7 +85,7 @@ impl SharedPointer {
         self.0.free().and(ended)
     }
 
-    /// Discards the pointer and joins in its collective end.
+    /// Discards the pointer; in a fault-tolerant run this process joins in its collective end.
     pub fn abandon(self) {
         self.0.abandon();
     }

@@ -167,7 +167,8 @@ impl Stages {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
     }
 
-    /// Frees the buffers in the middle of an access. In a fault-tolerant run a member may be missing, at which an earlier step has failed because of a death.
+    /// Frees the buffers in the middle of an access; collective. In a fault-tolerant run each member discards them on its own,
+    /// since a member at which an earlier step failed because of a death does not take part.
     pub fn give_back(&self) -> Result<(), Error> {
         match self.win.engine().is_fault_tolerant() {
             true => {

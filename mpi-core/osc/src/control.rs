@@ -21,7 +21,7 @@ use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
 
 /// The number of stripe locks: how many locked updates of one member's memory can run concurrently.
 pub(super) const STRIPES: usize = 8;
-/// Bytes of a stripe: contiguous memory under one lock.
+/// Bytes of contiguous memory under one stripe lock.
 pub(super) const STRIPE_BYTES: u64 = 4096;
 
 const LINE: usize = 64;
@@ -219,7 +219,7 @@ impl Control {
         ticket
     }
 
-    /// Returns true if a ticket may enter: it is served next, and, for an exclusive one, no member holds a lock of all.
+    /// Returns true if a ticket may enter: its number is due, and, for an exclusive one, no member holds a lock of all.
     #[inline]
     pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
         self.here[index].lock.admits(ticket)

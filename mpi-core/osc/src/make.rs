@@ -218,7 +218,7 @@ impl Win {
         Ok((win, by_message))
     }
 
-    /// Discards a window whose enclosing object could not be made here, and joins in its collective end.
+    /// Discards a window whose enclosing object could not be made here; in a fault-tolerant run this process joins in its collective end.
     pub fn abandon(self) {
         self.unregister();
         leave_end_to_others(self.0.comm.clone(), self);

@@ -78,7 +78,7 @@ impl Win {
         self.0.comm.get_failed()
     }
 
-    /// Returns true if a member has failed, which may hold a lock that others wait for, or the window is revoked.
+    /// Returns true if a member has failed (it may hold a lock that others wait for), or if the window is revoked.
     pub fn is_broken(&self) -> bool {
         self.0.comm.usable().is_err()
     }

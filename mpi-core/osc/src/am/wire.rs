@@ -55,7 +55,7 @@ pub fn take_word(from: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*word))
 }
 
-/// Runs of equal length at a constant stride that do not overlap, as vectors and arrays have them. A row takes the space of two single runs.
+/// Runs of equal length at a constant stride that do not overlap, as vectors and arrays have them. Encoded, a row takes the space of two single runs.
 #[derive(Clone, Copy)]
 struct Row {
     at: u64,
