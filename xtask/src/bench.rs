@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: our figures, and with `--peers` those of MPICH and Open MPI from the same minutes.
+//! `cargo xtask bench`: measures Portcullis, and with `--peers` also MPICH and Open MPI in alternation.
 //!
-//! The rows and targets are those that the project measures itself by.
-//! What is compared are ratios of medians; absolute figures differ from machine to machine.
-//! With `--report` a page with tables and pictures is written instead, in [`report`].
+//! The rows and targets are the performance goals of the project.
+//! Ratios of medians are compared; absolute figures differ between machines.
+//! With `--report` it writes a page with tables and plots instead ([`report`]).
 
 mod compared;
 pub mod report;
@@ -45,26 +45,26 @@ pub struct Options {
     subjects: Subjects,
 }
 
-/// Where a report goes, in the folder of these sources.
+/// The default folder of a report, in these sources.
 const REPORT: &str = "docs/measured";
 
-/// How often the libraries take turns, if the user does not say.
+/// The default number of rounds in which the libraries take turns.
 const ROUNDS: u32 = 5;
 
 /// Why there are no figures.
 #[derive(Debug)]
 pub enum BenchError {
-    /// Our side could not be built or installed, so there is nothing to measure.
+    /// Portcullis could not be built or installed, so there is nothing to measure.
     Install(InstallError),
-    /// The environment of a peer could not be made; without `--peers` none is.
+    /// The environment of a peer could not be made; without `--peers` there is none.
     Venv(VenvError),
-    /// `mpi-bench` could not be started or did not end well.
+    /// `mpi-bench` could not be started, or failed.
     Run(ProcessError),
-    /// There is no report.
+    /// The report failed.
     Report(ReportError),
-    /// The rows are all filtered out by `--only`.
+    /// `--only` filtered out all rows.
     Nothing {
-        /// What the user gave to `--only`.
+        /// The argument of `--only`.
         only: String,
     },
 }
@@ -94,9 +94,9 @@ impl std::error::Error for BenchError {}
 struct Rows {
     benchmark: &'static str,
     ranks: u32,
-    /// Sizes with our target for each; 0 where the size means nothing.
+    /// Sizes with the target figure of each; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
-    /// Peers as they come, instead of at their best.
+    /// Whether peers run with their default settings instead of their best.
     defaults: bool,
 }
 
@@ -112,7 +112,7 @@ const fn tuned(benchmark: &'static str, ranks: u32, targets: &'static [(u64, f64
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// Microseconds, MB/s, and milliseconds for `init`.
+/// Units: microseconds, MB/s, and milliseconds for `init`.
 const ROWS: &[Rows] = &[
     tuned(
         "latency",
@@ -164,7 +164,7 @@ const ROWS: &[Rows] = &[
     tuned("init", 60, &[(0, 250.0)]),
 ];
 
-/// Measures and prints a line as soon as it is known.
+/// Runs the measurements and prints each line as soon as it is known.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let Options {
         subjects,
@@ -217,7 +217,7 @@ fn fetch_peers(subjects: &Subjects) -> Result<Vec<PathBuf>, VenvError> {
     PEERS.iter().map(|peer| subjects.peer(peer)).collect()
 }
 
-/// One run of `mpi-bench`; its complaints about settings that do not work go to the terminal.
+/// One run of `mpi-bench`; its messages about settings that fail go to the terminal.
 fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result<(), BenchError> {
     let mut command = Command::new(prefix.join("bin/mpi-bench"));
     command.arg(rows.benchmark).args([
@@ -239,7 +239,7 @@ fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result
     if rows.defaults {
         command.args(["--settings", "default"]);
     }
-    // Without peers the library is compared with none, by the same way of measuring.
+    // Without peers the library alone is measured, in the same way.
     for peer in peers {
         command.arg("--vs").arg(peer);
     }
@@ -282,7 +282,7 @@ fn heading() -> String {
     )
 }
 
-/// A line of the table; a ratio above one means that ours is better.
+/// Formats a line of the table; a ratio above 1 means that Portcullis is better.
 fn spell(rows: &Rows, compared: &Compared) -> String {
     let size = rows.targets.iter().find(|(size, _)| *size == compared.size);
     let label = match size {
@@ -295,7 +295,7 @@ fn spell(rows: &Rows, compared: &Compared) -> String {
         None if rows.defaults => format!("{}, {} ranks, defaults", compared.benchmark, rows.ranks),
         None => format!("{}, {} ranks", compared.benchmark, rows.ranks),
     };
-    // The target of a start is for the whole command, which is what a user waits for.
+    // The target of `start` is for the whole command, since a user waits for all of it.
     let target = match (size, rows.targets) {
         (Some((_, target)), _) => Some(*target),
         (None, [(0, target)]) if !matches!(compared.benchmark.as_str(), "init" | "start") => {

@@ -1,4 +1,4 @@
-//! Asking cargo to build, and for the files it made.
+//! Runs cargo builds and finds the files that they produce.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,15 +9,15 @@ use serde::Deserialize;
 
 use crate::workspace;
 
-/// How much cargo optimises.
+/// The cargo profile of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// cargo's `dev` with all features that tests ask for, in cargo's own folder: what `cargo test --workspace` compiles anyway, so that nothing is
+    /// cargo's `dev` with all features that the tests need, in cargo's own target folder: the same compilation as `cargo test --workspace`, so nothing is
     /// compiled twice for the tests.
     Tests,
-    /// cargo's `dev`: for those to whom soon matters more than fast.
+    /// cargo's `dev`: quick to build.
     Dev,
-    /// Soon there and nearly as fast as a release: for the demo.
+    /// Builds quickly and runs nearly as fast as a release: for the demo.
     Demo,
     /// cargo's `release`: the libraries that users install and that are measured, optimised as a whole when they are linked.
     Release,
@@ -26,7 +26,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Its name in the workspace's `Cargo.toml`, or in cargo.
+    /// Returns its name in the workspace's `Cargo.toml`, or in cargo.
     fn name(self) -> &'static str {
         match self {
             Self::Tests | Self::Dev => "dev",
@@ -36,9 +36,9 @@ impl Profile {
         }
     }
 
-    /// Where cargo leaves what an installation is made of: not in its usual folder, unless it is one for the tests.
+    /// Returns the target folder of an installation: not cargo's usual one, except for tests.
     ///
-    /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses; in one folder each would undo the other's work.
+    /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses; in one folder each would invalidate the other's files.
     pub fn folder(self) -> PathBuf {
         match self {
             Self::Tests => workspace::target(),
@@ -49,7 +49,7 @@ impl Profile {
     }
 }
 
-/// Compiler flags that keep the builder's folders out of the products: panic messages and line tables name `portcullis/` and `cargo/` instead.
+/// Compiler flags that remap the builder's paths in the products: panic messages and line tables contain `portcullis/` and `cargo/` instead.
 fn path_flags() -> Vec<OsString> {
     let cargo_home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -65,7 +65,7 @@ fn path_flags() -> Vec<OsString> {
         flag.push(name);
         Some(flag)
     });
-    // What the caller asks of the compiler stays.
+    // The flags in the caller's `RUSTFLAGS` are kept.
     let asked = std::env::var_os("RUSTFLAGS").unwrap_or_default();
     let asked = asked.into_string().unwrap_or_default();
     asked
@@ -78,18 +78,18 @@ fn path_flags() -> Vec<OsString> {
 /// How programs are linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linking {
-    /// As rustc does it by itself: with the C library of the machine that runs the program.
+    /// rustc's default: dynamically to the C library.
     Usual,
-    /// With the C library inside, so that a program runs whatever the machine has; for one program of one package.
+    /// Statically with the C library, so that a program runs on any machine; for one program of one package.
     Static,
 }
 
 impl Linking {
-    /// Static where the C library's archive is installed, which some distributions have in a package of its own.
+    /// Returns `Static` if the archive of the C library is installed, which some distributions have in a separate package.
     pub fn static_if_possible() -> Linking {
         let mut compiler = Command::new("cc");
         compiler.arg("-print-file-name=libc.a");
-        // A compiler that finds it prints a path, else the bare name.
+        // A compiler that finds it prints a path, otherwise the bare name.
         let found = compiler
             .output()
             .is_ok_and(|said| said.stdout.contains(&b'/'));
@@ -100,42 +100,42 @@ impl Linking {
     }
 }
 
-/// What [`Profile::Tests`] asks of cargo: a package gets the features that any selected one wants of it, so all are selected; and what their
-/// tests want beside that is named.
+/// cargo arguments of [`Profile::Tests`]: cargo unifies the features of all selected packages, so all packages are selected; features that
+/// only their tests need are named.
 const AS_TESTED: &[&str] = &[
     "--workspace",
     "--features",
     "mpi-core/testing,barrier-driver/async,barrier-driver/suite",
 ];
 
-/// What is built.
+/// The packages and programs of a build.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {
-    /// How much is optimised; where the products lie is for [`Build::folder`] to say.
+    /// The profile; [`Build::folder`] determines the target folder.
     pub profile: Profile,
-    /// Names of the workspace's packages, as after `cargo build -p`; with [`Profile::Tests`] all others are built with them.
+    /// Names of the workspace's packages, as for `cargo build -p`; [`Profile::Tests`] builds all others, too.
     pub packages: &'a [&'a str],
-    /// Of these packages; their libraries are built anyway.
+    /// Programs of these packages; their libraries are built in any case.
     pub programs: &'a [&'a str],
-    /// How they are linked; [`Linking::Static`] needs one package with one program.
+    /// How they are linked; [`Linking::Static`] requires one package with one program.
     pub linking: Linking,
     /// The target folder.
     pub folder: PathBuf,
 }
 
-/// Why there is nothing to copy.
+/// Why a build has no products.
 #[derive(Debug)]
 pub enum BuildError {
-    /// The program `cargo`, or the one that the variable `CARGO` names, was not started.
+    /// The program `cargo`, or the one in the variable `CARGO`, could not be started.
     Start(std::io::Error),
-    /// The compiler was not content; what it said has gone to the terminal.
+    /// The compilation failed; the compiler's messages are on the terminal.
     Failed {
-        /// The packages asked for, with commas between them.
+        /// The packages, separated by commas.
         packages: String,
     },
-    /// A product that was expected is not among those that cargo told of: the package's targets and its installation disagree.
+    /// An expected product is not in cargo's messages: the package's targets and its installation do not match.
     Missing {
-        /// What was looked for.
+        /// The name of the product.
         file: String,
     },
 }
@@ -158,7 +158,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The files that a build made.
+/// The files that a build produced.
 #[derive(Debug, Default)]
 pub struct Artifacts(Vec<PathBuf>);
 
@@ -169,7 +169,7 @@ impl Artifacts {
         self
     }
 
-    /// The file with this name.
+    /// Returns the file with this name.
     pub fn file(&self, name: &str) -> Result<&Path, BuildError> {
         self.0
             .iter()
@@ -181,7 +181,7 @@ impl Artifacts {
     }
 }
 
-/// The part of cargo's messages that we read.
+/// The fields of cargo's messages that are used.
 #[derive(Deserialize)]
 struct Message {
     reason: String,
@@ -207,7 +207,7 @@ impl Build<'_> {
                 for package in self.packages {
                     command.args(["-p", package]);
                 }
-                // The form of the variable that allows spaces in a folder's name.
+                // This form of the variable allows spaces in folder names.
                 let flags = path_flags().join(OsStr::new("\x1f"));
                 command.env("CARGO_ENCODED_RUSTFLAGS", flags);
             }

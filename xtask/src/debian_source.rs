@@ -1,8 +1,8 @@
-//! The source that a Debian package is made of, from the mirror that this machine uses.
+//! Downloads the source archive of a Debian package, from the mirror that this machine uses.
 //!
-//! Most machines have no `deb-src` lines, so apt is given some for one command: those of its own binary packages' places,
-//! with folders of ours for everything that it would keep.
-//! Only the authors' archive is fetched, and apt checks it against the signed index.
+//! Most machines have no `deb-src` lines, so apt gets some for one command, derived from the sources of binary packages,
+//! with private folders for all of its state.
+//! Only the upstream archive is fetched; apt verifies it against the signed index.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,23 +14,23 @@ use std::time::Duration;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Why there is no source, or it could not be unpacked.
+/// Why the source could not be fetched or unpacked.
 #[derive(Debug)]
 pub enum SourceError {
-    /// apt or tar could not be started, failed or took too long.
+    /// apt or tar could not be started, failed or timed out.
     Process(ProcessError),
     /// A folder or a file could not be made or read.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// `apt-get source` ended well and left no archive.
+    /// `apt-get source` succeeded, but there is no archive.
     None {
-        /// Of which package.
+        /// The package.
         package: &'static str,
-        /// Where the archive should have been.
+        /// The folder in which the archive was expected.
         folder: PathBuf,
     },
 }
@@ -58,7 +58,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> SourceError {
     }
 }
 
-/// The authors' archive of a package, in a folder of the package; fetched unless it is there.
+/// Returns the upstream archive of a package, in a folder of the package; it is fetched unless it exists.
 pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
     let folder = workspace::target().join(package);
     if let Some(archive) = fetched(package, &folder)? {
@@ -81,7 +81,7 @@ pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
             .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
             .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
             .args(["-o", "Acquire::Languages=none"])
-            // The folder belongs to the user who builds, so apt's own user could not write there.
+            // The folder belongs to the building user, so apt's sandbox user could not write to it.
             .args(["-o", "APT::Sandbox::User=root"])
             .current_dir(&folder);
         command
@@ -105,7 +105,7 @@ fn fetched(package: &str, folder: &Path) -> Result<Option<PathBuf>, SourceError>
     Ok(None)
 }
 
-/// The places of this machine's binary packages, as places of sources.
+/// Returns `deb-src` lines for this machine's binary package sources.
 fn deb_src() -> Result<String, SourceError> {
     let mut ask = Command::new("apt-get");
     ask.args(["indextargets", "--format"])
@@ -116,7 +116,7 @@ fn deb_src() -> Result<String, SourceError> {
     Ok(lines.into_iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Unpacks what an archive has below its first folder, or the part of it that a pattern of tar's names, into an empty folder.
+/// Unpacks an archive without its top folder, or the part that matches a tar pattern, into an empty folder.
 pub fn unpack(archive: &Path, folder: &Path, part: Option<&str>) -> Result<(), SourceError> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(file(folder))?;

@@ -1,7 +1,7 @@
-//! `cargo xtask demo`: the main job.
+//! `cargo xtask demo`: the hardware barrier on sixty processes.
 //!
-//! An unmodified C program makes barriers on sixty processes, three times: over the hardware barrier on the simulator, over shared memory, and by dissemination over point-to-point messages.
-//! The FPGA model counts its releases; the demo fails unless it counted exactly the barriers that the program made.
+//! An unmodified C program calls MPI_Barrier on sixty processes, three times: over the hardware barrier on the simulator, over shared memory, and by dissemination over point-to-point messages.
+//! The FPGA model counts its releases; the demo fails unless their number equals the number of barriers of the program.
 
 use std::fmt;
 use std::fs;
@@ -20,22 +20,22 @@ use crate::workspace;
 
 /// The parameters of the hardware barrier that the demo sets.
 pub mod parameters {
-    /// Which port the component drives.
+    /// The port that the component uses.
     pub const PORT: &str = "coll_hwbarr_port";
-    /// The port that leads to the simulator.
+    /// The value for the simulator's port.
     pub const SIMULATOR: &str = "sim";
-    /// Where the simulator writes the wires' waveform.
+    /// The file for the waveform of the wires.
     pub const WAVEFORM: &str = "coll_hwbarr_sim_vcd";
-    /// Where the simulator writes what it counted, as JSON.
+    /// The file for the simulator's counters, as JSON.
     pub const REPORT: &str = "coll_hwbarr_sim_report";
 }
 
-/// What we read of the simulator's report.
+/// The fields of the simulator's report that are used.
 #[derive(Debug, Deserialize)]
 pub struct Report {
-    /// Releases that the model counted for the program, without those of the self-test at start.
+    /// Releases that the model counted for the program, without those of the self-test at the start.
     pub releases: u64,
-    /// Clock edges that the RTL evaluated, where it was in the model's place.
+    /// Clock edges that the RTL evaluated, if it replaced the model.
     #[serde(default)]
     pub rtl_edges: u64,
 }
@@ -65,32 +65,32 @@ pub struct Options {
     barriers: u32,
 }
 
-/// Why the demo does not show what it should.
+/// Why the demo failed.
 #[derive(Debug)]
 pub enum DemoError {
-    /// The library and the launcher that the demo shows could not be made.
+    /// The library and the launcher could not be installed.
     Install(InstallError),
-    /// The C compiler, `mpirun` or the simulator could not be started, failed or took too long.
+    /// The C compiler, `mpirun` or the simulator could not be started, failed or timed out.
     Run(ProcessError),
     /// A file or folder of the demo could not be written or read.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// The program's or the model's output is not what we know.
+    /// The output of the program or the report of the model could not be parsed.
     Unreadable {
-        /// The words in front of the number that was looked for.
+        /// The words before the missing number.
         what: &'static str,
-        /// Where it was looked for: all that was printed.
+        /// The whole output.
         text: String,
     },
-    /// The one thing that may not happen.
+    /// The counts differ.
     Counts {
-        /// Barriers that the program says it has made.
+        /// The number of barriers according to the program.
         program: u64,
-        /// Releases that the model of the FPGA has counted.
+        /// The number of releases that the FPGA model counted.
         model: u64,
     },
 }
@@ -118,13 +118,13 @@ impl From<ProcessError> for DemoError {
     }
 }
 
-/// Where a run leaves the wires' waveform and the model's count.
+/// The files of a run: the waveform of the wires and the model's counters.
 struct Traces {
     waveform: PathBuf,
     report: PathBuf,
 }
 
-/// What one run showed.
+/// The result of one run.
 struct Shown {
     title: &'static str,
     median: f64,
@@ -133,7 +133,7 @@ struct Shown {
     counted: Option<u64>,
 }
 
-/// Builds, installs, compiles, runs three times, prints one table.
+/// Builds, installs, compiles, runs three times, and prints one table.
 pub fn run(options: &Options) -> Result<(), DemoError> {
     let prefix = workspace::target().join("demo");
     let mut steps = Steps::new(5);
@@ -189,7 +189,7 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
     Ok(())
 }
 
-/// `--mca` arguments that choose the hardware barrier on the simulator.
+/// Returns the `--mca` arguments for the hardware barrier on the simulator.
 pub fn simulator_arguments(waveform: &Path, report: &Path) -> Vec<String> {
     let pairs = [
         (parameters::PORT, parameters::SIMULATOR.to_owned()),
@@ -206,7 +206,7 @@ fn on_the_simulator(traces: &Traces) -> Vec<String> {
     simulator_arguments(&traces.waveform, &traces.report)
 }
 
-/// `--mca` arguments that leave out collective components.
+/// Returns the `--mca` arguments that exclude collective components.
 pub fn without(components: &str) -> Vec<String> {
     ["--mca", "coll", &format!("^{components}")]
         .map(str::to_owned)
@@ -224,7 +224,7 @@ fn compile(prefix: &Path) -> Result<PathBuf, DemoError> {
     Ok(program)
 }
 
-/// An old run's files must not be taken for this one's.
+/// Deletes the files of an earlier run, so that they are not taken for this one's.
 fn forget(traces: &Traces) -> Result<(), DemoError> {
     for path in [&traces.waveform, &traces.report] {
         match fs::remove_file(path) {
@@ -277,7 +277,7 @@ fn one_run(
     })
 }
 
-/// The number in the line that begins with `word`.
+/// Returns the number in the line that begins with `word`.
 pub fn number(text: &str, word: &'static str) -> Result<f64, DemoError> {
     text.lines()
         .find_map(|line| {

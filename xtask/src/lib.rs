@@ -1,9 +1,9 @@
-//! The workshop of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | pnetcdf | rsmpi | hpcc | gen | install | fpga | firmware | nightly-qemu | bench`.
+//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | pnetcdf | rsmpi | hpcc | gen | install | package | fpga | firmware | nightly-qemu | bench`.
 //!
-//! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
-//! What is missing is installed when we may, and otherwise named together with the command that installs it.
+//! Guarantee: on a fresh Debian machine with Rust, gcc and git, one command produces a result and explains it on the screen.
+//! Missing packages are installed if the user is root; otherwise they are named with the command that installs them.
 //!
-//! The library half exists so that the tests make their installation with the same code as a user does.
+//! The library half exists so that the tests make their installation with the same code as users.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

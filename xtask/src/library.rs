@@ -1,17 +1,17 @@
-//! The library that `--on` names, which `mpirun` gets from commands that start it in other folders.
+//! The argument of `--on`, for `mpirun` commands that are started in other folders.
 
 use std::convert::Infallible;
 use std::path;
 
-/// A name as it is, and the path of a file from the root, since jobs are started in the folders of their programs.
+/// Returns a name unchanged, and a path as an absolute path, since jobs are started in the folders of their programs.
 ///
-/// What has no slash is a name, as for `mpirun`.
+/// A text without a slash is a name, as in `mpirun`.
 pub fn named(text: &str) -> Result<String, Infallible> {
     let absolute = text.contains('/').then(|| path::absolute(text));
     Ok(match absolute {
-        // The text is from the command line, so nothing of it gets lost.
+        // The text is from the command line, so the conversion loses nothing.
         Some(Ok(path)) => path.to_string_lossy().into_owned(),
-        // Without a folder to start from the text stays, and mpirun says that there is no such file.
+        // Without a current folder the text is unchanged, and mpirun reports that the file does not exist.
         Some(Err(_)) | None => text.to_owned(),
     })
 }

@@ -1,7 +1,7 @@
-//! The terms of the packages of others that are linked into an installation, as one text.
+//! Collects the licences of the third-party packages that are linked into an installation, as one text.
 //!
-//! Most of them are under MIT or Apache-2.0 and ask that their text goes with every copy. The texts are those that the packages bring,
-//! in the folders where cargo keeps their sources.
+//! Most of them are under MIT or Apache-2.0, which require their text with every copy. The texts are from the packages,
+//! in cargo's source folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -18,24 +18,24 @@ use crate::workspace;
 /// The name of the text in an installation.
 pub const OF_OTHERS: &str = "LICENSES-OF-OTHERS";
 
-/// For reading manifests; nothing is fetched.
+/// Time limit for reading manifests; nothing is fetched.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How the files begin in which packages have their terms.
+/// How the names of licence files begin.
 const FILES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
-/// Why there is no text.
+/// Why the licences could not be collected.
 #[derive(Debug)]
 pub enum LicencesError {
-    /// cargo did not say which packages there are.
+    /// `cargo metadata` failed.
     Cargo(ProcessError),
-    /// cargo printed something that is not its JSON.
+    /// The output of `cargo metadata` is not valid JSON.
     Metadata(serde_json::Error),
     /// A package's folder, or a file in it, could not be read.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
 }
@@ -59,7 +59,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> LicencesError {
     }
 }
 
-/// The part of cargo's metadata that is read.
+/// The fields of cargo's metadata that are used.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -97,14 +97,14 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct Kind {
-    /// `None` is a dependency that is linked in; others are for tests and build scripts.
+    /// `None` for a dependency that is linked; others are for tests and build scripts.
     kind: Option<String>,
 }
 
-/// Packages of this project of which no part is installed.
+/// Packages of this project that are not installed.
 const NOT_INSTALLED: [&str; 2] = ["tests", "xtask"];
 
-/// The terms of all packages of others that any installed part is made of. Packages with the same text share it.
+/// Returns the licences of all third-party packages in any installed part. Packages with the same text share it.
 pub fn of_others() -> Result<String, LicencesError> {
     let metadata = metadata()?;
     let by_id: BTreeMap<&str, &Package> = metadata
@@ -155,7 +155,7 @@ fn metadata() -> Result<Metadata, LicencesError> {
     serde_json::from_str(&said.stdout).map_err(LicencesError::Metadata)
 }
 
-/// The packages of others that are reached from an installed one by dependencies that are linked in, by name.
+/// Returns the third-party packages that installed packages link, directly or indirectly, by name.
 fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&'a Package> {
     let dependencies: BTreeMap<&str, &Vec<Dependency>> = metadata
         .resolve
@@ -189,7 +189,7 @@ fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&
     of_others
 }
 
-/// The texts in a package's folder.
+/// Returns the licence texts in a package's folder.
 fn texts(package: &Package) -> Result<Vec<String>, LicencesError> {
     let folder = package.manifest_path.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Debian packages that the tests need, found by what they bring rather than by their names.
+//! Debian packages that the tests need, detected by their files rather than by their names.
 
 use std::fmt;
 use std::path::Path;
@@ -9,18 +9,18 @@ use hdl::tool::{Archive, Tool};
 use crate::process::{self, ProcessError};
 use crate::ui;
 
-/// How we know that a package is there.
+/// How an installed package is detected.
 #[derive(Clone, Copy)]
 enum Sign {
     /// A program on the path.
     Program(&'static str),
-    /// Python code that runs.
+    /// Python code that succeeds.
     Python(&'static str),
     /// A file.
     File(&'static str),
 }
 
-/// What is needed: its sign, the package, and what for.
+/// The needed packages: sign, package, and purpose.
 const NEEDED: &[(Sign, &str, &str)] = &[
     (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
     (Sign::Program("g++"), "g++", "compiling the header as C++"),
@@ -108,21 +108,21 @@ const NEEDED: &[(Sign, &str, &str)] = &[
     ),
 ];
 
-/// What bindgen needs, for the crates that use it.
+/// Needed by bindgen, for the crates that use it.
 const BINDGEN: &[(Sign, &str, &str)] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/llvm-*/lib/libclang.so*'))"),
     "libclang-dev",
     "reading mpi.h with bindgen",
 )];
 
-/// What hpcc is linked with.
+/// Needed to link hpcc.
 const BLAS: &[(Sign, &str, &str)] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libopenblas.so'))"),
     "libopenblas-serial-dev",
     "the linear algebra of hpcc",
 )];
 
-/// What makes the `configure` of a source package that brings none.
+/// Needed to make the `configure` of a source package without one.
 const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("autoreconf"), "autoconf", "making configure"),
     (Sign::Program("automake"), "automake", "making makefiles"),
@@ -131,15 +131,15 @@ const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("make"), "make", "building PnetCDF"),
 ];
 
-/// Something is missing and we could not or may not install it.
+/// Why a missing package was not installed.
 #[derive(Debug)]
 pub enum PackagesError {
-    /// We are not root, so another user has to install them.
+    /// The user is not root and has to run a command.
     NotRoot {
-        /// What they have to type, whole.
+        /// The complete command.
         command: String,
     },
-    /// apt-get failed, mostly for want of a network or of fresh package lists.
+    /// apt-get failed, usually for lack of a network or of fresh package lists.
     Install(ProcessError),
 }
 
@@ -156,9 +156,9 @@ impl fmt::Display for PackagesError {
 
 impl std::error::Error for PackagesError {}
 
-/// Installs what is missing when we are root, and otherwise says how.
+/// Installs missing packages as root; otherwise prints the command.
 pub fn ensure() -> Result<(), PackagesError> {
-    // The tools of the hardware half are listed where they are used.
+    // The hardware tools are listed in the code that uses them.
     let hardware = Tool::ALL
         .iter()
         .filter(|tool| tool.archive == Archive::Debian)
@@ -166,17 +166,17 @@ pub fn ensure() -> Result<(), PackagesError> {
     ensure_all(NEEDED.iter().copied().chain(hardware))
 }
 
-/// The same for what bindgen needs.
+/// Installs what bindgen needs.
 pub fn ensure_bindgen() -> Result<(), PackagesError> {
     ensure_all(BINDGEN.iter().copied())
 }
 
-/// The same for the linear algebra that hpcc is linked with.
+/// Installs the linear algebra that hpcc needs.
 pub fn ensure_blas() -> Result<(), PackagesError> {
     ensure_all(BLAS.iter().copied())
 }
 
-/// The same for what makes `configure`.
+/// Installs what making `configure` needs.
 pub fn ensure_autotools() -> Result<(), PackagesError> {
     ensure_all(AUTOTOOLS.iter().copied())
 }
@@ -239,7 +239,7 @@ impl Sign {
     }
 }
 
-/// Whether a program of this name is on the path.
+/// Returns true if a program of this name is on the path.
 pub fn on_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| is_program(&folder.join(name)))

@@ -1,10 +1,10 @@
-//! `cargo xtask pnetcdf`: PnetCDF's own tests, from Debian's source package, on our library.
+//! `cargo xtask pnetcdf`: runs the tests of PnetCDF, from Debian's source package, on Portcullis.
 //!
-//! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003) is a library over MPI-IO alone:
-//! views of derived types, collective and nonblocking accesses, hints. Its tests write files, read them back, and have each looked at by a
-//! program of its own that knows the format. Built with our `mpicc`, run under our `mpirun`, unchanged.
+//! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003) uses MPI-IO only:
+//! views of derived types, collective and nonblocking accesses, hints. Its tests write files, read them back, and check each with a
+//! separate program that knows the format. It is built with Portcullis's `mpicc` and run under its `mpirun`, unchanged.
 //!
-//! Promise: a test that does not pass is an error that quotes what it said.
+//! Guarantee: a test that does not pass is an error that quotes its output.
 //! Everything is fetched and built below the target folder.
 
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::test_installation;
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// The folders of tests of several processes that need no Fortran, and the numbers of processes for which each has a list.
+/// The folders of multi-process tests that need no Fortran, and the numbers of processes for which each has a list.
 const FOLDERS: [(&str, &[u32]); 7] = [
     ("test/nonblocking", &[2, 4]),
     ("test/C", &[4]),
@@ -34,7 +34,7 @@ const FOLDERS: [(&str, &[u32]); 7] = [
     ("examples/C", &[4]),
 ];
 
-/// How many of them are for `cargo xtask test`, the first being the quickest.
+/// The number of folders that `cargo xtask test` runs; the first is the quickest.
 const QUICK: usize = 4;
 
 fn processes(text: &str) -> Result<u32, String> {
@@ -65,15 +65,15 @@ pub struct Options {
 /// Why PnetCDF was not built, or its tests did not pass.
 #[derive(Debug)]
 pub enum PnetcdfError {
-    /// A compiler or a tool is not there and could not be installed.
+    /// A compiler or a tool is missing and could not be installed.
     Packages(PackagesError),
-    /// Our own library, `mpicc` and launcher could not be made.
+    /// Portcullis could not be installed.
     Install(InstallError),
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// A file of the build could not be looked at.
+    /// A file of the build could not be inspected.
     File(PathBuf, std::io::Error),
-    /// Building failed, or a test did; what it said is quoted.
+    /// The build or a test failed; its output is quoted.
     Process(ProcessError),
 }
 
@@ -118,7 +118,7 @@ fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {
         .map_err(PnetcdfError::Process)
 }
 
-/// Builds the library and its tests unless that was done: they find our library when they run, so it may have changed since.
+/// Builds the library and its tests unless they exist: they load Portcullis at run time, so it may have changed since.
 fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
     let folder = workspace::target().join("pnetcdf").join("build");

@@ -1,8 +1,8 @@
-//! `cargo xtask rsmpi`: the crate `mpi` (rsmpi), built with our `mpicc`, and its examples under our `mpirun`.
+//! `cargo xtask rsmpi`: builds the crate `mpi` (rsmpi) with Portcullis's `mpicc` and runs its examples under its `mpirun`.
 //!
-//! The crate stays as it is published, and is told which `mpicc` to use and no more.
+//! The crate is unmodified; only the `mpicc` to use is configured.
 //!
-//! Promise: every example ends well on every number of processes asked for, but those of `MISSING`, which must not.
+//! Guarantee: every example succeeds on every requested number of processes, except those of `MISSING`, which must fail.
 
 use std::fmt;
 use std::fs;
@@ -36,13 +36,13 @@ pub struct Options {
 
 const VERSION: &str = "0.8.2";
 
-/// Examples that cannot work yet, and the missing chapter; a line goes when its example works.
+/// Examples that cannot work yet, and the missing chapter; remove a line when its example works.
 const MISSING: &[(&str, &str)] = &[
     ("spawn", "dynamic processes"),
     ("spawn_multiple", "dynamic processes"),
 ];
 
-/// Examples that ask for more processes than one.
+/// Examples that need more than one process.
 const NEEDS: &[(&str, u32)] = &[
     ("all_gather_bool", 2),
     ("immediate_multiple_requests", 2),
@@ -50,34 +50,34 @@ const NEEDS: &[(&str, u32)] = &[
     ("cartesian_map", 4),
 ];
 
-/// Why the examples were not built, or did not run well.
+/// Why the examples were not built, or failed.
 #[derive(Debug)]
 pub enum RsmpiError {
-    /// A compiler, a tool or libclang, which bindgen needs, is not there and could not be installed.
+    /// A compiler, a tool or libclang, which bindgen needs, is missing and could not be installed.
     Packages(PackagesError),
-    /// Our own library, `mpicc` and launcher could not be made.
+    /// Portcullis could not be installed.
     Install(InstallError),
     /// cargo did not fetch or build the crate, or an example could not be started or waited for.
     Process(ProcessError),
     /// The copy of the crate, or the package that makes cargo fetch it, could not be written or read.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// `cargo metadata` printed something that is not its JSON.
+    /// The output of `cargo metadata` is not valid JSON.
     Metadata(serde_json::Error),
-    /// cargo's metadata have no crate of the name `mpi`.
+    /// cargo's metadata has no crate named `mpi`.
     NoSource,
     /// The user named an example that the crate does not have.
     NoSuch {
-        /// The name as it was given.
+        /// The name as given.
         example: String,
     },
-    /// All were run, and not all ended as they should.
+    /// All examples were run, and some did not end as expected.
     Examples {
-        /// One for each that did not: example, processes, and what happened instead.
+        /// One sentence for each of them: example, processes, and the result.
         sentences: Vec<String>,
     },
 }
@@ -142,14 +142,14 @@ pub fn run(options: &Options) -> Result<(), RsmpiError> {
     steps.step("running them", || check(options, &prefix, &examples))
 }
 
-/// The crate's source in a folder of ours, fetched by cargo like any dependency.
+/// Returns a copy of the crate's source, which cargo fetches like any dependency.
 fn source() -> Result<PathBuf, RsmpiError> {
     let folder = workspace::target().join("sources");
     let copy = folder.join(format!("mpi-{VERSION}"));
     if copy.is_dir() {
         return Ok(copy);
     }
-    // A package that depends on it makes cargo fetch it and say where it is.
+    // A package that depends on it makes cargo fetch it and report its folder.
     let asking = folder.join("asking-for-mpi");
     fs::create_dir_all(&asking).map_err(file(&asking))?;
     let manifest = asking.join("Cargo.toml");
@@ -176,7 +176,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     let beside = folder.join(format!("mpi-{VERSION}.new-{}", std::process::id()));
     process::run(Command::new("cp").arg("-r").args([published, &beside]))
         .map_err(RsmpiError::Process)?;
-    // The copy lies below our own workspace and has no part in it.
+    // The copy is below this workspace but not a member of it.
     let manifest = beside.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(file(&manifest))?;
     fs::write(&manifest, text + "\n[workspace]\n").map_err(file(&manifest))?;
@@ -184,7 +184,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     Ok(copy)
 }
 
-/// The part of cargo's metadata that we read.
+/// The fields of cargo's metadata that are used.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -196,7 +196,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// The programs of the examples, in the order of their names.
+/// Builds the examples. Returns the programs, sorted by name.
 fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
     let target = workspace::target().join("rsmpi");
     process::run(
@@ -212,7 +212,7 @@ fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
     for entry in fs::read_dir(&sources).map_err(file(&sources))? {
         let entry = entry.map_err(file(&sources))?.path();
         let program = target.join("debug/examples").join(name(&entry));
-        // Examples of features that are off are not built.
+        // Examples of disabled features are not built.
         if entry.extension().is_some_and(|e| e == "rs") && program.is_file() {
             programs.push(program);
         }

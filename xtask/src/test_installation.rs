@@ -13,7 +13,7 @@ pub fn installation() -> PathBuf {
     workspace::target().join("test-installation")
 }
 
-/// What that installation contains.
+/// The parts of that installation.
 pub const CONTENTS: Contents = Contents {
     profile: Profile::Tests,
     bare: false,
@@ -25,7 +25,7 @@ pub const CONTENTS: Contents = Contents {
 /// Why mpi4py could not be built.
 #[derive(Debug)]
 pub enum BuildError {
-    /// The installation with whose `mpicc` it is built could not be made.
+    /// The installation whose `mpicc` builds it could not be made.
     Install(InstallError),
     /// Its environment could not be made.
     Venv(VenvError),
@@ -42,7 +42,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The extension is linked to the standard ABI's soname only, so it is built once and finds the library of each run by the library path.
+/// The extension is linked to the standard ABI's soname only, so it is built once; each run finds its library by the library path.
 pub fn build_mpi4py(environment: Venv) -> Result<(), BuildError> {
     if environment.is_there() {
         return Ok(());

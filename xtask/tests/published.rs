@@ -1,13 +1,13 @@
-//! The packages for people from outside can be published: `cargo package` makes them, with what a stranger needs and nothing else.
+//! Tests that the packages for external users can be published: `cargo package` packs them with all needed files and no others.
 //!
-//! Whether they compile by themselves is what `cargo publish --dry-run -p fpga-model -p barrier-driver` shows, which asks the registry.
+//! Whether they compile alone is tested by `cargo publish --dry-run -p fpga-model -p barrier-driver`, which needs the registry.
 
 use std::path::Path;
 use std::process::Command;
 
 const PACKAGES: [&str; 2] = ["fpga-model", "barrier-driver"];
 
-/// What cargo says when it is asked this about the packages.
+/// Returns the output of a cargo command on the packages.
 fn cargo(arguments: &[&str], packages: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let mut command = Command::new(env!("CARGO"));
@@ -43,7 +43,7 @@ fn the_packages_hold_what_a_stranger_needs_and_no_more() {
 
 #[test]
 fn the_packages_can_be_made_together() {
-    // Fails where a dependency has no version, or is not published.
+    // Fails if a dependency has no version, or is not published.
     let target = tempfile::tempdir().expect("a folder");
     let target = target.path().display().to_string();
     let arguments = ["package", "--no-verify", "--target-dir", &target];

@@ -1,4 +1,4 @@
-//! The house rules that no compiler holds: words, heads, helps, lengths.
+//! Style rules of the repository that the compiler cannot check: words, module heads, help texts, lengths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ fn root() -> &'static Path {
     own.parent().expect("xtask lies in the workspace")
 }
 
-/// All files of the repository with this extension.
+/// Returns all files of the repository with this extension.
 fn files(extension: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder").map(Result::unwrap) {
@@ -48,7 +48,7 @@ fn name(path: &Path) -> String {
         .to_string()
 }
 
-/// Private words that the field's own have replaced (docs/glossary.md), as identifiers.
+/// Private words and their replacements by the field's words (docs/glossary.md), as identifiers.
 const REPLACED: &[(&str, &str)] = &[
     ("Pace", "ProtocolChooser"),
     ("Hoard", "UnexpectedMemory"),
@@ -72,7 +72,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("is_costly", "poll_is_syscall"),
 ];
 
-/// Names of source files that said nothing to a reader of the field.
+/// Names of source files that told a reader of the field nothing.
 const RENAMED: &[&str] = &[
     "pace", "follow", "bound", "landing", "stash", "retract", "astray", "lobby", "farewell",
     "outpost", "glimpse", "parley", "spoilt", "cx", "misspelt", "gallery", "bell", "ear",
@@ -82,7 +82,7 @@ const RENAMED: &[&str] = &[
 fn private_words_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
-        // The benchmark has a pace to keep.
+        // The benchmark has an actual pace.
         let name = name(&path);
         if name == "xtask/tests/tidy.rs" || name.starts_with("mpirun/bench/") {
             continue;
@@ -117,8 +117,7 @@ fn every_module_has_a_head_that_says_what_it_is() {
     );
 }
 
-/// The texts between a start and an end in a line's words, such as what stands in backticks.
-/// rustdoc takes longer to look for examples in all packages than most tests take, so `cargo xtask test` does not ask it.
+/// rustdoc needs more time to search all packages for examples than most tests take, so `cargo xtask test` does not run it.
 #[test]
 fn examples_in_documentation_are_programs_that_tests_run() {
     let mut found = Vec::new();
@@ -145,7 +144,7 @@ fn examples_in_documentation_are_programs_that_tests_run() {
     );
 }
 
-/// What takes long is tested in a form of its own, and nothing hides there that no command runs.
+/// Long tests have their own run, and no test is ignored that no command runs.
 #[test]
 fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
     const LONG: &str = "long: cargo xtask test --long";
@@ -174,6 +173,7 @@ fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
     );
 }
 
+/// Returns the texts between a start and an end delimiter, such as the contents of backticks.
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(start)
         .skip(1)
@@ -198,7 +198,7 @@ fn links_and_file_names_in_documents_lead_somewhere() {
                 astray.push(format!("{}: {link}", name(&path)));
             }
         }
-        // What stands in a fence is a program's text.
+        // Text in a fence is that of a program.
         let prose = text.split("```").step_by(2);
         for word in prose.flat_map(|part| between(part, "`", "`")) {
             let is_path = word.contains('/')
@@ -208,7 +208,7 @@ fn links_and_file_names_in_documents_lead_somewhere() {
                 && word
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
-            // A path from the machine's root is a user's.
+            // An absolute path is a user's.
             if is_path && !word.starts_with('/') && !word.starts_with('.') && !is_file(word) {
                 astray.push(format!("{}: `{word}`", name(&path)));
             }
@@ -247,7 +247,7 @@ fn test_programs_that_are_named_are_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// A name from outside may have control characters in it, which a terminal obeys.
+/// A name from outside may contain control characters, which a terminal executes.
 #[test]
 fn sentences_reach_a_terminal_through_the_one_printer() {
     const TOOLS: &[&str] = &[
@@ -260,7 +260,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "sim/src/bin/hwbarr/main.rs",
         "sim/src/bin/hwbarr/watch/",
     ];
-    // Lines for cargo, the program that a compiler's users run, and figures, which have no names in them.
+    // Lines for cargo, for a compiler's user, and figures, which contain no such names.
     const OTHERS: &[&str] = &[
         "build.rs",
         "build/",
@@ -357,7 +357,7 @@ fn the_help_of_a_parameter_is_one_line() {
         .filter(|path| !path.ends_with("tests.rs") && !path.ends_with("tests/tidy.rs"));
     for path in sources {
         let text = read(&path);
-        // `Param::new(framework, component, name, default, level, help)`, where all but the level are literals.
+        // `Param::new(framework, component, name, default, level, help)`; all arguments except the level are literals.
         for part in text.split("Param::new(").skip(1) {
             let literals: Vec<&str> = part.split('"').collect();
             let Some(help) = literals
@@ -374,12 +374,12 @@ fn the_help_of_a_parameter_is_one_line() {
     assert!(checked > 30, "only {checked} parameters were found");
 }
 
-/// Where code of the product may read the environment: the door of the library and the launcher, and that of the small compatibility libraries.
+/// The files of the product that may read the environment: one for the library and the launcher, and one for the small compatibility libraries.
 const DOORS: [&str; 2] = ["mpi-base/src/environment.rs", "compat/src/environment.rs"];
 
-/// Folders whose code no user's program loads: tools that run other programs, and tests.
+/// Folders whose code is not loaded by user programs: tools that run other programs, and tests.
 ///
-/// `hdl` runs Verilator for the port `rtl`, which refuses programs with more rights than their user.
+/// `hdl` runs Verilator for the port `rtl`, which refuses setuid programs.
 const TOOLS: [&str; 4] = ["xtask/", "tests/", "hdl/", "compat/generate/"];
 
 #[test]
@@ -395,7 +395,7 @@ fn product_code_reads_the_environment_through_one_door() {
             continue;
         }
         let text = read(&path);
-        // Tests stand at the end of a file.
+        // Tests are at the end of a file.
         let product = text
             .split("#[cfg(test)]\nmod tests")
             .next()
@@ -419,7 +419,7 @@ fn product_code_reads_the_environment_through_one_door() {
     );
 }
 
-/// Crate roots: the libraries and the programs of all packages.
+/// Returns the crate roots: the libraries and programs of all packages.
 fn crate_roots() -> Vec<PathBuf> {
     let is_root = |path: &PathBuf| {
         let folder = path.parent().expect("a file lies in a folder");
@@ -433,7 +433,7 @@ fn crate_roots() -> Vec<PathBuf> {
     files("rs").into_iter().filter(is_root).collect()
 }
 
-/// A datatype is one recursive type: what is made of datatypes is one, and a subject of its own in each file.
+/// A datatype is a recursive type: datatypes consist of datatypes, and each file handles one subject of them.
 const RECURSIVE: &str = "mpi-core/types/src/datatype/";
 
 #[test]

@@ -1,10 +1,10 @@
-//! Moving data between memory and the runs of a view.
+//! Data transfer between memory and the runs of a view, with data sieving.
 //!
-//! Neighbouring runs are merged. Memory in one run goes straight to the file and back; other memory is packed into a stage of
-//! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too, as far as that costs less
-//! than a system call more ([`Disk::read_sieve`]). A write does so only where no other process has the file open or a hint asks for it, as it
-//! writes back what others may write meanwhile.
-//! Short counts, interruptions and the kernel's limit for one call are looped over.
+//! Adjacent runs are merged. Contiguous memory is read and written in place; other memory is packed through a stage of
+//! [`STAGE`] bytes. Where runs are short with short gaps between them, a read also reads the gaps, as far as that costs less
+//! than another system call ([`Disk::read_sieve`]). A write does so only if no other process has the file open or a hint asks for it, since it
+//! writes back bytes that others may write concurrently.
+//! Short counts, `EINTR` and the kernel's limit for one call are handled in loops.
 #![allow(unsafe_code)]
 
 use super::disk::Disk;
@@ -14,7 +14,7 @@ use crate::datatype::{RecvBuf, Run, SendBuf};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Bytes packed at a time.
+/// Maximum bytes that are packed at a time.
 const STAGE: i64 = 1 << 20;
 
 /// The memory of a write.
@@ -29,7 +29,7 @@ enum Sink<'a> {
     Unpacked(&'a mut RecvBuf, Vec<u8>),
 }
 
-/// What failed, for the sentence.
+/// Returns the error of a failed system call.
 pub(super) fn failed(doing: &str, errno: Errno) -> IoError {
     let said = std::io::Error::from(errno);
     IoError::new(IoClass::of(errno), format!("{doing} failed: {said}"))
@@ -51,7 +51,7 @@ pub(super) fn write_all(disk: &Disk, mut data: &[u8], mut at: i64) -> Result<(),
     Ok(())
 }
 
-/// A file longer than the user's limit is refused here: the kernel would end the process by SIGXFSZ (setrlimit(2)).
+/// Refuses a file above the user's limit: the kernel would kill the process by SIGXFSZ (setrlimit(2)).
 pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     match mpi_base::mem::file_limit() {
         Some(limit) if bytes > limit => {
@@ -64,7 +64,7 @@ pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     }
 }
 
-/// Reads to the end of `room` or of the file; how many bytes it read.
+/// Reads to the end of `room` or of the file. Returns the number of bytes read.
 pub(super) fn read_all(disk: &Disk, room: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
     while done < room.len() {
@@ -116,7 +116,7 @@ impl Source<'_> {
 }
 
 impl Sink<'_> {
-    /// Puts bytes that were read where the memory has byte `at`.
+    /// Stores bytes that were read at byte `at` of the memory.
     fn put(&mut self, data: &[u8], at: i64) {
         match self {
             Sink::Bytes(room) => room[at as usize..at as usize + data.len()].copy_from_slice(data),
@@ -126,7 +126,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Reads a run of the file to where the memory has byte `at`; how many bytes there were.
+    /// Reads a run of the file to byte `at` of the memory. Returns the number of bytes read.
     fn read(&mut self, disk: &Disk, mut run: Run, mut at: i64) -> Result<i64, IoError> {
         if let Sink::Bytes(room) = self {
             let room = &mut room[at as usize..(at + run.len) as usize];
@@ -156,7 +156,7 @@ impl Sink<'_> {
     }
 }
 
-/// Calls `act` with the runs of a view that hold `len` bytes from `from` on, those that touch merged, and where their bytes are in the stream's part.
+/// Calls `act` with the runs of a view that hold `len` bytes from `from` on, adjacent ones merged, and the position of their bytes in the transfer.
 fn merged(
     view: &View,
     from: i64,
@@ -185,7 +185,7 @@ fn merged(
 }
 
 /// Writes a buffer to the stream of a view from byte `from` on.
-/// With a sieve, short gaps between its pieces are read and written back.
+/// With a sieve, short gaps between its runs are read and written back.
 pub(super) fn write(
     disk: &Disk,
     sieve: Option<(i64, i64)>,
@@ -230,7 +230,7 @@ pub(super) fn write(
     Ok(buf.bytes())
 }
 
-/// Writes what a sieve holds together with what lies between, which is read before; other processes that do so wait for each other.
+/// Writes the runs of a sieve together with the gaps between them, which it reads first, under a range lock against other processes that do the same.
 fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(), IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return source.write(disk, run, at);
@@ -245,7 +245,7 @@ fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(),
     write_all(disk, &bytes, sieve.span.offset)
 }
 
-/// Runs that lie close together, read or written in one piece.
+/// Runs with short gaps between them, read or written by one call.
 struct Sieve {
     span: Run,
     parts: Vec<(Run, i64)>,
@@ -253,7 +253,7 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Whether a run is taken in: it lies behind the others, not too far, and there is room.
+    /// Returns true if the sieve can take a run: it is behind the others, the gap is short, and the span fits the buffer.
     fn takes(&self, run: Run, (gap, room): (i64, i64)) -> bool {
         let between = run.offset - self.span.offset - self.span.len;
         let span = run.offset + run.len - self.span.offset;
@@ -275,7 +275,7 @@ impl Sieve {
     }
 }
 
-/// Reads to a buffer from the stream of a view from byte `from` on; how many bytes of the buffer were filled.
+/// Reads to a buffer from the stream of a view from byte `from` on. Returns the number of bytes of the buffer that were filled.
 pub(super) fn read(disk: &Disk, view: &View, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
     if view.representation.converts_reads() {
         let file = view
@@ -329,7 +329,7 @@ fn read_to(
     Ok(done)
 }
 
-/// Reads what a sieve holds; how many of the wanted bytes there were.
+/// Reads the runs of a sieve. Returns the number of requested bytes read.
 fn fetch(disk: &Disk, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return sink.read(disk, run, at);
@@ -349,21 +349,21 @@ fn fetch(disk: &Disk, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError
     Ok(done)
 }
 
-/// Holds a range of the file against other processes while an access of an atomic file runs.
+/// A lock of a file range against other processes, for an access in atomic mode or a sieving write.
 pub(super) struct RangeLock<'f> {
     disk: &'f Disk,
     range: (i64, i64),
 }
 
 fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Errno> {
-    // SAFETY: every bit pattern of the struct is a value.
+    // SAFETY: every bit pattern is a valid `flock`.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = kind as libc::c_short;
     range.l_whence = libc::SEEK_SET as libc::c_short;
     range.l_start = from;
     range.l_len = end - from;
     loop {
-        // SAFETY: the descriptor is open, and the command reads the struct that it is given.
+        // SAFETY: the descriptor is open while it is borrowed, and the command only reads the struct that it is given.
         let done = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLKW, &range) };
         match done {
             -1 => match Errno::from_io_error(&std::io::Error::last_os_error()) {
@@ -377,7 +377,7 @@ fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Er
 }
 
 impl<'f> RangeLock<'f> {
-    /// Locks what an access of `len` bytes of the stream from `from` on touches.
+    /// Locks the range that an access of `len` bytes of the stream from `from` on touches.
     pub fn take(
         disk: &'f Disk,
         view: &View,
@@ -404,7 +404,7 @@ impl<'f> RangeLock<'f> {
 
 impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
-        // A lock of an open file description also goes with that.
+        // On failure the lock ends with the open file description.
         let (from, end) = self.range;
         let _ = self
             .disk

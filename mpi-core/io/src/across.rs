@@ -1,14 +1,14 @@
-//! Collective accesses of several nodes with several members each: what a node has is merged in its memory, and one rank of each node,
-//! the leader, sends it on (two-level aggregation; Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
+//! Two-level aggregation of collective accesses over several nodes with several members each: each node merges its pieces in shared memory,
+//! and one rank per node, the leader, sends them on (Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
 //! "Improving MPI collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020).
 //!
-//! The leader's memory has the buffers of all aggregators ([`super::staged`]), in which the members of the node copy and mark their pieces.
-//! When these have met, the leader sends each aggregator the stretches that are marked in its buffer: neighbouring pieces of a node have
-//! become one. Aggregators are leaders; each puts what comes into its own buffer and writes what is marked there.
-//! Reading, the marks say what is wanted, and what comes back goes into the buffers, from which the members copy.
+//! Each leader holds buffers for all aggregators ([`super::staged`]), into which the members of the node copy their pieces and mark them.
+//! After a barrier of the node, the leader sends each aggregator the stretches that are marked in its buffer; adjacent pieces of a node
+//! have become one stretch. Aggregators are leaders; each copies received stretches into its own buffer and writes what is marked there.
+//! For a read the marks are the requested bytes, and the replies go into the buffers, from which the members copy.
 //!
-//! What is one stretch goes from buffer to buffer as it is; what is many is named by a list or a bitmap ([`super::marks`]), so memory does not
-//! depend on how many pieces there are.
+//! A single stretch is sent from buffer to buffer in place; several are encoded as a list or a bitmap ([`super::marks`]), so the memory does not
+//! depend on the number of pieces.
 #![allow(unsafe_code)]
 
 use super::access::read_all;
@@ -25,15 +25,15 @@ use crate::comm::Comm;
 use crate::group::Group;
 use std::ops::Range;
 
-/// The two communicators below a file's.
+/// The two communicators derived from a file's.
 pub(super) struct Across {
     local: Comm,
-    /// At leaders: those of all nodes, in the order of their ranks.
+    /// At leaders: the leaders of all nodes, in the order of their ranks.
     leaders: Option<Comm>,
 }
 
 impl Across {
-    /// Makes them; every member calls, with the node of each.
+    /// Makes the communicators; collective. `nodes` is the node of each member.
     pub fn new(comm: &Comm, nodes: &[u64]) -> Result<Option<Across>, Error> {
         let here = nodes.get(comm.rank() as usize).copied();
         let ranks = (0..).zip(nodes);
@@ -47,21 +47,21 @@ impl Across {
         let leading = group(ranks.filter(leads).map(|(rank, _)| rank).collect());
         let block_on = |group| comm.engine().block_on(comm.create_for_steps(group));
         let local = block_on(&neighbours);
-        // Also where the first has failed: the leaders of other nodes wait for this one.
+        // Also if the first has failed: the leaders of other nodes wait for this one.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
             (Some(local), leaders) => Some(Across { local, leaders }),
-            // A rank is among its own neighbours.
+            // A rank is in the group of its own node.
             (None, _) => None,
         })
     }
 
-    /// The members of this node, the leader first.
+    /// The communicator of this node's members; the leader is rank 0.
     pub fn local(&self) -> &Comm {
         &self.local
     }
 
-    /// Sends each aggregator what this node has for it in a round, and writes what has come. The inner error is this rank's own.
+    /// Sends each aggregator this node's data of a round, and writes the received data. The inner error is that of this rank.
     pub fn write_out<'a>(
         &self,
         (plan, stages): (&Plan, &dyn Fn(usize, i64) -> Stage<'a>),
@@ -91,7 +91,7 @@ impl Across {
         Ok(outcome)
     }
 
-    /// Has the aggregators read what is marked in a round, and puts it where it is marked. The inner error is this rank's own.
+    /// Lets the aggregators read what is marked in a round, and copies the replies to the marked bytes. The inner error is that of this rank.
     pub fn fetch<'a>(
         &self,
         (plan, stages): (&Plan, &dyn Fn(usize, i64) -> Stage<'a>),
@@ -132,7 +132,7 @@ impl Across {
             let answer = |names: &Names<'_>| Answer::of(&buffer(me), names, end);
             answers = asked.iter().map(answer).collect();
         }
-        // What is one stretch goes straight to where it belongs.
+        // A single stretch is received directly into the stage.
         let room = |(from, summary): (usize, &Summary)| match summary.count {
             0 | 1 => Vec::new(),
             _ if from == me => Vec::new(),
@@ -149,12 +149,13 @@ impl Across {
                 Some(range) => &mut stage.room(range.end)[range.start..],
                 None => &mut room[..],
             };
-            // SAFETY: until the post is done the room stays where it is, and this part of the stage is the leader's until all meet again.
+            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `room`: it is a `Vec` of its own, or a part of the stage,
+            // which belongs to the leader until the next barrier of the node.
             unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
         }
         for (to, answer) in answers.iter().enumerate() {
             if to != me && !come[to].is_empty() {
-                // SAFETY: neither the answer nor the stage changes until the post is done.
+                // SAFETY: neither the answer nor the stage changes until `post.done` below (or its drop) returns.
                 unsafe { post.send(to, answer.bytes())? };
             }
         }
@@ -172,19 +173,19 @@ impl Across {
     }
 }
 
-/// The offset in the file of a place in a part; beyond all parts is beyond all offsets.
+/// Returns the file offset of an offset in a part; saturates at the maximum.
 fn in_file(base: i64, place: usize) -> i64 {
     i64::try_from(place).map_or(i64::MAX, |place| base.saturating_add(place))
 }
 
-/// What an aggregator sends to another leader.
+/// The reply of an aggregator to another leader.
 enum Answer<'a> {
     Stretch(&'a [u8]),
     Gathered(Vec<u8>),
 }
 
 impl<'a> Answer<'a> {
-    /// The bytes that are named, of a buffer that has those before `end`.
+    /// Collects the requested bytes from a buffer that is valid up to `end`.
     fn of(stage: &Stage<'a>, names: &Names<'_>, end: usize) -> Answer<'a> {
         let there = |range: &Range<usize>| stage.bytes(range.start..range.end.min(end));
         let summary = names.summary();
@@ -207,7 +208,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Reads what this node and others want of a part into its buffer, in one go; where in the part the bytes end that are there.
+/// Reads the requested bytes of a part into its buffer, by one read. Returns the offset in the part where the file ends.
 fn read_in(
     disk: &Disk,
     stage: &mut Stage<'_>,
@@ -220,20 +221,20 @@ fn read_in(
     };
     let room = &mut stage.room(span.end)[span.start..];
     match span.start + read_all(disk, room, base + span.start as i64)? {
-        // More there may be, but no member asks for it.
+        // The file may be longer, but no member requests more.
         end if end == span.end => Ok(usize::MAX),
         end => Ok(end),
     }
 }
 
-/// The message about what is marked, with its bytes; empty if nothing is.
+/// Returns the message with the marked ranges and their bytes; empty if nothing is marked.
 fn merged(stage: &Stage<'_>) -> Vec<u8> {
     let mut message = naming(stage, &stage.summary());
     stage.each_marked(|range| message.extend_from_slice(stage.bytes(range)));
     message
 }
 
-/// Puts what a message brings into the buffer of its part, and marks it.
+/// Copies the content of a message into the buffer of its part, and marks it.
 fn take_in(stage: &Stage<'_>, message: &[u8]) {
     let (names, mut data) = Names::read(message, stage.part());
     names.each(|range| {
@@ -247,7 +248,7 @@ fn take_in(stage: &Stage<'_>, message: &[u8]) {
     });
 }
 
-/// Puts bytes of the file where they are marked; where in the part those end that are there.
+/// Copies bytes of the file to the marked ranges. Returns the offset in the part where they end.
 fn put_back(stage: &Stage<'_>, mut data: &[u8]) -> usize {
     let ends = stage.marked(|range| {
         let there = data.len().min(range.len());
@@ -271,7 +272,7 @@ mod tests {
 
     fn with_stage(test: impl FnOnce(Stage<'_>)) {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
-        // SAFETY: the memory is the test's, and long enough.
+        // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
         test(unsafe { Stage::new(memory.as_mut_ptr().cast(), PART) });
     }
 

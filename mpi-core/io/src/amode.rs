@@ -1,4 +1,4 @@
-//! How a file is opened, and opening and deleting names of the file system.
+//! Access modes of files; opening and deleting files by name.
 
 use super::error::{IoClass, IoError};
 use mpi_base::text;
@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
-/// How a file is opened.
+/// The access mode of `MPI_File_open`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amode {
     pub append: bool,
@@ -79,14 +79,14 @@ impl Amode {
     }
 }
 
-/// Opens the file of a name, which is text of a program ([`mpi_base::text`]) and reaches the system as the bytes that it was.
+/// Opens the file of a name, which is text of a program ([`mpi_base::text`]); the kernel gets the program's original bytes.
 pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoError> {
     loop {
         match rustix::fs::open(text::to_path(path), flags, Mode::from_raw_mode(mode)) {
             Err(Errno::INTR) => {}
             Err(errno) => return Err(IoError::system("it cannot be opened", errno)),
             Ok(fd) => {
-                // A folder can be opened for reading, but is no file.
+                // A directory can be opened for reading, but is no file.
                 let stat =
                     rustix::fs::fstat(&fd).map_err(|errno| IoError::system("fstat", errno))?;
                 return match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
@@ -100,7 +100,7 @@ pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoEr
     }
 }
 
-/// Takes a name, which is text as for [`open`], out of the file system.
+/// Deletes the file of a name, which is text as for [`open`].
 pub fn delete(path: &str) -> Result<(), IoError> {
     rustix::fs::unlinkat(CWD, text::to_path(path), AtFlags::empty())
         .map_err(|errno| IoError::system(&format!("the file {path} cannot be deleted"), errno))

@@ -1,15 +1,15 @@
-//! Long reads of what is not in the page cache, which the system carries out while the program computes: io_uring(7).
+//! Long nonblocking reads of data that are not in the page cache, by io_uring(7), while the program computes.
 //!
-//! Measured (docs/performance.md): what is cached is copied by a processor in either way, so there is nothing to gain; so it is with writes,
-//! which end in the cache. What comes from the disk is worth waiting for elsewhere: 64 MiB and as much computing took half the time.
-//! Short reads are faster done at once. So only the nonblocking reads of [`LONG`] contiguous bytes and more come here,
-//! and only the part of them that is not cached, which a read that must not wait (`RWF_NOWAIT`) finds out.
-//! Whether there is a ring at all is found by trying: many containers refuse it. Then the read is done when it is begun.
+//! Measured (docs/performance.md): cached data are copied by a processor either way, so io_uring gains nothing for them; nor for writes,
+//! which end in the cache. Reading 64 MiB from the disk, overlapped with as much computation, took half the time.
+//! Short reads are faster at initiation. So only nonblocking reads of [`LONG`] contiguous bytes and more come here,
+//! and only their part that is not cached, which `RWF_NOWAIT` reads determine.
+//! Many containers refuse io_uring; then the read completes at initiation.
 //!
-//! Nothing rings this process's bell when a piece has come, so a reading is polled in every turn of a wait; one that has been looked at
-//! [`PATIENCE`] times in vain waits in the system for the next piece, which is [`SLICE`] bytes at most.
+//! The completion of a piece does not ring this process's doorbell, so a read is polled in every iteration of a wait. After [`PATIENCE`] polls
+//! without a result it blocks in the kernel until the next piece, of at most [`SLICE`] bytes, is complete.
 //!
-//! The kernel writes into the buffer of the program as long as pieces are on their way, so a reading that is dropped waits for them.
+//! The kernel writes into the program's buffer while pieces are in flight, so dropping a read waits for them.
 #![allow(unsafe_code)]
 
 use super::access::{failed, read_all};
@@ -22,49 +22,49 @@ use std::os::fd::AsRawFd;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Shorter reads are done when they are begun.
+/// Shorter reads complete at initiation.
 pub(super) const LONG: i64 = 4 << 20;
 
 /// Bytes of a piece.
 const SLICE: usize = 1 << 20;
 
-/// Pieces on their way at a time.
+/// Maximum number of pieces in flight.
 const DEPTH: u32 = 16;
 
-/// Looks in vain until one waits.
+/// Polls without a result before the read blocks.
 const PATIENCE: u32 = 64;
 
-/// How a read began.
+/// The result of starting a read.
 pub(super) enum Start {
-    /// It is done: so many bytes were read.
+    /// Complete: the number of bytes read.
     Done(usize),
     Under(Box<Reading>),
 }
 
-/// A read under way.
+/// A read in progress.
 pub(super) struct Reading {
     ring: IoUring,
     disk: Rc<Disk>,
     room: *mut u8,
     len: usize,
     offset: u64,
-    /// Bytes that were read before.
+    /// Bytes that were read from the page cache before.
     cached: usize,
-    /// How many bytes of each piece are there.
+    /// The bytes of each piece that have been read.
     there: Vec<usize>,
-    /// Pieces that were asked for at least once.
+    /// Number of pieces that have been submitted at least once.
     asked: usize,
-    /// Pieces of which more has to be asked for.
+    /// Pieces that must be submitted again for their rest.
     again: Vec<usize>,
     flying: u32,
     failed: Option<Errno>,
 }
 
 impl Start {
-    /// Begins reading from byte `offset` of a file to `room`.
+    /// Starts to read from byte `offset` of a file into `room`.
     ///
     /// # Safety
-    /// The room is no other code's until the reading is dropped.
+    /// No other code uses `room` until the reading is dropped.
     pub unsafe fn of(disk: &Rc<Disk>, room: &mut [u8], offset: i64) -> Result<Start, IoError> {
         let mut cached = 0;
         let at_once = |done: usize, room: &mut [u8]| {
@@ -78,7 +78,7 @@ impl Start {
                 Ok(read) => cached += read,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // There are file systems that cannot say.
+                // Some file systems do not support `RWF_NOWAIT`.
                 Err(_) => return at_once(cached, room),
             }
         }
@@ -115,12 +115,12 @@ impl Start {
 }
 
 impl Reading {
-    /// The bytes of a piece.
+    /// Returns the size of a piece in bytes.
     fn piece(&self, number: usize) -> usize {
         SLICE.min(self.len - number * SLICE)
     }
 
-    /// Asks for pieces, as many as may be on their way.
+    /// Submits pieces, up to the maximum in flight.
     fn ask(&mut self) {
         while self.flying < DEPTH && self.failed.is_none() {
             let number = match self.again.pop() {
@@ -136,9 +136,9 @@ impl Reading {
             let fd = types::Fd(self.disk.descriptor().as_raw_fd());
             let read = opcode::Read::new(fd, self.room.wrapping_add(at), left);
             let entry = read.offset(self.offset + at as u64).build();
-            // What is not cached is waited for by a thread of the kernel, not here.
+            // A kernel thread waits for data that are not cached, not this process.
             let entry = entry.flags(squeue::Flags::ASYNC).user_data(number as u64);
-            // SAFETY: the piece lies in the room, which is ours until all pieces have come; the descriptor lives in the disk.
+            // SAFETY: the piece is inside `room`, which this reading uses alone until all pieces are complete (contract of `Start::of`; `drop` waits); the descriptor lives in `disk`.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 self.again.push(number);
                 return;
@@ -147,7 +147,7 @@ impl Reading {
         }
     }
 
-    /// Hands over what was asked for; waits for a piece if told so.
+    /// Passes the submissions to the kernel; with `waits` blocks until a piece is complete.
     fn enter(&mut self, waits: bool) -> Result<(), Errno> {
         let entered = match waits {
             true => self.disk.waits_for_piece(|| self.ring.submit_and_wait(1)),
@@ -157,10 +157,10 @@ impl Reading {
         match entered {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                // Signals, and too much on its way: later.
+                // Interrupted, or too many in flight: try again later.
                 Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
                 errno => {
-                    // These the kernel has never seen.
+                    // The kernel has not taken these.
                     let unseen = self.ring.submission().len() as u32;
                     self.flying = self.flying.saturating_sub(unseen);
                     Err(errno.unwrap_or(Errno::IO))
@@ -169,7 +169,7 @@ impl Reading {
         }
     }
 
-    /// Takes what has come; whether anything had.
+    /// Takes completed pieces. Returns true if there were any.
     fn take(&mut self) -> bool {
         let come: Vec<(usize, i32)> = self
             .ring
@@ -199,7 +199,7 @@ impl Reading {
         !come.is_empty()
     }
 
-    /// One look; the outcome when it is over, and otherwise whether anything has come.
+    /// Polls once. Returns the outcome if the read has ended, otherwise whether any piece has completed.
     fn advance(&mut self, waits: bool) -> Result<Result<usize, Errno>, bool> {
         self.ask();
         if let Err(errno) = self.enter(waits && self.flying > 0) {
@@ -214,7 +214,7 @@ impl Reading {
         }
     }
 
-    /// The bytes up to the first that is not there.
+    /// Returns the number of contiguous bytes read from the start.
     fn filled(&self) -> usize {
         let pieces = self.there.iter().enumerate();
         let whole = pieces.take_while(|(number, there)| **there == self.piece(*number));
@@ -223,7 +223,7 @@ impl Reading {
         (whole * SLICE).min(self.len) + begun
     }
 
-    /// Reads to the end; how many bytes there were.
+    /// Completes the read. Returns the number of bytes read.
     pub async fn over(mut self) -> Result<usize, IoError> {
         let mut looks = 0;
         let read = poll_fn(|_| match self.advance(looks >= PATIENCE) {
@@ -240,7 +240,7 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         while self.flying > 0 {
-            // Without the system's word there is nothing to wait for.
+            // Without io_uring there is no completion to wait for.
             if self.enter(true).is_err() {
                 return;
             }

@@ -1,11 +1,11 @@
-//! Which bytes of a part: the stretches of a bitmap.
+//! The bitmap of touched bytes of a part, and its stretches of ones.
 
 use std::ops::Range;
 
-/// Bits in a word of marks.
+/// Bits in a word of the bitmap.
 pub(super) const BITS: usize = 64;
 
-/// Calls `each` with the stretches of ones, each as long as can be, until it fails.
+/// Calls `each` with the maximal stretches of ones, until it fails.
 pub(super) fn stretches<E>(
     words: impl IntoIterator<Item = u64>,
     mut each: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -47,12 +47,12 @@ pub(super) fn stretches<E>(
     }
 }
 
-/// What there is to know of the stretches of a part without a list of them.
+/// Number, bytes and span of the stretches of a part, without a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     pub count: usize,
     pub bytes: usize,
-    /// From the first one's begin to the last one's end.
+    /// From the start of the first stretch to the end of the last.
     pub span: Range<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Summary {
         self.span.end = range.end;
     }
 
-    /// The only stretch, if there is one.
+    /// Returns the stretch if there is exactly one.
     pub fn only(&self) -> Option<Range<usize>> {
         (self.count == 1).then(|| self.span.clone())
     }

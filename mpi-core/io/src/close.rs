@@ -1,4 +1,4 @@
-//! `MPI_File_close`; how the members agree on it is in [`ending`](super::ending).
+//! `MPI_File_close`; the agreement of the members on it is in [`ending`](super::ending).
 
 use super::amode::delete;
 use super::ending::{IN_USE, TOLD, bid, bidder};
@@ -8,7 +8,7 @@ use super::split::Staging;
 use crate::Error;
 
 impl File {
-    /// `MPI_File_close`; every member calls.
+    /// `MPI_File_close`; collective.
     pub fn close(&self) -> Result<(), Error> {
         let open = match &*self.split.borrow() {
             None => Ok(()),
@@ -24,7 +24,7 @@ impl File {
         self.free_memory()?;
         self.disk.write_record();
         if self.amode.delete_on_close {
-            // All have done what they wanted to do with it.
+            // All members have finished their accesses.
             let deleted = match self.comm.rank() {
                 0 => self.delete(),
                 _ => Ok(()),
@@ -66,7 +66,7 @@ impl File {
         }
     }
 
-    /// The outcome of the deletion, which a rank has told.
+    /// Returns the outcome of the deletion, which a rank has reported.
     fn told_of_deletion(
         &self,
         rank: u64,
@@ -92,7 +92,7 @@ impl File {
         }
     }
 
-    /// Deletes the file; a name that another process has removed meanwhile is what is wanted.
+    /// Deletes the file; it is no error if another process has deleted it before.
     fn delete(&self) -> Result<(), IoError> {
         match delete(&self.path) {
             Err(error) if error.class == IoClass::NoSuchFile => Ok(()),

@@ -1,36 +1,36 @@
-//! Data representations (MPI 5.0, section 14.5): what data look like in the file.
+//! Data representations (MPI 5.0, section 14.5): the format of data in the file.
 
 use super::error::IoError;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use std::fmt;
 use std::rc::Rc;
 
-/// A representation that the program registered.
+/// A data representation that the program registered.
 pub trait Conversion {
-    /// The bytes of one element of a predefined type in the file.
+    /// Returns the size of one element of a predefined type in the file, in bytes.
     fn file_bytes(&self, basic: Named) -> Result<i64, IoError>;
-    /// Whether data differ from memory; if not, they are written as they are.
+    /// Returns true if data in the file differ from memory; otherwise they are written unchanged.
     fn converts_writes(&self) -> bool;
     fn converts_reads(&self) -> bool;
     /// Fills `file` with the elements of `from`.
     fn write(&self, from: &SendBuf, file: &mut [u8]) -> Result<(), IoError>;
-    /// Fills `elements` elements of `to` with what the file holds.
+    /// Fills `elements` elements of `to` from the data of the file.
     fn read(&self, to: &mut RecvBuf, elements: i64, file: &mut [u8]) -> Result<(), IoError>;
 }
 
-/// What data look like in a file.
+/// The format of data in a file.
 #[derive(Clone)]
 pub enum Representation {
     /// As in memory.
     Native,
-    /// As in memory too: every process of a job has the same memory layout.
+    /// As in memory, too: all processes of a job have the same memory layout.
     Internal,
     External32,
     User(String, Rc<dyn Conversion>),
 }
 
 impl Representation {
-    /// Its name, as views are given it.
+    /// Returns its name, as in `MPI_File_set_view`.
     pub fn name(&self) -> &str {
         match self {
             Self::Native => "native",
@@ -40,14 +40,14 @@ impl Representation {
         }
     }
 
-    /// The one of these that has a name of its own.
+    /// Returns the predefined representation of a name.
     pub fn named(name: &str) -> Option<Representation> {
         [Self::Native, Self::Internal, Self::External32]
             .into_iter()
             .find(|known| known.name() == name)
     }
 
-    /// The bytes of `count` elements in the file.
+    /// Returns the bytes of `count` elements in the file.
     pub fn file_bytes(&self, datatype: &Datatype, count: i64) -> Result<i64, IoError> {
         Ok(match self {
             Self::Native | Self::Internal => datatype.bytes(count),
@@ -56,8 +56,8 @@ impl Representation {
         })
     }
 
-    /// What lies in the file where memory has this type: each basic type has its length there and no holes.
-    /// Displacements that the program gave in bytes are those in the file; counts of elements follow the lengths (section 14.5.1).
+    /// Returns the datatype in the file of a datatype in memory: each basic type has its size in the file, without holes inside.
+    /// Displacements that the program gave in bytes are those in the file; counts of elements scale with the sizes (section 14.5.1).
     pub(super) fn in_file(&self, datatype: &Datatype) -> Result<Datatype, IoError> {
         let bytes = |count| Ok(Datatype::contiguous(count, &Named::BYTE.into())?);
         match self {
@@ -71,7 +71,7 @@ impl Representation {
         }
     }
 
-    /// Whether what is written differs from memory.
+    /// Returns true if written data differ from memory.
     pub(super) fn converts_writes(&self) -> bool {
         match self {
             Self::Native | Self::Internal => false,
@@ -80,7 +80,7 @@ impl Representation {
         }
     }
 
-    /// Whether what is read does.
+    /// Returns true if read data differ from memory.
     pub(super) fn converts_reads(&self) -> bool {
         match self {
             Self::Native | Self::Internal => false,
@@ -89,7 +89,7 @@ impl Representation {
         }
     }
 
-    /// The bytes that the file gets for a buffer.
+    /// Returns the file's bytes of a buffer.
     pub(super) fn encode(&self, from: &SendBuf) -> Result<Vec<u8>, IoError> {
         let bytes = self.file_bytes(from.datatype(), from.count())?;
         let mut file = vec![0; bytes as usize];
@@ -100,7 +100,7 @@ impl Representation {
         Ok(file)
     }
 
-    /// Fills a buffer from the bytes of a file, as far as these go.
+    /// Fills a buffer from bytes of a file, as far as they go.
     pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
         match self {
             Self::User(_, conversion) => {

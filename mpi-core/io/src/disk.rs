@@ -1,7 +1,7 @@
 //! The system calls on an open file.
 //!
-//! Each writes its name and the file's to the state page while it runs, so that a hang report can say in which call a rank is,
-//! and is counted where a report is wanted ([`super::report`]).
+//! Each call publishes its name and the file's on the state page while it runs, so that a hang report can name the call of a rank,
+//! and is counted if a report is requested ([`super::report`]).
 
 use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};
@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// An open file of the system.
+/// An open file descriptor with its hints and counters.
 pub struct Disk {
     fd: OwnedFd,
     engine: Engine,
@@ -28,7 +28,7 @@ pub(super) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Carries out a system call on a file that is not open yet, or not any more.
+/// Runs a system call on a file name and publishes it on the state page.
 pub(super) fn on_page<T>(
     engine: &Engine,
     call: FileCall,
@@ -45,7 +45,7 @@ pub(super) fn on_page<T>(
 
 impl Disk {
     pub(super) fn new(fd: OwnedFd, engine: &Engine, path: &str, tuning: Tuning) -> Disk {
-        // What cannot be found out is taken for a disk of this host.
+        // An unknown file system is treated as a local disk.
         let magic = rustix::fs::fstatfs(&fd).map_or(0, |stat| stat.f_type);
         let disk = Disk {
             fd,
@@ -71,18 +71,18 @@ impl Disk {
         self.advise();
     }
 
-    /// Tells the system how the file will be read.
+    /// Advises the kernel of the expected access order.
     fn advise(&self) {
         let advice = match self.tuning.get().styles.order() {
             Style::Unknown => return,
             Style::Sequential => rustix::fs::Advice::Sequential,
             Style::Random => rustix::fs::Advice::Random,
         };
-        // Advice that is not taken changes nothing.
+        // A failed advice has no effect.
         let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
     }
 
-    /// How many bytes between two pieces are read in vain rather than in a call of their own, and how many bytes at once.
+    /// Returns the longest gap between two runs that a read also reads instead of making another call, and the maximum span of one read.
     pub(super) fn read_sieve(&self) -> (i64, i64) {
         let tuning = self.tuning.get();
         let gap = match tuning.ds_read {
@@ -93,7 +93,7 @@ impl Disk {
         (gap, tuning.ind_rd_buffer_size)
     }
 
-    /// The same of writes, which then read what lies between their pieces and write it back; `alone` says that no other process has the file open.
+    /// Returns the same limits for writes, which read the gaps and write them back; `alone`: no other process has the file open.
     pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
         let tuning = self.tuning.get();
         match (tuning.ds_write, alone) {
@@ -103,12 +103,12 @@ impl Disk {
         }
     }
 
-    /// What is counted of the file, if a report is wanted.
+    /// Returns the counters of the file, if a report is requested.
     pub(super) fn record(&self) -> Option<&FileRecord> {
         self.counted.as_ref().map(|(_, record)| &**record)
     }
 
-    /// Carries out a system call; `offset` and `bytes` say what of the file it is about.
+    /// Runs a system call on bytes `offset` to `offset + bytes` of the file, publishes and counts it.
     fn call<T>(
         &self,
         call: FileCall,
@@ -140,7 +140,7 @@ impl Disk {
         })
     }
 
-    /// Reads what the system has in memory, without waiting for the disk.
+    /// Reads bytes that are in the page cache, without waiting for the disk.
     pub(super) fn pread_cached(&self, room: &mut [u8], at: u64) -> Result<usize, Errno> {
         self.call(FileCall::Pread, (at, room.len() as u64), |fd| {
             let mut room = [std::io::IoSliceMut::new(room)];
@@ -148,7 +148,7 @@ impl Disk {
         })
     }
 
-    /// Waits for something that the system reads.
+    /// Publishes a wait for an asynchronous read.
     pub(super) fn waits_for_piece<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.engine
             .state()
@@ -158,7 +158,7 @@ impl Disk {
         done
     }
 
-    /// The system has read something by itself.
+    /// Counts a completed asynchronous read.
     pub(super) fn count_piece(&self, offset: u64, bytes: usize) {
         if let Some((log, record)) = &self.counted {
             let about = (offset, bytes as u64);
@@ -187,7 +187,7 @@ impl Disk {
         })
     }
 
-    /// Locks or unlocks a range; waits for other holders.
+    /// Locks or unlocks a range; blocks while another process holds it.
     pub(super) fn lock(
         &self,
         from: i64,
@@ -197,12 +197,12 @@ impl Disk {
         self.call(FileCall::Lock, (from as u64, len as u64), act)
     }
 
-    /// The file's length.
+    /// Returns the file's size in bytes.
     pub(super) fn len(&self) -> Result<i64, Errno> {
         rustix::fs::fstat(&self.fd).map(|stat| stat.st_size)
     }
 
-    /// Writes what has been counted to the tape.
+    /// Writes the counters to the event ring.
     pub(super) fn write_record(&self) {
         if let Some((log, record)) = &self.counted {
             log.write(record);

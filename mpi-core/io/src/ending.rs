@@ -1,26 +1,26 @@
-//! How members agree on the end of a file (`close`), and the part in it of a member that could not open the file.
+//! The agreement of the members on the end of a file (`close`), also for a member that could not open it.
 //!
-//! Where a death ends the job, the members share the outcomes of their parts as in every collective call.
+//! In a run that is not fault tolerant, the members share their outcomes as in every collective call.
 //!
-//! Where deaths are survived the living members end the file among themselves, by agreements on its communicator, each on the highest of their numbers:
-//! 1. Each member that has the file bids; the highest bid is that of the lowest of these ranks.
-//!    If a split collective has begun at a member and not ended, its bid carries that, and all members fail alike and keep the file.
-//! 2. If the file is deleted on close, the rank that has bid highest deletes it and tells the outcome. If it has died before that, the members bid again.
+//! In a fault-tolerant run the living members end the file by agreements on its communicator, each a MAX-reduction of one number:
+//! 1. Each member that has the file bids; the highest bid is that of the lowest such rank.
+//!    If a split collective is open at a member, its bid has a flag for it, and all members fail with the same class and keep the file.
+//! 2. If the file is deleted on close, the rank with the highest bid deletes it and reports the outcome. If it has died before, the members bid again.
 //!
-//! A member that could not open the file, while other members may have it, takes part in the background and bids nothing.
+//! A member that could not open the file, while other members may have it, takes part in the background and bids 0.
 
 use super::amode::Amode;
 use super::shared::SharedPointer;
 use crate::Error;
 use crate::comm::Comm;
 
-/// In a bid: a split collective of the bidder has not ended.
+/// Flag of a bid: a split collective of the bidder is open.
 pub(super) const IN_USE: u64 = 1 << 40;
 
-/// In an outcome: the rank that deletes the file has done so, or has failed to with the class in the lower bits.
+/// Flag of an outcome: the rank that deletes the file has done so; the lower bits are 0 or the class of its error.
 pub(super) const TOLD: u64 = 1 << 40;
 
-/// The bid of a rank that has the file; more than any that does not.
+/// Returns the bid of a rank that has the file; it is at least 1, since 0 is the bid of a rank without the file.
 pub(super) fn bid(comm: &Comm, is_in_use: bool) -> u64 {
     let place = u64::from(comm.size() - comm.rank());
     match is_in_use {
@@ -29,19 +29,19 @@ pub(super) fn bid(comm: &Comm, is_in_use: bool) -> u64 {
     }
 }
 
-/// The rank whose bid this is.
+/// Returns the rank of a bid.
 pub(super) fn bidder(comm: &Comm, bid: u64) -> u64 {
     u64::from(comm.size()).saturating_sub(bid & !IN_USE)
 }
 
-/// This process has not opened a file that other members may have: it leaves the end of the file to them, and takes part in it.
+/// Leaves the end of a file to the members that may have it, and takes part in their agreements, since this process could not open it.
 pub(super) fn leave_to_others(
     comm: &Comm,
     amode: Amode,
     pointer: Option<SharedPointer>,
 ) -> Result<(), Error> {
     if !comm.engine().is_fault_tolerant() {
-        // All members have failed alike.
+        // All members have failed with the same class.
         return pointer.map_or(Ok(()), |pointer| pointer.free());
     }
     if let Some(pointer) = pointer {
@@ -53,16 +53,16 @@ pub(super) fn leave_to_others(
     Ok(())
 }
 
-/// The part of a member that does not have the file.
+/// Takes part in the agreements without having the file.
 async fn take_part(comm: &Comm, is_deleted: bool) -> Result<(), Error> {
     loop {
         match comm.highest_of_living(0).await? {
-            // No member has it.
+            // No member has the file.
             0 => return Ok(()),
             bid if bid & IN_USE != 0 => {}
             _ if !is_deleted => return Ok(()),
             _ if comm.highest_of_living(0).await? & TOLD != 0 => return Ok(()),
-            // The rank that was to delete it has died.
+            // The rank that had to delete it has died.
             _ => {}
         }
     }

@@ -1,10 +1,10 @@
-//! What can go wrong with a file: a class, and a sentence that names file, rank and what the system said.
+//! Errors of file operations: a class, and a sentence with file, rank and the system's error text.
 
 use crate::datatype::TypeError;
 use rustix::io::Errno;
 use std::fmt;
 
-/// The kind of failure (MPI 5.0, section 14.7); `mpi-abi` knows the error class of each.
+/// The kind of failure (MPI 5.0, section 14.7); `mpi-abi` maps each to an error class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoClass {
     Access,
@@ -50,7 +50,7 @@ impl IoClass {
         IoClass::Count,
     ];
 
-    /// A number that is not zero.
+    /// Returns the number in an agreement, which is not 0.
     pub(super) fn number(self) -> u64 {
         let at = Self::ALL.iter().position(|class| *class == self);
         at.map_or(0, |at| at as u64) + 1
@@ -63,7 +63,7 @@ impl IoClass {
             .unwrap_or(IoClass::Io)
     }
 
-    /// The class of what the system says.
+    /// Returns the class of an `errno`.
     pub(super) fn of(errno: Errno) -> IoClass {
         match errno {
             Errno::NOENT => IoClass::NoSuchFile,
@@ -95,7 +95,7 @@ impl IoError {
         }
     }
 
-    /// What the system says of something that the library wanted of it.
+    /// Returns the error of a failed system call.
     #[cold]
     pub(super) fn system(doing: &str, errno: Errno) -> IoError {
         let said = std::io::Error::from(errno);
@@ -119,7 +119,7 @@ impl std::error::Error for IoError {}
 
 impl crate::Failure for IoError {}
 
-/// The number of the class of what failed; 0 of what did not.
+/// Returns the number of the error's class, or 0 for success.
 pub(super) fn class_number<T>(outcome: &Result<T, IoError>) -> u64 {
     let error = outcome.as_ref().err();
     error.map_or(0, |error| error.class.number())

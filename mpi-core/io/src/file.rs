@@ -1,8 +1,8 @@
-//! A file that the members of a communicator have opened together (MPI 5.0, sections 14.2 and 14.4).
+//! A file that the members of a communicator have opened collectively (MPI 5.0, sections 14.2 and 14.4).
 //!
-//! Protocol of collective calls: each member does its part, then all share a word that says how that went ([`File::agree`]);
-//! the call ends with the class of the first member that failed. Where one member has to be first (it creates the file, or changes
-//! its size), that is rank 0, and the others go on when they have its word. How it is closed is in `close`.
+//! Protocol of collective calls: each member performs its part, then all share the class of their outcome by an allgather ([`File::agree`]);
+//! the call ends with the class of the first member that failed. Where one member must be first (it creates the file, or changes
+//! its size), that is rank 0, and the others continue after its outcome. `close` is the end of a file.
 
 use super::amode::{self, Amode};
 use super::disk::{self, Disk};
@@ -29,27 +29,27 @@ pub struct File {
     pub(super) amode: Amode,
     pub(super) disk: Rc<Disk>,
     pub(super) view: RefCell<View>,
-    /// The individual pointer, in etypes.
+    /// The individual file pointer, in etypes.
     pub(super) position: Cell<i64>,
     pub(super) shared: SharedPointer,
     pub(super) atomic: Cell<bool>,
     pub(super) split: RefCell<Option<Split>>,
     pub(super) seating: Seating,
-    /// The shared memory of collective accesses, made by the first that wants it.
+    /// The shared memory of collective accesses; the first access that uses it makes it.
     pub(super) stages: RefCell<Staging>,
 }
 
-/// What the sentence of a failure says that is another rank's.
+/// The end of the error text at the ranks where the call itself did not fail.
 pub const ELSEWHERE: &str = "so it ends here too";
 
-/// The outcome of all members' parts: the class of the first that failed, with each member's own sentence if it has one.
+/// Agrees on the outcome of all members: the class of the first that failed, with each member's own error text if it has one.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
     let mine = class_number(&outcome);
     let all = comm.engine().block_on(comm.share(&[mine]))?;
     agreed(comm, path, outcome, &all)
 }
 
-/// The same when the classes of all members are known.
+/// Returns the agreed outcome when the classes of all members are known.
 fn agreed<T>(
     comm: &Comm,
     path: &str,
@@ -67,7 +67,7 @@ fn agreed<T>(
     Err(IoError::new(class, sentence).into())
 }
 
-/// A failure with what file and rank it is about.
+/// Adds file and rank to an error.
 pub(super) fn told(rank: u32, path: &str, error: &IoError) -> IoError {
     let sentence = format!("rank {rank} on file {path}: {error}");
     IoError::new(error.class, sentence)
@@ -79,7 +79,7 @@ fn opens(comm: &Comm, path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, I
     })
 }
 
-/// What hints leave open follows from where the members sit.
+/// Replaces hints left at 0 by values that depend on the map of members to nodes.
 fn resolved(mut tuning: Tuning, seating: &Seating) -> Tuning {
     if tuning.cb_nodes == 0 {
         tuning.cb_nodes = seating.usual_aggregators();
@@ -88,7 +88,7 @@ fn resolved(mut tuning: Tuning, seating: &Seating) -> Tuning {
 }
 
 impl File {
-    /// `MPI_File_open`; every member calls.
+    /// `MPI_File_open`; collective.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.dup())?;
         let _part = comm.while_making(&own);
@@ -101,7 +101,7 @@ impl File {
         made
     }
 
-    /// Opens it on a communicator of its own; once the members have the shared pointer it is in `pointer`.
+    /// Opens the file on its own communicator; stores the shared pointer in `pointer` as soon as the members have made it.
     fn open_on(
         own: &Comm,
         path: &str,
@@ -121,13 +121,13 @@ impl File {
         agreed(own, path, check, &classes)?;
         let seats = each().map(|words| std::array::from_fn(|which| words[2 + which]));
         let seating = Seating::of(&seats.collect::<Vec<_>>());
-        // Hints may differ, and then rank 0's are used.
+        // Hints may differ between ranks; rank 0's are used.
         let tuning = resolved(Tuning::from_words(&all[2 + seat.len()..]), &seating);
         if let Some(rank) = each().position(|words| words[1] != all[1]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
         }
-        // One creates the file; the others find it.
+        // Rank 0 creates the file; the others open it.
         let first = match own.rank() {
             0 => opens(own, path, amode.flags(true), tuning.permissions).map(Some),
             _ => Ok(None),
@@ -138,7 +138,7 @@ impl File {
             Some(fd) => Ok(fd),
             None => opens(own, path, amode.flags(false), tuning.permissions),
         };
-        // After this all members know that the pointer is at zero.
+        // After this all members know that rank 0 has set the shared pointer to zero.
         let fd = agree(own, path, opened)?;
         let disk = Rc::new(Disk::new(fd, own.engine(), path, tuning));
         Ok(File {
@@ -156,7 +156,7 @@ impl File {
         })
     }
 
-    /// Sets both pointers to the end of the file, if accesses append to it.
+    /// Sets both pointers to the end of the file for `MPI_MODE_APPEND`.
     fn begin_where_amode_says(self) -> Result<File, Error> {
         if self.amode.append {
             let end = self.agree(self.size())?;
@@ -177,7 +177,7 @@ impl File {
         agreed(&self.comm, &self.path, outcome, all)
     }
 
-    /// Adds what file and rank it is about.
+    /// Adds file and rank to an error.
     pub(super) fn told<T>(&self, outcome: Result<T, IoError>) -> Result<T, Error> {
         outcome.map_err(|error| told(self.comm.rank(), &self.path, &error).into())
     }
@@ -186,12 +186,12 @@ impl File {
         self.comm.engine().block_on(self.comm.fence())
     }
 
-    /// `MPI_File_set_info`; every member calls, and rank 0's hints are used.
+    /// `MPI_File_set_info`; collective. Rank 0's hints are used.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
         let all = engine.block_on(self.comm.share(&tuning.words()))?;
         let mut tuning = resolved(Tuning::from_words(&all), &self.seating);
-        // The file is there already.
+        // The permissions apply only when a file is created.
         tuning.permissions = self.disk.tuning().permissions;
         self.disk.set_tuning(tuning);
         Ok(())
@@ -202,13 +202,13 @@ impl File {
         self.disk.tuning()
     }
 
-    /// How many aggregators a collective access has at most.
+    /// Returns the maximum number of aggregators of a collective access.
     pub fn aggregators(&self) -> u32 {
         let most = self.seating.aggregators(self.comm.size());
         self.disk.tuning().cb_nodes.min(most)
     }
 
-    /// How error texts call it.
+    /// Returns the name of the file in error texts.
     pub fn label(&self) -> String {
         format!("file {}", printable::name(&self.path))
     }
@@ -229,7 +229,7 @@ impl File {
         self.view.borrow().clone()
     }
 
-    /// A collective call to which all give the same number.
+    /// Checks that all members gave the same value; collective.
     pub(super) fn same(&self, name: &str, value: i64) -> Result<(), Error> {
         let all = self
             .comm
@@ -252,7 +252,7 @@ impl File {
         self.atomic.get()
     }
 
-    /// `MPI_File_set_atomicity`; every member calls.
+    /// `MPI_File_set_atomicity`; collective.
     pub fn set_atomic(&self, atomic: bool) -> Result<(), Error> {
         self.same("flag", atomic.into())?;
         self.atomic.set(atomic);

@@ -1,16 +1,16 @@
-//! Hints: the reserved ones that act and ROMIO's names for the same things (MPI 5.0, section 14.2.8).
+//! Hints: the reserved hints that have an effect, and ROMIO's names for them (MPI 5.0, section 14.2.8).
 //!
-//! What an access does follows from a few values, [`Tuning`]. They come from the info object, or else from a file of hints
-//! ([`HINTS`], or `ROMIO_HINTS` as with ROMIO), or else from what is known of the file system.
-//! All members use rank 0's values: a hint that differs between ranks changes nothing at the others, and no member hangs.
-//! Values that cannot be read are ignored, as the standard says; so are names that act on nothing, striping above all, which
-//! belongs to file systems that the library does not drive.
+//! Accesses use a few values, [`Tuning`]. They come from the info object, else from a file of hints
+//! ([`HINTS`], or `ROMIO_HINTS` as with ROMIO), else from defaults and the costs of the file system.
+//! All members use rank 0's values: a hint that differs between ranks has no effect at the others, and no member hangs.
+//! Invalid values are ignored, as the standard requires; so are names without an effect, such as striping, which
+//! is specific to file systems that the library does not drive.
 
 use mpi_base::param::{Level, Param};
 use std::fmt;
 use std::path::PathBuf;
 
-/// A file of hints.
+/// The file of hints.
 pub static HINTS: Param<PathBuf> = Param::new(
     "io",
     "base",
@@ -20,10 +20,10 @@ pub static HINTS: Param<PathBuf> = Param::new(
     "A file of hints for all files that are opened, a name and a value on each line; info objects are stronger; empty: what ROMIO_HINTS names",
 );
 
-/// Whether something is done.
+/// Whether an optimisation is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Switch {
-    /// Where it pays.
+    /// If it is expected to pay off.
     #[default]
     Automatic,
     Enable,
@@ -59,7 +59,7 @@ impl fmt::Display for Switch {
     }
 }
 
-/// In which order a file is going to be read.
+/// The order in which a file will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Unknown,
@@ -67,16 +67,16 @@ pub enum Style {
     Random,
 }
 
-/// The words of the hint `access_style`, in the order in which a program names them.
+/// The words of the hint `access_style`, in the order in which the program gave them.
 ///
-/// Two of them act. All are kept, since `MPI_File_get_info` returns the hint as it was set.
+/// Only the words for an order have an effect. All are kept, since `MPI_File_get_info` returns the hint as it was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {
-    /// Four bits for each word, its place in [`STYLES`] from 1 on; the first word in the lowest bits.
+    /// Four bits for each word, its index in [`STYLES`] plus 1; the first word in the lowest bits.
     words: u32,
 }
 
-/// The words that the standard has for the hint (MPI 5.0, section 14.2.8), and what each says of the order.
+/// The standard's words for the hint (MPI 5.0, section 14.2.8), and the order that each implies.
 const STYLES: [(&str, Style); 7] = [
     ("read_once", Style::Unknown),
     ("write_once", Style::Unknown),
@@ -88,7 +88,7 @@ const STYLES: [(&str, Style); 7] = [
 ];
 
 impl Styles {
-    /// A list with commas; `None` where it has none of the standard's words.
+    /// Parses a comma-separated list; `None` if it has none of the standard's words.
     fn parse(list: &str) -> Option<Styles> {
         let places = list.split(',').filter_map(|word| {
             let word = word.trim();
@@ -100,14 +100,14 @@ impl Styles {
         Some(styles).filter(|styles| styles.words != 0)
     }
 
-    /// What another member's word says, without places that no style has.
+    /// Decodes another member's word; ignores invalid indices.
     fn from_word(word: u64) -> Styles {
         let places = (0..STYLES.len()).map(|at| (word >> (4 * at) & 0xf) as u32);
         let known = places.filter(|place| (1..=STYLES.len() as u32).contains(place));
         known.fold(Styles::default(), Styles::with)
     }
 
-    /// One word more, unless it is there; so there is room for each.
+    /// Appends a word unless it is present already; so all words fit.
     fn with(self, place: u32) -> Styles {
         let mut places = self.places();
         match places.any(|known| known == place) {
@@ -129,7 +129,7 @@ impl Styles {
             .filter_map(|place| STYLES.get(place as usize - 1))
     }
 
-    /// The order that the last word of those that name one says.
+    /// Returns the order of the last word that implies one.
     pub fn order(self) -> Style {
         let orders = self.named().map(|(_, style)| *style);
         orders
@@ -146,24 +146,24 @@ impl fmt::Display for Styles {
     }
 }
 
-/// The values that accesses follow.
+/// The values that accesses use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Whether collective reads and writes are aggregated.
     pub cb_read: Switch,
     pub cb_write: Switch,
-    /// Whether accesses of one process touch what lies between their pieces, to make fewer calls of the system.
+    /// Whether accesses of one process use data sieving, to make fewer system calls.
     pub ds_read: Switch,
     pub ds_write: Switch,
-    /// Aggregators, at most; 0: as many as follows from cores and nodes.
+    /// Maximum number of aggregators; 0: derived from cores and nodes.
     pub cb_nodes: u32,
     /// Bytes of an aggregator's buffer.
     pub cb_buffer_size: i64,
-    /// Bytes that are read or written at once with what lies between pieces.
+    /// Maximum span of one sieving read, and of one sieving write, in bytes.
     pub ind_rd_buffer_size: i64,
     pub ind_wr_buffer_size: i64,
     pub styles: Styles,
-    /// Mode of a file that is created, less what the process's mask takes away.
+    /// Mode of a created file, before the umask applies.
     pub permissions: u32,
 }
 
@@ -184,7 +184,7 @@ impl Default for Tuning {
     }
 }
 
-/// The names that act, if their values can be read.
+/// The names that have an effect, if their values are valid.
 pub const ACTING: [&str; 11] = [
     "access_style",
     "cb_buffer_size",
@@ -199,16 +199,16 @@ pub const ACTING: [&str; 11] = [
     "romio_ds_write",
 ];
 
-/// Words of a [`Tuning`] on its way to other members.
+/// Words of a [`Tuning`] in an exchange.
 const WORDS: usize = 10;
 
-/// Buffers have this many bytes at least, and at most.
+/// Allowed buffer sizes in bytes.
 const BUFFERS: std::ops::RangeInclusive<i64> = 4096..=1 << 30;
 
-/// All bits of a mode: those of set-user-ID, set-group-ID and sticky files, and what three kinds of users may do.
+/// All bits of a file mode: set-user-ID, set-group-ID, sticky, and the permissions of user, group and others.
 const MODES: u32 = 0o7777;
 
-/// A mode in octal digits.
+/// Parses a mode in octal digits.
 fn mode(text: &str) -> Option<u32> {
     let mode = u32::from_str_radix(text.trim(), 8).ok();
     mode.filter(|mode| *mode <= MODES)
@@ -219,7 +219,7 @@ fn bytes(text: &str) -> Option<i64> {
 }
 
 impl Tuning {
-    /// Takes a hint; whether it is one that acts and has a value that can be read.
+    /// Sets a hint. Returns true if it has an effect and a valid value.
     pub fn set(&mut self, key: &str, value: &str) -> bool {
         let buffer = || bytes(value).map(|n| n.clamp(*BUFFERS.start(), *BUFFERS.end()));
         let switch = || Switch::parse(value);
@@ -244,7 +244,7 @@ impl Tuning {
         }
     }
 
-    /// Names and values in use; `aggregators` is what [`Tuning::cb_nodes`] comes to.
+    /// Returns the names and values in use; `aggregators` is the effective value of [`Tuning::cb_nodes`].
     pub fn echo(&self, aggregators: u32) -> Vec<(&'static str, String)> {
         let both = match (self.cb_read, self.cb_write) {
             (Switch::Disable, Switch::Disable) => "false",
@@ -283,7 +283,7 @@ impl Tuning {
         ]
     }
 
-    /// What another member's words say, kept within bounds.
+    /// Decodes rank 0's words, clamped to valid values.
     pub(super) fn from_words(words: &[u64]) -> Tuning {
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
         let buffer = |at: usize| {
@@ -316,20 +316,20 @@ fn put<T>(place: &mut T, value: Option<T>) -> bool {
     }
 }
 
-/// What calls of the system cost on a file system, against moving bytes.
+/// The cost of a system call on a file system, in bytes that could be moved in the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Costs {
-    /// Bytes that are read in the time of one call more, and that are read and written back in the time of a write more.
+    /// Bytes that are read in the time of one more read call, and that are read and written back in the time of one more write call.
     pub read_gap: i64,
     pub write_gap: i64,
 }
 
 impl Costs {
-    /// Those of a type of file system (statfs(2)), measured for pieces of 64 bytes in the page cache.
+    /// Returns the costs of a type of file system (statfs(2)), measured for runs of 64 bytes in the page cache.
     pub fn of(magic: i64) -> Costs {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;
-        // Behind a network or a process a call costs a journey.
+        // On a network or FUSE file system each call is a round trip.
         const FAR: [i64; 6] = [
             0x6969,      // NFS
             0xff53_4d42, // CIFS

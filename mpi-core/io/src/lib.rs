@@ -1,35 +1,35 @@
-//! Files (MPI 5.0, chapter 14): one engine over the system's files.
+//! MPI-IO (MPI 5.0, chapter 14): one implementation over POSIX files.
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`view`] | what of a file a process sees: displacement, etype, filetype, data representation |
-//! | [`amode`] | how a file is opened; names of the file system |
-//! | [`disk`] | the system calls, each of which the state page and the report hear of |
-//! | [`access`] | moving data between memory and the runs of a view |
-//! | [`file`] | an open file: what all members agree on |
-//! | `close` | closing it; `ending` is how the members agree on that, whichever of them have died |
+//! | [`view`] | file views: displacement, etype, filetype, data representation |
+//! | [`amode`] | access modes; opening and deleting files by name |
+//! | [`disk`] | the system calls, each recorded on the state page and in the I/O report |
+//! | [`access`] | data transfer between memory and the runs of a view, with data sieving |
+//! | [`file`] | an open file and the agreement of its members |
+//! | `close` | `MPI_File_close`; `ending` is the agreement on it, also after deaths |
 //! | [`size`] | its size |
-//! | [`position`] | its view and pointers |
-//! | [`transfer`] | reading and writing; `split` is what a file keeps between calls |
-//! | [`report`] | what is counted for `mpirun --io-report` and written to the tape |
-//! | [`two_phase`] | collective accesses whose pieces interleave, by messages |
-//! | `staged` | the same through memory that a node shares; `stage` is one buffer of it, `walk` the way of the pieces |
-//! | `across` | and between nodes, after each has merged its own; `bits` says which bytes of a part, `marks` how a message names them |
-//! | `plan` | what the members decide together; `seating` is where they sit |
-//! | `background` | long nonblocking reads, by io_uring |
-//! | `post` | messages that are under way together |
-//! | [`hints`] | the values that accesses follow |
-//! | [`shared`] | the shared pointer |
+//! | [`position`] | setting the view, and the file pointers |
+//! | [`transfer`] | read and write calls; `moves` is the direction of a transfer, `split` the state between calls |
+//! | [`report`] | counters for `mpirun --io-report`, written to the event ring |
+//! | [`two_phase`] | two-phase collective I/O by messages |
+//! | `staged` | two-phase collective I/O through shared memory of a node; `stage` is one aggregator's buffer, `walk` iterates over the pieces |
+//! | `across` | two-level aggregation: between nodes, after each node has merged its pieces; `bits` is the bitmap of touched bytes, `marks` its encoding |
+//! | `plan` | the decisions that all members make alike; `seating` is the map of members to nodes |
+//! | `background` | long nonblocking reads by io_uring |
+//! | `post` | concurrent nonblocking messages of a collective access |
+//! | [`hints`] | hints, and the values that accesses use |
+//! | [`shared`] | the shared file pointer |
 //! | [`conversion`] | data representations |
 //!
-//! Promise: a collective call ends with the same error class at all members, and no member waits for one that has failed.
-//! Nothing but the file itself is made in the file system: the shared pointer is a window's word at rank 0.
-//! A view is never a list of its pieces: the runs of a filetype come from the datatype engine one by one.
+//! Guarantee: a collective call ends with the same error class at all members, and no member waits for one that has failed.
+//! The library creates nothing in the file system but the file: the shared pointer is a word in a window at rank 0.
+//! A view is never expanded to a list of its pieces: the datatype engine iterates over the runs of a filetype.
 //!
-//! An access is carried out by the rank that asks for it, but collective ones whose pieces interleave by a few for all.
-//! Collective accesses agree on their outcome afterwards.
-//! Nonblocking ones are done when they are begun, so their requests are complete from the start (section 14.4.5 lets them be);
-//! but long reads of what is not in memory go on while the program computes.
+//! Each rank performs its own accesses, except interleaved collective accesses, which aggregators perform for all.
+//! After a collective access the members agree on its outcome.
+//! Nonblocking accesses complete at initiation, so their requests are complete from the start (allowed by section 14.4.5);
+//! only long reads of data that are not in the page cache continue while the program computes.
 
 #![deny(unsafe_code)]
 
@@ -62,7 +62,7 @@ pub mod two_phase;
 pub mod view;
 mod walk;
 
-// What is below, by the names that the files here use.
+// Modules of lower packages, under the names that this crate uses.
 use mpi_engine::{comm, engine, trace};
 use mpi_osc as osc;
 use mpi_p2p::{pml, request};

@@ -1,20 +1,20 @@
-//! How a message names bytes of a part.
+//! The encoding of the marked ranges of a part in a message: a list of stretches or a bitmap.
 //!
-//! A message begins with a word. It is [`MAP`], and the bitmap of the part follows; or a number of stretches follow, each with where it begins
-//! in the part and how long it is, in four bytes each. Whichever is shorter is taken, so that naming bytes never costs more than an eighth of them all.
-//! What a message says beyond the part, or beyond its own end, is not there.
+//! A message begins with a word. Either it is [`MAP`] and the bitmap of the part follows, or it is a number of stretches, each of which follows as
+//! offset in the part and length, in four bytes each. The shorter form is used, so the encoding never takes more than an eighth of the part.
+//! Ranges beyond the part, or beyond the end of the message, are ignored.
 #![allow(unsafe_code)]
 
 use super::bits::{BITS, Summary, stretches};
 use super::stage::Stage;
 use std::ops::Range;
 
-/// In place of a number of stretches: a bitmap follows.
+/// In place of the number of stretches: a bitmap follows.
 const MAP: u64 = u64::MAX;
 
 const WORD: usize = 8;
 
-/// A message that names what is marked; empty if nothing is.
+/// Encodes what is marked; empty if nothing is.
 pub(super) fn naming(stage: &Stage<'_>, summary: &Summary) -> Vec<u8> {
     if summary.count == 0 {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn naming(stage: &Stage<'_>, summary: &Summary) -> Vec<u8> {
     message
 }
 
-/// What a message names.
+/// The decoded ranges of a message.
 pub(super) struct Names<'m> {
     names: &'m [u8],
     is_map: bool,
@@ -48,7 +48,7 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 impl<'m> Names<'m> {
-    /// Reads what a message about a part of so many bytes names; the rest of the message is the data.
+    /// Decodes the ranges of a message about a part of `part` bytes. Returns them and the rest of the message, the data.
     pub fn read(message: &'m [u8], part: usize) -> (Names<'m>, &'m [u8]) {
         let (first, rest) = message.split_at_checked(WORD).unwrap_or((&[], &[]));
         let is_map = !first.is_empty() && word(first) == MAP;
@@ -66,14 +66,14 @@ impl<'m> Names<'m> {
         (names, data)
     }
 
-    /// Calls `each` with the stretches, in order, until it says no.
+    /// Calls `each` with the stretches, in order, until it returns false.
     pub fn each(&self, mut each: impl FnMut(Range<usize>) -> bool) {
         let mut words = self.names.chunks_exact(WORD).map(word);
         let mut go_on = |range: Range<usize>| match each(range) {
             true => Ok(()),
             false => Err(()),
         };
-        // An error is the end that was asked for.
+        // An error only ends the iteration.
         let _ = match self.is_map {
             true => stretches(words, go_on),
             false => words.try_for_each(|pair| {
@@ -112,10 +112,10 @@ mod tests {
         all
     }
 
-    /// A message about these stretches.
+    /// A message that names these stretches.
     fn about(ranges: &[Range<usize>]) -> Vec<u8> {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
-        // SAFETY: the memory is the test's, and long enough.
+        // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
         let stage = unsafe { Stage::new(memory.as_mut_ptr().cast(), PART) };
         ranges.iter().for_each(|range| stage.mark(range.clone()));
         naming(&stage, &stage.summary())

@@ -1,7 +1,7 @@
-//! What an access does with its buffer: fill it from the file, or write it there.
+//! The direction of an access: fill a buffer from the file, or write it to the file.
 //!
-//! Each kind of access (by one process, by all, in the order of ranks) is written once, for a [`Moves`];
-//! what reading and writing do differently is here and nowhere else.
+//! Each kind of access (individual, collective, ordered) is written once, for a [`Moves`];
+//! the differences between reads and writes are in this file only.
 
 use super::error::IoError;
 use super::file::File;
@@ -13,7 +13,7 @@ use super::view::View;
 use crate::Error;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 
-/// A buffer and where its bytes go.
+/// A buffer and the direction of its bytes.
 pub(super) enum Moves<'a> {
     Read(&'a mut RecvBuf),
     Write(&'a SendBuf),
@@ -31,7 +31,7 @@ impl Moves<'_> {
         }
     }
 
-    /// How long the buffer is.
+    /// Returns the length of the buffer in bytes.
     pub(super) fn bytes(&self) -> i64 {
         match self {
             Moves::Read(buf) => buf.bytes(),
@@ -39,7 +39,7 @@ impl Moves<'_> {
         }
     }
 
-    /// Whether the file is open for it.
+    /// Returns an error if the access mode of the file does not allow it.
     pub(super) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
         match self {
             Moves::Read(_) => file.may_read(),
@@ -47,7 +47,7 @@ impl Moves<'_> {
         }
     }
 
-    /// Whether the view's representation changes the bytes on the way.
+    /// Returns true if the view's representation converts the bytes.
     pub(super) fn converts(&self, view: &View) -> bool {
         match self {
             Moves::Read(_) => view.representation.converts_reads(),
@@ -55,7 +55,7 @@ impl Moves<'_> {
         }
     }
 
-    /// Whether members are to work together, by their hints.
+    /// Returns the hint for collective buffering in this direction.
     pub(super) fn together_by(&self, tuning: &Tuning) -> Switch {
         match self {
             Moves::Read(_) => tuning.cb_read,
@@ -63,7 +63,7 @@ impl Moves<'_> {
         }
     }
 
-    /// Moves the whole buffer, from byte `from` of the stream on; the bytes that were moved.
+    /// Moves the whole buffer at byte `from` of the stream, individually. Returns the number of bytes moved.
     pub(super) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
         match self {
             Moves::Read(buf) => file.read_from(from, buf),
@@ -71,8 +71,8 @@ impl Moves<'_> {
         }
     }
 
-    /// Moves it with the other members, through the memory of the node if there are stages, else by messages;
-    /// a member whose part is `done` comes with an empty buffer.
+    /// Moves the buffer collectively, through shared memory if there are `stages`, otherwise by messages;
+    /// a member whose access is `done` takes part with an empty buffer.
     pub(super) fn together(
         self,
         file: &File,

@@ -1,8 +1,8 @@
-//! What the members of a collective access decide together, from facts that all share.
+//! The plan of a collective access: decisions that all members make alike, from facts that they have exchanged.
 //!
-//! Protocol: a member whose part is one run, or nothing, or cannot be done, ends it first; it tells so, with the class of its error.
-//! The others tell what of the file they have. If all have told the former, the access is over; else those with parts that are left
-//! go on by themselves or with a plan, and all meet a second time.
+//! Protocol: a member whose access is one run or empty, or has failed, ends it first and reports so, with the class of its error.
+//! The others report the extent of their access. If all members are done, the access is over; otherwise those with accesses left
+//! perform them individually or by a plan, and all agree a second time.
 
 use super::error::{IoError, class_number};
 use super::hints::{Switch, Tuning};
@@ -11,14 +11,14 @@ use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
 
-/// Where the mean piece is longer, each rank may as well go by itself.
+/// Mean run length from which each rank may as well perform its own access.
 pub(super) const LONG: i64 = 256 << 10;
 
-/// The same of reads by members of one node, whose system keeps the file in memory for all of them:
-/// an aggregator would copy once more what each can have straight from there.
+/// The same for reads by members of one node, which share the page cache:
+/// an aggregator would only add a copy.
 const LONG_READ: i64 = 4 << 10;
 
-/// What every member knows of a collective access.
+/// The plan of a collective access, equal at all members.
 pub(super) struct Plan {
     low: i64,
     high: i64,
@@ -27,30 +27,30 @@ pub(super) struct Plan {
     part: i64,
 }
 
-/// What the members are to do after they have told each other what each has.
+/// How the access continues after the exchange.
 pub(super) enum Course {
-    /// All parts are done; how each rank's ended, as the class of its error or 0.
+    /// All members are done; the outcome of each rank, as the class of its error or 0.
     Over(Vec<u64>),
-    /// Each rank whose part is still to do goes by itself.
+    /// Each rank that is not done performs its own access.
     Each,
     Together(Plan),
 }
 
-/// What a rank says of its part: how far it is ([`said`]), first byte in the file, the one behind the last, bytes, runs,
-/// and whether its runs go forward only.
+/// Words that each rank contributes: its state ([`said`]), first byte in the file, end, bytes, runs,
+/// and whether its runs only go forward.
 const FACTS: usize = 6;
 
-/// A part that is still to do.
+/// State of a rank that is not done.
 const TO_DO: u64 = 0;
 
-/// A part that is done says 1 more than the class of its error.
+/// Returns the state: 1 plus the class of its error if the rank is done.
 fn said(done: Option<&Result<i64, IoError>>) -> u64 {
     done.map_or(TO_DO, |done| 1 + class_number(done))
 }
 
 impl Plan {
-    /// Shares what each member has, and whether its part is done already; a plan for what is left if aggregating pays.
-    /// Every member calls.
+    /// Exchanges the extent and the state of each member's access. Returns a plan for the remaining accesses if aggregation pays off.
+    /// Collective.
     pub fn agree(
         comm: &Comm,
         (wanted, tuning, seating, writes): (Switch, &Tuning, &Seating, bool),
@@ -87,7 +87,7 @@ impl Plan {
         let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
         // Ranks whose spans do not overlap do not interleave.
         let interleaved = spans > high - low;
-        // A stretch that is nearly empty is not worth reading or assembling.
+        // A nearly empty stretch is not worth reading or assembling.
         let dense = bytes >= (high - low) / 16;
         let long = match writes || seating.spans_nodes() {
             true => LONG,
@@ -118,7 +118,7 @@ impl Plan {
         self.part
     }
 
-    /// The first byte of the file behind what all members touch.
+    /// The end of the file range that all members touch.
     pub fn high(&self) -> i64 {
         self.high
     }
@@ -128,7 +128,7 @@ impl Plan {
         (self.high - self.low + window - 1) / window
     }
 
-    /// Where the part of an aggregator begins in a round.
+    /// Returns the file offset of an aggregator's part in a round.
     pub fn part(&self, round: i64, aggregator: i64) -> i64 {
         self.low + (round * i64::from(self.aggregators) + aggregator) * self.part
     }

@@ -1,4 +1,4 @@
-//! Views, and the individual and the shared pointer (MPI 5.0, sections 14.3 and 14.4).
+//! Views, and the individual and the shared file pointer (MPI 5.0, sections 14.3 and 14.4).
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -7,7 +7,7 @@ use super::view::View;
 use crate::Error;
 use crate::datatype::Datatype;
 
-/// Where a seek counts from.
+/// The origin of a seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
     Set,
@@ -16,7 +16,7 @@ pub enum Whence {
 }
 
 impl File {
-    /// `MPI_File_set_view`; every member calls. Without a displacement it is where the shared pointer is.
+    /// `MPI_File_set_view`; collective. Without `disp` the view begins at the shared pointer.
     pub fn set_view(
         &self,
         disp: Option<i64>,
@@ -103,7 +103,7 @@ impl File {
         Ok(self.position.get())
     }
 
-    /// `MPI_File_seek_shared`; every member calls.
+    /// `MPI_File_seek_shared`; collective.
     pub fn seek_shared(&self, offset: i64, whence: Whence) -> Result<(), Error> {
         self.same("offset", offset)?;
         self.same("whence", whence as i64)?;

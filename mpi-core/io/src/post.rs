@@ -1,6 +1,6 @@
-//! Messages of a collective access that are under way together.
+//! Concurrent nonblocking messages of a collective access.
 //!
-//! Promise: when a [`Post`] is done or dropped, none of its messages touches memory any more, whatever has failed.
+//! Guarantee: when a [`Post`] is done or dropped, none of its messages accesses memory any more, even after an error.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -12,10 +12,10 @@ use crate::request::Req;
 
 const TAG: i32 = 1;
 
-/// Messages under way.
+/// Messages in flight.
 pub(super) struct Post<'c> {
     comm: &'c Comm,
-    /// From whom.
+    /// The sender and the request of each expected message.
     coming: Vec<(usize, Req)>,
     going: Vec<Req>,
 }
@@ -29,24 +29,24 @@ impl<'c> Post<'c> {
         }
     }
 
-    /// Expects a message of `len` bytes at most from a rank.
+    /// Starts to receive a message of at most `len` bytes from a rank.
     ///
     /// # Safety
-    /// The room is memory of that length, and no other code's until this is done or dropped.
+    /// `room` has `len` bytes, which no other code uses until this post is done or dropped.
     pub unsafe fn expect(&mut self, from: usize, room: *mut u8, len: usize) -> Result<(), Error> {
-        // SAFETY: as the caller says.
+        // SAFETY: `room` has `len` bytes for this post alone, by this function's contract; `done` and `drop` wait for the request.
         let buf = unsafe { RecvBuf::new(room, len as i64, Named::BYTE.into()) };
         let req = self.comm.irecv(buf, from as i32, TAG)?;
         self.coming.push((from, req));
         Ok(())
     }
 
-    /// Sends a rank a message.
+    /// Starts to send a message to a rank.
     ///
     /// # Safety
-    /// The data stay as they are until this is done or dropped.
+    /// The data do not change until this post is done or dropped.
     pub unsafe fn send(&mut self, to: usize, data: &[u8]) -> Result<(), Error> {
-        // SAFETY: as the caller says.
+        // SAFETY: the data stay unchanged by this function's contract; `done` and `drop` wait for the request.
         let buf = unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) };
         if let Sent::Pending(req) = self.comm.isend(buf, to as i32, TAG, Mode::Standard)? {
             self.going.push(req);
@@ -54,7 +54,7 @@ impl<'c> Post<'c> {
         Ok(())
     }
 
-    /// Waits for all; who has sent how many bytes, in the order in which they were expected.
+    /// Waits for all messages. Returns sender and bytes of each received one, in the order in which they were expected.
     pub fn done(mut self) -> Result<Vec<(usize, usize)>, Error> {
         self.wait()
     }
@@ -79,7 +79,7 @@ impl<'c> Post<'c> {
 
 impl Drop for Post<'_> {
     fn drop(&mut self) {
-        // The caller that did not ask for the outcome has failed already.
+        // A caller that drops the post without `done` has failed already.
         let _ = self.wait();
     }
 }

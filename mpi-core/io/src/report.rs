@@ -1,9 +1,9 @@
-//! What is counted of each file for `mpirun --io-report`, and the file lanes of `mpirun --trace`.
+//! Counters of each file for `mpirun --io-report`, and the file events of `mpirun --trace`.
 //!
-//! The counters of a file live in the rank and are written to its [tape](mpi_base::node::EventRing) when the file is closed and again
-//! when the rank finalizes: the launcher takes the latest. A tape of a trace forgets its oldest events, so the last writing decides.
+//! The counters are kept in the rank and written to its [event ring](mpi_base::node::EventRing) when the file is closed and again
+//! when the rank finalizes; the launcher uses the latest values, since the ring of a trace overwrites its oldest events.
 //! In a trace each system call on a file is an event of its own.
-//! While neither is wanted nothing is counted.
+//! Nothing is counted if neither is requested.
 
 use crate::engine::Engine;
 use crate::trace::Trace;
@@ -23,47 +23,47 @@ pub static REPORT: Param<bool> = Param::new(
     "Whether each rank counts its accesses to files for mpirun --io-report",
 );
 
-/// Events of a tape that is made for counters alone: enough for [`FILES`] files with long names.
+/// Events of a ring that is made for the counters alone: enough for [`FILES`] files with long names.
 const EVENTS: u32 = 1 << 13;
 
-/// Files beyond this number are counted together.
+/// Files beyond this number share one record.
 const FILES: usize = 256;
 
-/// The name under which they are counted.
+/// The name of that record.
 const OTHERS: &str = "(other files)";
 
-/// What is counted; the numbers are those of the tape.
+/// The counters; the numbers are those in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {
     Opens,
-    /// Calls of MPI that read, and that write.
+    /// MPI calls that read, and MPI calls that write.
     Reads,
     Writes,
-    /// Those of them that are collective, and that were aggregated.
+    /// The collective ones among them, and the aggregated ones.
     Collective,
     Aggregated,
     BytesRead,
     BytesWritten,
-    /// Nanoseconds in calls of MPI, and in those of the system.
+    /// Nanoseconds in MPI calls, and in system calls.
     NanosInCalls,
     NanosInSystem,
     SystemReads,
     SystemWrites,
     SystemOther,
-    /// The first of [`SIZES`]: calls of MPI by their bytes.
+    /// The first of [`SIZES`] columns: MPI calls by their bytes.
     CallSizes,
-    /// The first of [`SIZES`]: reads and writes of the system by their bytes.
+    /// The first of [`SIZES`] columns: system reads and writes by their bytes.
     SystemSizes = Counter::CallSizes as usize + SIZES.len(),
 }
 
-/// The upper ends of the histograms' columns, in bytes; the last column has none.
+/// Upper bounds of the histogram columns in bytes; the last is unbounded.
 pub const SIZES: [u64; 6] = [64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, u64::MAX];
 
-/// How many counters a file has.
+/// Number of counters of a file.
 pub const COUNTERS: usize = Counter::SystemSizes as usize + SIZES.len();
 
-/// Bytes of a name in one event of the tape.
+/// Bytes of a name in one event of the ring.
 pub const NAME_PIECE: usize = 24;
 
 fn column(bytes: u64) -> usize {
@@ -71,7 +71,7 @@ fn column(bytes: u64) -> usize {
     found.unwrap_or(SIZES.len() - 1)
 }
 
-/// What a rank has counted of a file.
+/// The counters of a rank for one file.
 pub struct FileRecord {
     number: u64,
     path: String,
@@ -89,7 +89,7 @@ impl FileRecord {
         self.add_at(counter as usize, amount);
     }
 
-    /// A call of MPI has moved so many bytes.
+    /// Counts an MPI call that moved `bytes` bytes.
     pub(super) fn call(&self, writes: bool, bytes: u64, nanos: u64) {
         let (calls, moved) = match writes {
             true => (Counter::Writes, Counter::BytesWritten),
@@ -102,14 +102,14 @@ impl FileRecord {
     }
 }
 
-/// Where events go.
+/// The destination of the events.
 enum Tape {
-    /// To the tape of a trace, system calls too.
+    /// The event ring of a trace, which also gets each system call.
     Traced(Rc<Trace>),
     Own(EventRing),
 }
 
-/// What a rank counts of its files.
+/// The file counters of a rank.
 pub struct FileLog {
     tape: Tape,
     files: RefCell<Vec<Rc<FileRecord>>>,
@@ -118,7 +118,7 @@ pub struct FileLog {
 struct Wanted(Option<Rc<FileLog>>);
 
 impl FileLog {
-    /// The log of this process, if one is wanted.
+    /// Returns the log of this process, if one is requested.
     pub(super) fn of(engine: &Engine) -> Option<Rc<FileLog>> {
         let wanted = engine.extension(|| Wanted(FileLog::wanted(engine).map(Rc::new)));
         wanted.0.clone()
@@ -130,7 +130,7 @@ impl FileLog {
             .and_then(|witness| witness.trace().cloned());
         let tape = match trace {
             Some(trace) => Tape::Traced(trace),
-            // A value that cannot be read was refused when the process began.
+            // An invalid value has been reported at the start of the process.
             None if engine.params().get(&REPORT).unwrap_or(false) => {
                 Tape::Own(engine.node().tape(EVENTS)?)
             }
@@ -149,7 +149,7 @@ impl FileLog {
         }
     }
 
-    /// The record of a file, which is that of its name's earlier openings.
+    /// Returns the record of a file name; all opens of one name share it.
     pub(super) fn record(&self, path: &str) -> Rc<FileRecord> {
         let mut files = self.files.borrow_mut();
         let path = match files.len() < FILES || files.iter().any(|file| file.path == path) {
@@ -171,12 +171,12 @@ impl FileLog {
         record
     }
 
-    /// What time it is on the tape.
+    /// Returns the current time of the event ring.
     pub(super) fn now(&self) -> u64 {
         self.tape().now()
     }
 
-    /// A system call has ended that began at a time of the tape.
+    /// Counts a system call that began at time `began` of the event ring and took `nanos` ns.
     pub(super) fn system_call(
         &self,
         record: &FileRecord,
@@ -217,7 +217,7 @@ impl FileLog {
         }
     }
 
-    /// Writes a file's name and counters to the tape.
+    /// Writes a file's name and counters to the event ring.
     pub(super) fn write(&self, record: &FileRecord) {
         self.write_name(record);
         let tape = self.tape();
@@ -235,7 +235,7 @@ impl FileLog {
     }
 }
 
-/// Writes the counters of all files to the tape: the rank finalizes.
+/// Writes the counters of all files to the event ring, when the rank finalizes.
 pub fn finish(engine: &Engine) {
     if let Some(log) = FileLog::of(engine) {
         for record in log.files.borrow().iter() {

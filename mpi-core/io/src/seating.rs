@@ -1,29 +1,29 @@
-//! Where the members of a file sit, as far as collective accesses ask: each learns it once, when the file is opened.
+//! The map of the members of a file to nodes, as far as collective accesses need it; exchanged once, when the file is opened.
 
-/// What a member tells the others of where it sits.
+/// Words that each member contributes.
 pub(super) const WORDS: usize = 3;
 
-/// Memory that leaders spend on the buffers of an access between nodes, two for each aggregator.
+/// Maximum bytes of a leader's buffers for accesses between nodes, two buffers per aggregator.
 const MEMORY: i64 = 64 << 20;
 
-/// Where the members sit.
+/// The map of the members to nodes, summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seating {
     nodes: u32,
-    /// There are several nodes, one at least with several members, and all may share memory with their neighbours.
+    /// Whether two-level aggregation applies: several nodes, at least one with several members, and all may share memory within their node.
     levels: bool,
-    /// The cores of rank 0's host.
+    /// The number of cores of rank 0's host.
     cores: u32,
 }
 
 impl Seating {
-    /// What a member tells: its node, whether it may share memory with its neighbours, the cores of its host.
+    /// Returns a member's words: its node, whether it may share memory within the node, the cores of its host.
     pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         [node, shares.into(), cores as u64]
     }
 
-    /// What follows from what all members tell, by rank.
+    /// Evaluates the words of all members, by rank.
     pub fn of(told: &[[u64; WORDS]]) -> Seating {
         let mut nodes: Vec<u64> = told.iter().map(|words| words[0]).collect();
         nodes.sort_unstable();
@@ -36,22 +36,22 @@ impl Seating {
         }
     }
 
-    /// Whether the members are on several nodes.
+    /// Returns true if the members are on several nodes.
     pub fn spans_nodes(&self) -> bool {
         self.nodes > 1
     }
 
-    /// Whether accesses are merged on each node before anything goes to other nodes.
+    /// Returns true if accesses are merged on each node before data go to other nodes.
     pub fn has_levels(&self) -> bool {
         self.levels
     }
 
-    /// How many aggregators there are if no hint says so: as many as cores, or one for each node.
+    /// Returns the default number of aggregators: the number of cores or of nodes, whichever is greater.
     pub fn usual_aggregators(&self) -> u32 {
         self.cores.max(self.nodes)
     }
 
-    /// How many there may be.
+    /// Returns the maximum number of aggregators.
     pub fn aggregators(&self, members: u32) -> u32 {
         match self.levels {
             true => self.nodes,
@@ -60,7 +60,7 @@ impl Seating {
         .max(1)
     }
 
-    /// The bytes of the file that one of so many aggregators handles in a round.
+    /// Returns the bytes of the file that each aggregator handles in a round.
     pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
         match self.levels {
             true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),

@@ -1,9 +1,9 @@
-//! The shared file pointer (MPI 5.0, section 14.4.4): a word of rank 0 in a window, which all members reach by atomic operations.
+//! The shared file pointer (MPI 5.0, section 14.4.4): a word at rank 0 in a window, which all members update by atomic operations.
 //!
-//! It counts etypes. Nothing is made in the file system for it.
+//! It counts etypes. It needs nothing in the file system.
 //!
-//! One epoch lasts from opening to closing the file, of all members and without any lock: each access is one atomic operation of its own,
-//! so there is nothing that a lock would keep apart, and a rank that loses its core while it holds one would have all others wait.
+//! One passive epoch without locks (`MPI_MODE_NOCHECK`) lasts from opening to closing the file: each access is a single atomic operation,
+//! so a lock would protect nothing, and a rank that is descheduled while it holds one would delay all others.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -16,7 +16,7 @@ use crate::osc::{Assert, Flavor, Hints, Spec, There, Win};
 pub struct SharedPointer(Win);
 
 impl SharedPointer {
-    /// Makes it, at zero; every member calls. A member that is not rank 0 may use it once it knows that rank 0 has returned.
+    /// Creates the pointer with value zero; collective. A member other than rank 0 may use it only after it knows that rank 0 has returned.
     pub fn new(comm: &Comm) -> Result<SharedPointer, Error> {
         let mine = comm.rank() == 0;
         let spec = Spec {
@@ -28,7 +28,7 @@ impl SharedPointer {
         };
         let win = Win::new(comm, &spec)?;
         if mine {
-            // SAFETY: the window's memory is eight bytes long and aligned, and no member has access to it yet.
+            // SAFETY: the window's memory has eight bytes, aligned to 64, and no member accesses it yet.
             unsafe { win.base().cast::<i64>().write(0) };
         }
         let nocheck = Assert {
@@ -44,7 +44,7 @@ impl SharedPointer {
 
     fn apply(&self, operand: i64, op: Predefined) -> Result<i64, Error> {
         let (mut before, int) = (0i64, Datatype::from(Named::INT64));
-        // SAFETY: both are locals that outlive the access, which ends with the flush.
+        // SAFETY: both are locals that outlive the access, which ends with the flush below.
         let (from, mut to) = unsafe {
             (
                 SendBuf::new(std::ptr::from_ref(&operand).cast(), 1, int.clone()),
@@ -58,13 +58,13 @@ impl SharedPointer {
             datatype: &int,
         };
         let done = self.0.fetch_and_op(&from, &mut to, there, &Op::from(op));
-        // Also where it failed: nothing of it may come when the locals are gone.
+        // Also after an error: no reply may arrive after the locals have gone out of scope.
         self.0.flush(0)?;
         done?;
         Ok(before)
     }
 
-    /// Adds, and says what it was.
+    /// Adds to the pointer. Returns its old value.
     pub fn add(&self, etypes: i64) -> Result<i64, Error> {
         self.apply(etypes, Predefined::Sum)
     }
@@ -77,15 +77,15 @@ impl SharedPointer {
         self.apply(etypes, Predefined::Replace).map(drop)
     }
 
-    /// Ends it; every member calls.
+    /// Frees the pointer; collective.
     pub fn free(&self) -> Result<(), Error> {
         let ended = self.0.unlock_all();
-        // What was under way to the dead is lost.
+        // Accesses to dead members are lost.
         let ended = if self.0.is_broken() { Ok(()) } else { ended };
         self.0.free().and(ended)
     }
 
-    /// Leaves its end to the members that have it.
+    /// Discards the pointer; in a fault-tolerant run this process joins in its collective end.
     pub fn abandon(self) {
         self.0.abandon();
     }

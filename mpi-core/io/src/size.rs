@@ -1,4 +1,4 @@
-//! The size of a file, and bringing it to the disk (MPI 5.0, sections 14.2.4 to 14.2.6 and 14.6).
+//! File size and `MPI_File_sync` (MPI 5.0, sections 14.2.4 to 14.2.6 and 14.6).
 
 use super::access;
 use super::error::{IoClass, IoError};
@@ -18,7 +18,7 @@ impl File {
         self.told(self.size())
     }
 
-    /// `MPI_File_set_size`; every member calls.
+    /// `MPI_File_set_size`; collective.
     pub fn set_bytes(&self, bytes: i64) -> Result<(), Error> {
         self.same("size", bytes)?;
         let done = self
@@ -49,7 +49,7 @@ impl File {
         }
     }
 
-    /// `MPI_File_preallocate`; every member calls.
+    /// `MPI_File_preallocate`; collective.
     pub fn preallocate(&self, bytes: i64) -> Result<(), Error> {
         self.same("size", bytes)?;
         let done = self
@@ -63,7 +63,7 @@ impl File {
 
     fn allocate(&self, bytes: i64) -> Result<(), IoError> {
         match self.disk.fallocate(bytes as u64) {
-            // Where room cannot be set aside the size at least is as it should be.
+            // File systems without preallocation only get the size.
             Err(Errno::NOSYS | Errno::OPNOTSUPP) if self.size()? < bytes => self
                 .disk
                 .ftruncate(bytes as u64)
@@ -73,9 +73,9 @@ impl File {
         }
     }
 
-    /// `MPI_File_sync`; every member calls.
+    /// `MPI_File_sync`; collective.
     ///
-    /// The members of a node write through one cache of the system: when all have come, one of them brings to the disk what all have written.
+    /// The members of a node write through one page cache: after a barrier, one of them flushes to disk what all have written.
     pub fn sync(&self) -> Result<(), Error> {
         self.meet()?;
         let done = match self.is_first_of_node() {
@@ -83,13 +83,13 @@ impl File {
             false => Ok(()),
         };
         self.agree(match done {
-            // What cannot be synchronised has nothing to be.
+            // Files that cannot be synchronised need no synchronisation.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             Err(errno) => Err(IoError::system("fsync", errno)),
         })
     }
 
-    /// Whether no member of a lower rank is on this node.
+    /// Returns true if no member of a lower rank is on this node.
     fn is_first_of_node(&self) -> bool {
         let here = self.comm.engine().members_here(self.comm.group());
         here.map(|(rank, _)| rank)

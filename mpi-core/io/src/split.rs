@@ -1,9 +1,9 @@
-//! What an open file keeps between calls: a split collective that has begun, and memory that its members share.
+//! State that an open file keeps between calls: an open split collective, and the shared memory of its members.
 
 use super::staged::Stages;
 use std::rc::Rc;
 
-/// A split collective that has begun: what it is, and how many bytes it has moved.
+/// An open split collective: its call, and the number of bytes it has moved.
 pub(super) struct Split {
     pub(super) call: &'static str,
     pub(super) bytes: i64,
@@ -15,6 +15,6 @@ pub(super) enum Staging {
     #[default]
     Untried,
     Ready(Rc<Stages>),
-    /// Memory cannot be shared, or the members are on several nodes that have one each.
+    /// Memory cannot be shared, or each of several nodes has only one member.
     Impossible,
 }

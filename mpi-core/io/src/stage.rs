@@ -1,7 +1,7 @@
-//! One aggregator's buffer of a collective access: a part of the file, and marks of the bytes that were touched, in shared memory.
+//! The buffer of one aggregator in a collective access, in shared memory: a part of the file and a bitmap of the bytes that were touched.
 //!
-//! Ranks copy their pieces to where they belong and mark them; the aggregator, when all have met, goes through what is marked.
-//! Nothing in it is trusted more than its bounds: a place outside of the part is never written, and one that is not there is never read.
+//! Ranks copy their pieces to the right offset and mark them; after a barrier the aggregator processes the marked ranges.
+//! Every access is bounds-checked: nothing is written or read outside of the part.
 #![allow(unsafe_code)]
 
 use super::access::write_all;
@@ -13,10 +13,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// What stands before each buffer: where the bytes end that were read.
+/// Bytes of the header before each buffer; it holds the file offset at which the read bytes end.
 const HEAD: usize = 64;
 
-/// One buffer of one aggregator, in memory that lives as long as `'a`.
+/// One buffer of one aggregator, in memory that lives for `'a`.
 #[derive(Clone, Copy)]
 pub(super) struct Stage<'a> {
     base: *mut u8,
@@ -24,21 +24,21 @@ pub(super) struct Stage<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-/// The bytes of memory that a stage of so many bytes of the file takes.
+/// Returns the bytes of memory of a stage for `part` bytes of the file.
 pub(super) fn len_of(part: usize) -> usize {
     HEAD + part + part / 8
 }
 
-/// Marks are whole words, so a stage's bytes are a multiple of theirs.
+/// Rounds up to a multiple of the bits in a word of the bitmap.
 pub(super) fn rounded(part: i64) -> usize {
     (part as usize).next_multiple_of(BITS)
 }
 
 impl<'a> Stage<'a> {
-    /// The stage in so much memory from `base` on.
+    /// Makes the stage in the memory from `base` on.
     ///
     /// # Safety
-    /// [`len_of`] bytes from there on are memory as long as `'a`, aligned to eight bytes, and reached by stages only.
+    /// [`len_of`] bytes from `base` on are memory for `'a`, aligned to eight bytes, and accessed by stages only.
     pub(super) unsafe fn new(base: *mut u8, part: usize) -> Stage<'a> {
         Stage {
             base,
@@ -48,11 +48,11 @@ impl<'a> Stage<'a> {
     }
 
     fn end_word(&self) -> &AtomicI64 {
-        // SAFETY: the stage begins with its head, which is aligned as its memory is, and is only reached atomically.
+        // SAFETY: the stage begins with its header, aligned to eight bytes by the contract of `new`, and this word is only accessed atomically.
         unsafe { &*self.base.cast::<AtomicI64>() }
     }
 
-    /// Where the bytes end that were read, as an offset in the file.
+    /// Returns the file offset at which the read bytes end.
     pub(super) fn end(&self) -> i64 {
         self.end_word().load(Relaxed)
     }
@@ -63,34 +63,34 @@ impl<'a> Stage<'a> {
 
     fn marks(&self) -> &[AtomicU64] {
         let at = self.base.wrapping_add(HEAD + self.part);
-        // SAFETY: behind the bytes of the part lie its marks, aligned since part and head are multiples of 64; they are only reached atomically.
+        // SAFETY: the bitmap follows the bytes of the part, inside `len_of` bytes by the contract of `new`, and is aligned, since header and part are multiples of 64; it is only accessed atomically.
         unsafe { std::slice::from_raw_parts(at.cast::<AtomicU64>(), self.part / BITS) }
     }
 
-    /// Copies bytes to a place of the part.
+    /// Copies bytes to an offset of the part.
     pub(super) fn put(&self, at: usize, data: &[u8]) {
         if at > self.part || data.len() > self.part - at {
             return;
         }
-        // SAFETY: the range lies in the part. Other ranks may copy to the same bytes, where a program has them write overlapping
-        // pieces; each byte is then that of one of them, as the standard says.
+        // SAFETY: the range was checked to be inside the part. Other ranks may copy to the same bytes if the program writes overlapping
+        // pieces; each byte then has the value of one of them, which the standard allows.
         unsafe {
             let to = self.base.add(HEAD + at);
             std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len());
         }
     }
 
-    /// The bytes of the part, for its aggregator alone or for all while no member writes them.
+    /// Returns bytes of the part: for its aggregator, or for all members while none writes them.
     pub(super) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
-        // SAFETY: the range lies in the part, and between two meetings no member writes what is read here.
+        // SAFETY: the range is clamped to the part, and the barriers of a round ([`super::staged`]) separate these reads from all writes.
         unsafe { std::slice::from_raw_parts(self.base.add(HEAD + begin), end - begin) }
     }
 
-    /// The first bytes of the part, for the aggregator that fills them from the file.
+    /// Returns the first bytes of the part, for the aggregator that fills them from the file.
     pub(super) fn room(&mut self, len: usize) -> &mut [u8] {
-        // SAFETY: the range lies in the part, and between two meetings its aggregator alone has access to it.
+        // SAFETY: the range is clamped to the part, and between two barriers of a round only its aggregator accesses it.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(HEAD), len.min(self.part)) }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Whole words are no other member's, or are all ones for the others too.
+        // Other members do not touch these whole words, or set them to all ones, too.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),
@@ -119,12 +119,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The marks, word by word.
+    /// Returns the words of the bitmap.
     pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.marks().iter().map(|word| word.load(Relaxed))
     }
 
-    /// Calls `each` with the stretches that are marked, each as long as can be, until it fails.
+    /// Calls `each` with the maximal marked stretches, until it fails.
     pub(super) fn marked<E>(
         &self,
         each: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -132,7 +132,7 @@ impl<'a> Stage<'a> {
         stretches(self.words(), each)
     }
 
-    /// The same with what cannot fail.
+    /// Calls `each` with the maximal marked stretches.
     pub(super) fn each_marked(&self, mut each: impl FnMut(Range<usize>)) {
         let never = self.marked(|range| -> Result<(), Infallible> {
             each(range);
@@ -149,12 +149,12 @@ impl<'a> Stage<'a> {
         summary
     }
 
-    /// How many bytes of the file there are places for.
+    /// Returns the number of file bytes that the stage holds.
     pub(super) fn part(&self) -> usize {
         self.part
     }
 
-    /// Writes what is marked to the file, whose byte `base` is the stage's first, and clears the marks.
+    /// Writes the marked ranges to the file, at offset `base` for the stage's first byte, and clears the marks.
     pub(super) fn write_out(&self, disk: &Disk, base: i64) -> Result<(), IoError> {
         let written = self.marked(|range| {
             let at = base + range.start as i64;
@@ -176,7 +176,7 @@ mod tests {
     /// A stage in memory of the test.
     fn stage(memory: &mut [u64], part: usize) -> Stage<'_> {
         assert!(memory.len() * 8 >= len_of(part));
-        // SAFETY: the memory is the test's, and long enough.
+        // SAFETY: the memory is the test's, and the assertion checks its length.
         unsafe { Stage::new(memory.as_mut_ptr().cast(), part) }
     }
 

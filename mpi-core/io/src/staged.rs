@@ -1,21 +1,21 @@
-//! Collective accesses through memory that the ranks of a node share, without messages and without lists of pieces.
+//! Two-phase collective I/O through memory that the ranks of a node share, without messages and without lists of pieces.
 //!
 //! Each aggregator has two buffers ([`Stage`]), each for one [`Plan::part`] of the file, in a window of shared memory.
-//! Round r of a write: every rank copies its own pieces straight from user memory to where they belong in the aggregators' buffers
-//! r mod 2 and marks the bytes that it has touched; all meet; the aggregators write what is touched and clear the marks, while the
-//! others already copy into the other buffers. A read mirrors it: the aggregators read ahead into one buffer while all copy
+//! Round r of a write: every rank copies its pieces directly from user memory into buffer r mod 2 of the aggregators
+//! and marks the touched bytes; barrier; the aggregators write the marked bytes and clear the marks, while the
+//! others already copy into the other buffers. A read is the mirror image: the aggregators read ahead into one buffer while all ranks copy
 //! their pieces out of the other.
 //!
-//! Why a meeting for each round is enough: buffer r mod 2 is used again in round r + 2, whose copying begins after meeting r + 1,
-//! and an aggregator comes to that when it has written round r.
+//! One barrier per round is enough: buffer r mod 2 is used again in round r + 2, whose copying begins after barrier r + 1,
+//! which an aggregator enters only after it has written round r.
 //!
-//! Where members are on several nodes, the buffers of all aggregators are at the leader of each node, who meets the other leaders
-//! between two meetings of the node ([`Across`]). A read then marks what it wants one round ahead.
+//! With members on several nodes, the leader of each node holds the buffers of all aggregators, and exchanges data with the other leaders
+//! between two barriers of the node ([`Across`]). A read then marks its requested bytes one round ahead.
 //!
-//! Pieces that are longer than [`LONG`](super::plan::LONG) go between user memory and the file directly: copying them twice costs more than a system call.
-//! In a write they are left unmarked, so the aggregators leave these bytes alone.
+//! Runs of [`LONG`](super::plan::LONG) bytes or more move directly between user memory and the file: copying them twice costs more than a system call.
+//! A write leaves them unmarked, so the aggregators do not write these bytes.
 //!
-//! Every rank comes to every meeting, whatever it has and whatever has failed, so no rank waits for another that has given up.
+//! Every rank enters every barrier, even with no data or after an error, so no rank waits for one that has given up.
 #![allow(unsafe_code)]
 
 use super::access::{read_all, write_all};
@@ -35,15 +35,15 @@ use crate::osc::{Flavor, Hints, Spec, Win, is_direct_allowed};
 /// The buffers of all aggregators, in memory that all members of a node share.
 pub(super) struct Stages {
     win: Win,
-    /// Where each aggregator's two buffers begin.
+    /// The address of each aggregator's two buffers.
     bases: Vec<*mut u8>,
     part: usize,
     across: Option<Across>,
 }
 
 impl Stages {
-    /// Makes them; every member calls. Nothing where windows may not be reached directly, the node's memory is used up,
-    /// or the members are on several nodes that have one each.
+    /// Makes the buffers; collective. Returns `None` if windows must not be accessed directly, the node's memory is exhausted,
+    /// or each of several nodes has only one member.
     pub fn new(comm: &Comm, seating: &Seating, plan: &Plan) -> Result<Option<Stages>, Error> {
         match seating.has_levels() {
             true => Stages::of_leaders(comm, plan),
@@ -66,10 +66,10 @@ impl Stages {
         Win::new(comm, &spec)
     }
 
-    /// Of one node: each aggregator has its own.
+    /// Makes the buffers on one node: each aggregator holds its own.
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
         let engine = comm.engine();
-        // If one member has all members on its node, all have.
+        // If all members are on the node of one member, they are on the node of each.
         let all_here = engine.members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Stages {
         let part = rounded(plan.part_bytes());
         let aggregates = comm.rank() < plan.aggregators();
         let size = if aggregates { 2 * len_of(part) } else { 0 };
-        // All members succeed or none does, and then messages serve.
+        // All members succeed or none does; after a failure messages are used.
         let Ok(win) = Stages::window(comm, size) else {
             return Ok(None);
         };
@@ -103,7 +103,7 @@ impl Stages {
         stages.unless_failed(met).map(Some)
     }
 
-    /// These, or the error of a step behind them, when other members may have them all the same.
+    /// Returns the buffers, or discards them after an error of a later step, since other members may have them.
     fn unless_failed(self, outcome: Result<(), Error>) -> Result<Stages, Error> {
         match outcome {
             Ok(()) => Ok(self),
@@ -114,7 +114,7 @@ impl Stages {
         }
     }
 
-    /// Of several nodes: each leader has those of all aggregators.
+    /// Makes the buffers on several nodes: each leader holds those of all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
         let engine = comm.engine();
         let nodes = engine.block_on(comm.share(&[engine.node_id()]))?;
@@ -138,7 +138,7 @@ impl Stages {
                 across: Some(across),
             })
         });
-        // One node's memory may be used up, and then messages serve all.
+        // The memory of one node may be exhausted; then all use messages.
         let all = engine.block_on(comm.share(&[made.is_some().into()]));
         let Some(stages) = made else {
             return all.map(|_| None);
@@ -162,12 +162,13 @@ impl Stages {
         (0..2).for_each(|round| self.stage(aggregator, round).clear());
     }
 
-    /// Whether they suit a plan.
+    /// Returns true if the buffers fit a plan.
     pub fn suit(&self, plan: &Plan) -> bool {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
     }
 
-    /// Ends them in the middle of an access, to which a member may not come any more at which an earlier step has failed because of a death.
+    /// Frees the buffers in the middle of an access; collective. In a fault-tolerant run each member discards them on its own,
+    /// since a member at which an earlier step failed because of a death does not take part.
     pub fn give_back(&self) -> Result<(), Error> {
         match self.win.engine().is_fault_tolerant() {
             true => {
@@ -178,12 +179,12 @@ impl Stages {
         }
     }
 
-    /// Ends them; every member calls.
+    /// Frees the buffers; collective.
     pub fn free(&self) -> Result<(), Error> {
         self.win.free()
     }
 
-    /// The ranks that share them.
+    /// Returns the communicator of the ranks that share the buffers.
     fn meets<'a>(&'a self, comm: &'a Comm) -> &'a Comm {
         self.across.as_ref().map_or(comm, Across::local)
     }
@@ -195,13 +196,13 @@ impl Stages {
     pub(super) fn stage(&self, aggregator: usize, round: i64) -> Stage<'_> {
         let offset = (round % 2) as usize * len_of(self.part);
         let base = self.bases[aggregator].wrapping_add(offset);
-        // SAFETY: an aggregator has two buffers of this length in the window, which is as old as the stages
-        // and aligned to more than cache lines; nothing else is there.
+        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window, which lives as long as the stages
+        // and is aligned to 64 bytes; only stages access it.
         unsafe { Stage::new(base, self.part) }
     }
 }
 
-/// Writes a rank's part of a collective access; every member calls. The inner error is this rank's own.
+/// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
 pub(super) fn write(
     comm: &Comm,
     (plan, stages): (&Plan, &Stages),
@@ -256,7 +257,7 @@ pub(super) fn write(
     Ok(outcome)
 }
 
-/// Brings what is wanted of a round into the buffers. The inner error is this rank's own, which reads nothing more after one.
+/// Reads the data of a round into the buffers. The inner error is that of this rank, which reads nothing more after one.
 fn fetch(
     comm: &Comm,
     (plan, stages): (&Plan, &Stages),
@@ -279,7 +280,7 @@ fn fetch(
     Ok(read.map(drop))
 }
 
-/// Reads a rank's part of a collective access; every member calls. The inner error is this rank's own.
+/// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
 pub(super) fn read(
     comm: &Comm,
     (plan, stages): (&Plan, &Stages),
@@ -291,7 +292,7 @@ pub(super) fn read(
     let mut outcome = Ok(());
     let mut sink = Sink::new(buf);
     let about = (view, from, len);
-    // Between nodes the marks say what is wanted; on one node the aggregators read all of their parts.
+    // With several nodes the marks are the requested bytes; on one node the aggregators read their whole parts.
     let mut asked = 0;
     let mut want = |round: i64| {
         let mark = |piece: super::walk::Piece, _: i64| {

@@ -1,4 +1,4 @@
-//! Reading and writing: by one process, by all, in the order of ranks, and in two halves (MPI 5.0, section 14.4).
+//! Read and write calls: individual, collective, ordered and split (MPI 5.0, section 14.4).
 #![allow(unsafe_code)]
 
 use super::access::{self, RangeLock};
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// Which pointer an access uses and moves.
+/// The file pointer that an access uses and moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An explicit offset in etypes.
@@ -30,19 +30,19 @@ pub enum Place {
     Shared,
 }
 
-/// How a nonblocking access began.
+/// The result of starting a nonblocking access.
 pub enum Begun {
-    /// It is done: the bytes of the buffer that were moved.
+    /// Complete; the number of bytes of the buffer that were moved.
     Done(i64),
-    /// Its request.
+    /// In progress; its request.
     Under(Req),
 }
 
-/// The operations that complete requests of accesses, until they have ended.
+/// The background operations that complete the requests of accesses, until they have ended.
 #[derive(Default)]
 struct Workers(RefCell<Vec<Req>>);
 
-/// A request of an access that goes on by itself.
+/// Runs an access in the background. Returns its request.
 fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> + 'static) -> Req {
     let requests = engine.pml().requests();
     let access = requests.begin(Body::General);
@@ -70,7 +70,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     access
 }
 
-/// The outcome of a part that was done first, if it was, and of what was done together.
+/// Combines the outcome of an access that was done first, if it was, with that of the collective part.
 fn both(
     first: Option<Result<i64, IoError>>,
     together: Result<i64, IoError>,
@@ -83,7 +83,7 @@ fn both(
 }
 
 impl File {
-    /// How many etypes a buffer is.
+    /// Returns the length of a buffer in etypes.
     fn etypes(&self, datatype: &Datatype, bytes: i64) -> Result<i64, IoError> {
         let size = self.view.borrow().etype.size().max(1);
         match bytes % size {
@@ -97,7 +97,7 @@ impl File {
         }
     }
 
-    /// Takes the place of an access of so many etypes, and moves the pointer behind it.
+    /// Returns the offset of an access of `etypes` etypes, and advances the pointer by it.
     fn begin(&self, place: Place, etypes: i64) -> Result<Result<i64, IoError>, Error> {
         Ok(match place {
             Place::Shared => Ok(self.shared.add(etypes)?),
@@ -137,7 +137,7 @@ impl File {
         }
     }
 
-    /// Reads from byte `from` of the stream on.
+    /// Reads at byte `from` of the stream.
     pub(super) fn read_from(&self, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
         let view = self.view.borrow();
         let _held = match self.atomic.get() {
@@ -147,7 +147,7 @@ impl File {
         access::read(&self.disk, &view, from, buf)
     }
 
-    /// Writes from byte `from` of the stream on.
+    /// Writes at byte `from` of the stream.
     pub(super) fn write_from(&self, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
         let view = self.view.borrow();
         let _held = match self.atomic.get() {
@@ -162,7 +162,7 @@ impl File {
         access::write(&self.disk, sieve, &view, from, buf)
     }
 
-    /// Carries out a call of MPI and counts it, if a report is wanted.
+    /// Performs an MPI call and counts it, if a report is requested.
     fn counted(
         &self,
         writes: bool,
@@ -188,7 +188,7 @@ impl File {
         }
     }
 
-    /// A read by this process alone; the bytes of the buffer that were filled.
+    /// Individual read. Returns the number of bytes of the buffer that were filled.
     pub fn read(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
         self.alone(place, Moves::Read(buf))
     }
@@ -200,10 +200,10 @@ impl File {
         })
     }
 
-    /// Begins a read by this process alone. One that is long, contiguous and not in the system's memory goes on by itself.
+    /// Starts an individual read. A long, contiguous read of data that are not in the page cache continues in the background.
     ///
     /// # Safety
-    /// The buffer is no other code's until the request is complete.
+    /// No other code uses the buffer until the request is complete.
     pub unsafe fn begin_read(&self, place: Place, buf: &mut RecvBuf) -> Result<Begun, Error> {
         let begin = now_ns();
         let from = self.part(place, &Moves::Read(buf))?;
@@ -215,7 +215,7 @@ impl File {
             let act = || self.told(from.and_then(|from| self.read_from(from, buf)));
             return self.counted(false, false, act).map(Begun::Done);
         };
-        // SAFETY: passed on.
+        // SAFETY: no other code uses the buffer until the request is complete, by this function's contract; the request completes after the reading has been dropped.
         let start = self.told(unsafe { Start::of(&self.disk, room, offset) })?;
         let disk = self.disk.clone();
         let count = move |bytes: usize| {
@@ -236,7 +236,7 @@ impl File {
         Ok(Begun::Under(goes_on(self.comm.engine(), outcome)))
     }
 
-    /// Where a read begins in the file that is worth going on by itself.
+    /// Returns the file offset of a read that is long enough for the background.
     fn long_run(&self, from: i64, buf: &RecvBuf) -> Option<i64> {
         let view = self.view.borrow();
         let suits =
@@ -247,12 +247,12 @@ impl File {
         }
     }
 
-    /// A write by this process alone; the bytes of the buffer that were written.
+    /// Individual write. Returns the number of bytes of the buffer that were written.
     pub fn write(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
         self.alone(place, Moves::Write(buf))
     }
 
-    /// Where a member's part of a collective access begins in the stream, if it can be done at all.
+    /// Returns the stream position of a member's access, or the error that makes it impossible.
     fn part(&self, place: Place, moves: &Moves) -> Result<Result<i64, IoError>, Error> {
         let may = moves.allowed_in(self);
         let etypes = match may.and_then(|()| self.etypes(moves.datatype(), moves.bytes())) {
@@ -263,14 +263,14 @@ impl File {
         Ok(at.and_then(|at| self.stream_place(at)))
     }
 
-    /// Whether the members agree on how they go about an access; what that follows from is the same at all of them.
+    /// Returns true if the members agree on a plan; the arguments are equal at all members.
     fn wants_plan(&self, converts: bool, wanted: Switch) -> bool {
         let alone = self.comm.size() == 1 || converts || self.atomic.get();
         !alone && wanted != Switch::Disable
     }
 
-    /// The outcome of a member's part if it is done before the members agree: one run does not interleave with another,
-    /// and what is empty or has failed already needs nothing. So ranks with one run each meet once in an access and not twice.
+    /// Performs a member's access before the agreement, if possible, and returns its outcome: one run does not interleave with another,
+    /// and an empty or failed access needs nothing. So ranks with one run each synchronise once in an access and not twice.
     fn first(
         &self,
         from: &Result<i64, IoError>,
@@ -287,7 +287,7 @@ impl File {
         suits.then(|| moves.alone(self, from))
     }
 
-    /// The shared memory for a plan; nothing where messages have to serve.
+    /// Returns the shared memory for a plan; `None` if messages must be used.
     fn stages(&self, plan: &Plan) -> Result<Option<Rc<Stages>>, Error> {
         match &*self.stages.borrow() {
             Staging::Impossible => return Ok(None),
@@ -305,12 +305,12 @@ impl File {
         Ok(made)
     }
 
-    /// A read to which every member comes.
+    /// Collective read.
     pub fn read_all(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
         self.all(place, Moves::Read(buf))
     }
 
-    /// A write to which every member comes.
+    /// Collective write.
     pub fn write_all(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
         self.all(place, Moves::Write(buf))
     }
@@ -345,7 +345,7 @@ impl File {
         self.agree(outcome)
     }
 
-    /// Where this member's part of an ordered access begins: the members' parts follow each other in the order of their ranks.
+    /// Returns the offset of this member's part of an ordered access: the parts follow each other in rank order from the shared pointer.
     fn in_order(&self, etypes: Result<i64, IoError>) -> Result<i64, Error> {
         let etypes = self.agree(etypes)?;
         let all = self
@@ -365,12 +365,12 @@ impl File {
         Ok((bases[0] + before) as i64)
     }
 
-    /// A read in the order of ranks at the shared pointer.
+    /// Ordered read at the shared pointer.
     pub fn read_ordered(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
         self.ordered(Moves::Read(buf))
     }
 
-    /// A write in the order of ranks at the shared pointer.
+    /// Ordered write at the shared pointer.
     pub fn write_ordered(&self, buf: &SendBuf) -> Result<i64, Error> {
         self.ordered(Moves::Write(buf))
     }
@@ -384,7 +384,7 @@ impl File {
         })
     }
 
-    /// Begins a split collective, of which a file has one at a time.
+    /// Begins a split collective; a file has at most one at a time.
     pub fn split_begins(
         &self,
         call: &'static str,
@@ -402,7 +402,7 @@ impl File {
         Ok(())
     }
 
-    /// Ends it; the bytes it has moved.
+    /// Ends the split collective. Returns the number of bytes it has moved.
     pub fn split_ends(&self, call: &'static str) -> Result<i64, Error> {
         let open = self.split.take();
         match open {

@@ -1,17 +1,17 @@
-//! Collective accesses whose pieces interleave: a few ranks, the aggregators, read and write long stretches for all (two-phase I/O;
-//! R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
+//! Two-phase collective I/O by messages: a few ranks, the aggregators, read and write long stretches for all ranks whose pieces interleave
+//! (R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
-//! Protocol, in rounds. The stretch of the file that all members touch together is cut into windows, and each window into one part
-//! for each aggregator, of `cb_buffer_size` bytes. In a round every rank sends each aggregator its pieces in that aggregator's part
-//! (offsets and lengths, and when writing the data behind them); sizes are shared before, so nothing is sent in vain.
-//! A writing aggregator puts the pieces together and writes what is covered, and nothing between. A reading one reads what is wanted
-//! and sends each rank its bytes, as far as the file goes.
+//! Protocol, in rounds. The file range that all members touch is split into windows, and each window into one part
+//! per aggregator, of `cb_buffer_size` bytes. In each round every rank sends each aggregator its pieces in that aggregator's part
+//! (offsets and lengths, and for a write the data); message sizes are exchanged before, so empty messages are not sent.
+//! For a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps. For a read, it reads the requested range
+//! and sends each rank its bytes, up to the end of the file.
 //!
-//! Every rank takes part in every round, whatever it has and whatever has failed before, so no rank waits for another that has given up.
-//! Members on one node have a shorter way, through memory that they share ([`super::staged`]); where several nodes have several members
-//! each, the same messages go between the nodes' leaders, with what their memory has merged ([`super::across`]).
+//! Every rank takes part in every round, even with no data or after an error, so no rank waits for one that has given up.
+//! Members on one node use shared memory instead ([`super::staged`]); where several nodes have several members
+//! each, the same messages go between the nodes' leaders, with the pieces merged in their memory ([`super::across`]).
 //!
-//! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
+//! All decisions follow from facts that all members share. Memory is bounded by the parts, independent of the number of pieces.
 #![allow(unsafe_code)]
 
 use super::access::{read_all, write_all};
@@ -26,7 +26,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 
 const WORD: usize = 8;
 
-/// A piece: where it lies in the file, how long it is, and where its bytes are in the rank's part of the stream.
+/// A piece: its offset in the file, its length, and the position of its bytes in the rank's access.
 #[derive(Clone, Copy)]
 struct Piece {
     offset: i64,
@@ -34,7 +34,7 @@ struct Piece {
     at: i64,
 }
 
-/// The pieces of one rank in a round, by aggregator; `done` bytes of its part lie before them.
+/// Returns the pieces of one rank in a round, by aggregator, and advances `done`, the number of bytes handled so far.
 fn pieces(
     plan: &Plan,
     view: &View,
@@ -72,7 +72,7 @@ fn put_words(message: &mut Vec<u8>, words: [i64; 2]) {
         .for_each(|word| message.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// Offsets and lengths, behind their number.
+/// Encodes the number of pieces, then offsets and lengths.
 fn heads(pieces: &[Piece]) -> Vec<u8> {
     let mut message = Vec::with_capacity(WORD * (1 + 2 * pieces.len()));
     message.extend_from_slice(&(pieces.len() as u64).to_le_bytes());
@@ -82,7 +82,7 @@ fn heads(pieces: &[Piece]) -> Vec<u8> {
     message
 }
 
-/// The pieces that a message names, as far as they lie in a part, and the data behind them.
+/// Decodes the pieces of a message that are inside a part. Returns them and the data that follow.
 fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
     let word = |at: usize| -> i64 {
         let bytes = message.get(at * WORD..(at + 1) * WORD);
@@ -93,7 +93,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     let most = message.len() / WORD / 2;
     let count = usize::try_from(word(0)).unwrap_or(0).min(most);
     let named = (0..count).map(|i| (word(1 + 2 * i), word(2 + 2 * i)));
-    // What no rank of ours says is left out.
+    // Malformed entries are dropped.
     let fits = |(offset, len): &(i64, i64)| {
         *len > 0 && *offset >= part && *len <= bytes && *offset <= part + bytes - *len
     };
@@ -101,7 +101,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     (named.filter(fits).collect(), data)
 }
 
-/// Sends each aggregator its message, and gives an aggregator those of all ranks.
+/// Sends each aggregator its message. Returns to an aggregator the messages of all ranks.
 pub(super) fn exchange(
     comm: &Comm,
     plan: &Plan,
@@ -124,21 +124,21 @@ pub(super) fn exchange(
             .collect();
         for (rank, room) in come.iter_mut().enumerate() {
             if rank != me && !room.is_empty() {
-                // SAFETY: the room stays where it is until the post is done, and is not looked at.
+                // SAFETY: `room` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
                 unsafe { post.expect(rank, room.as_mut_ptr(), room.len())? };
             }
         }
     }
     for (to, message) in messages.iter().enumerate() {
         if to != me && !message.is_empty() {
-            // SAFETY: the message stays as it is until the post is done.
+            // SAFETY: `messages` does not change until `post.done` below (or its drop) returns.
             unsafe { post.send(to, message)? };
         }
     }
     post.done().map(|_| come)
 }
 
-/// What is covered, in stretches that do not touch.
+/// Returns the covered ranges, sorted and merged where they touch.
 fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     pieces.sort_unstable();
     let mut stretches: Vec<(i64, i64)> = Vec::new();
@@ -153,7 +153,7 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     stretches
 }
 
-/// Writes a rank's part of a collective access; every member calls. The inner error is this rank's own.
+/// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
 pub(super) fn write(
     comm: &Comm,
     plan: &Plan,
@@ -170,7 +170,7 @@ pub(super) fn write(
                 true => Vec::new(),
                 false => heads(pieces),
             };
-            // The pieces of a part follow each other in the stream.
+            // The pieces of a part are consecutive in the stream.
             let begin = message.len();
             let len: i64 = pieces.iter().map(|piece| piece.len).sum();
             message.resize(begin + len as usize, 0);
@@ -190,7 +190,7 @@ pub(super) fn write(
     Ok(outcome)
 }
 
-/// Puts the pieces of all ranks together and writes what they cover.
+/// Assembles the pieces of all ranks and writes the covered ranges.
 fn assemble(
     disk: &Disk,
     part: (i64, i64),
@@ -219,7 +219,7 @@ fn assemble(
     Ok(())
 }
 
-/// Reads a rank's part of a collective access; every member calls. The inner error is this rank's own.
+/// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
 pub(super) fn read(
     comm: &Comm,
     plan: &Plan,
@@ -244,11 +244,11 @@ pub(super) fn read(
     Ok(outcome.map(|()| filled))
 }
 
-/// For each aggregator the bytes of its pieces, as far as the file goes.
+/// By aggregator, the bytes of the rank's pieces, up to the end of the file.
 type Answers = Vec<Vec<u8>>;
 
-/// Asks the aggregators for pieces and answers those that ask this rank: the bytes of each aggregator's pieces, as far as the file goes.
-/// The inner error is this rank's own reading's, and those that have asked it get nothing.
+/// Requests pieces from the aggregators and serves the requests to this rank. Returns the bytes of each aggregator's pieces, up to the end of the file.
+/// The inner error is that of this rank's own read; ranks that requested it get nothing.
 fn asked(
     comm: &Comm,
     plan: &Plan,
@@ -273,7 +273,7 @@ fn asked(
     Ok((answered(comm, mine, answers)?, outcome))
 }
 
-/// What each rank wants of a part, as far as the file goes.
+/// Reads the requested pieces of a part. Returns the bytes for each rank, up to the end of the file.
 fn fetch(
     disk: &Disk,
     part: (i64, i64),
@@ -305,14 +305,14 @@ fn fetch(
     Ok(named.iter().map(answer).collect())
 }
 
-/// Sends the answers, and gives what came back for each aggregator's pieces.
+/// Sends the replies. Returns the received bytes of each aggregator's pieces.
 fn answered(
     comm: &Comm,
     mine: &[Vec<Piece>],
     answers: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let me = comm.rank() as usize;
-    // Whom an aggregator answers is who has asked, which the sizes have said.
+    // Every rank shares the aggregators to which it has sent a request, so that each aggregator knows which ranks expect a reply.
     let asked: Vec<u64> = mine
         .iter()
         .map(|pieces| u64::from(!pieces.is_empty()))
@@ -325,13 +325,13 @@ fn answered(
     let mut post = Post::new(comm);
     for (from, room) in rooms.iter_mut().enumerate() {
         if from != me && !room.is_empty() {
-            // SAFETY: the room stays where it is until the post is done, and is not looked at.
+            // SAFETY: `room` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
             unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
         }
     }
     for (to, answer) in answers.iter().enumerate() {
         if to != me && all[to * mine.len() + me] == 1 {
-            // SAFETY: the answer stays as it is until the post is done.
+            // SAFETY: `answers` does not change until `post.done` below (or its drop) returns.
             unsafe { post.send(to, answer)? };
         }
     }

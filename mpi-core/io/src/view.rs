@@ -1,8 +1,8 @@
-//! What of a file a process sees (MPI 5.0, section 14.3).
+//! File views (MPI 5.0, section 14.3): displacement, etype, filetype and data representation.
 //!
-//! The data bytes that a view shows form a stream, which offsets count in etypes. Where byte a of the stream lies in the file
-//! follows from the filetype: its copies lie one extent apart from the displacement on, and its runs are the datatype engine's.
-//! In a representation other than that of memory this filetype is the one that the basic types' lengths in the file make of the program's.
+//! The data bytes of a view form a stream; offsets count etypes of it. The file offset of stream byte a follows from the filetype,
+//! whose copies are one extent apart from the displacement on, and from the runs that the datatype engine yields for it.
+//! In a representation other than that of memory, [`View`] uses the filetype with the basic types' sizes in the file.
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -16,14 +16,14 @@ pub struct View {
     pub representation: Representation,
     /// The bytes of an etype in the file.
     each: i64,
-    /// The filetype as it is in the file.
+    /// The filetype in the file's representation.
     tile: Datatype,
-    /// Whether the stream lies in the file as it is.
+    /// Whether the stream is contiguous in the file.
     dense: bool,
 }
 
 impl View {
-    /// What a file shows when it has been opened: its bytes.
+    /// Returns the view of a file after it has been opened: its bytes.
     pub fn of_bytes() -> View {
         View {
             disp: 0,
@@ -36,7 +36,7 @@ impl View {
         }
     }
 
-    /// Checks what a view is made of; of a file that is written to the pieces may not overlap.
+    /// Makes a view and checks its arguments; runs of the filetype must not overlap if the file is open for writing.
     pub fn new(
         disp: i64,
         etype: &Datatype,
@@ -66,7 +66,7 @@ impl View {
             return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
         let (mut begin, mut end) = (i64::MIN, i64::MIN);
-        // One copy of the filetype says it of all; a few runs are enough to look at where it is regular.
+        // All copies of the filetype are alike, so one is checked; it has few runs if it is regular.
         for run in tile.runs(1, 0..tile.size()) {
             if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
@@ -94,28 +94,28 @@ impl View {
         })
     }
 
-    /// The bytes of an etype in the file.
+    /// Returns the bytes of an etype in the file.
     pub fn etype_bytes(&self) -> i64 {
         self.each
     }
 
-    /// Whether the stream lies in the file as it is.
+    /// Returns true if the stream is contiguous in the file.
     pub(super) fn is_dense(&self) -> bool {
         self.dense
     }
 
-    /// Whether later bytes of the stream lie further behind in the file.
+    /// Returns true if file offsets increase along the stream.
     pub(super) fn goes_forward(&self) -> bool {
         self.dense || self.tile.extent() >= self.tile.true_extent()
     }
 
-    /// About how many runs so many bytes are.
+    /// Estimates the number of runs of `bytes` bytes.
     pub(super) fn run_estimate(&self, bytes: i64) -> i64 {
         let tile = self.tile.size();
         if self.dense || tile <= 0 {
             return 1;
         }
-        // A few runs say how long they are.
+        // The mean length of the first few runs.
         const LOOKED_AT: i64 = 64;
         let (mut runs, mut seen) = (0, 0);
         self.runs(0, bytes.min(tile), |run| {
@@ -126,7 +126,7 @@ impl View {
         (bytes / (seen / runs.max(1)).max(1)).max(1)
     }
 
-    /// Where the stream's bytes from `from` on lie in the file, in order, `len` of them.
+    /// Calls `each` with the runs of `len` stream bytes from `from` on, in order, until it returns false.
     pub(super) fn runs(&self, from: i64, len: i64, mut each: impl FnMut(Run) -> bool) {
         if len <= 0 {
             return;
@@ -150,7 +150,7 @@ impl View {
         }
     }
 
-    /// Where `len` bytes of the stream from `from` on lie in the file, if they lie there in one run.
+    /// Returns the file offset of `len` stream bytes from `from` on, if they are one run.
     pub(super) fn one_run(&self, from: i64, len: i64) -> Option<i64> {
         let (mut begin, mut end) = (None, 0);
         self.runs(from, len, |run| {
@@ -162,7 +162,7 @@ impl View {
         begin
     }
 
-    /// Where byte `at` of the stream lies in the file.
+    /// Returns the file offset of stream byte `at`.
     pub fn byte_offset(&self, at: i64) -> i64 {
         let mut found = self.disp;
         self.runs(at, 1, |run| {
@@ -172,7 +172,7 @@ impl View {
         found
     }
 
-    /// How many bytes of the stream lie before this byte of the file.
+    /// Returns the number of stream bytes before a file offset.
     pub fn stream_bytes(&self, file_bytes: i64) -> i64 {
         let behind = file_bytes - self.disp;
         if behind <= 0 {
@@ -182,7 +182,7 @@ impl View {
         if self.dense || tile <= 0 || extent <= 0 {
             return behind;
         }
-        // Tiles that begin before the end; the last ones may end behind it.
+        // `whole` tiles end before the offset; the others that begin before it may end after it.
         let reach = self.tile.true_lb() + self.tile.true_extent();
         let whole = ((behind - reach).div_euclid(extent) + 1).max(0);
         let mut bytes = whole * tile;
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(runs(&view, 0, 16), [(104, 8), (120, 8)]);
         assert_eq!(runs(&view, 12, 8), [(124, 4), (136, 4)]);
         assert_eq!(view.byte_offset(8), 120);
-        // Also far behind the beginning.
+        // Also far from the start.
         assert_eq!(view.byte_offset(8 << 40), 104 + (16 << 40));
     }
 

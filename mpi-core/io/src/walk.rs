@@ -1,23 +1,23 @@
-//! The pieces of a rank in a round of a staged access, and the way of their bytes from the buffer of the program and to it.
+//! Iteration over the pieces of a rank in a round of a staged access, and the transfer of their bytes from and to the program's buffer.
 //!
-//! The runs of a view are walked, never listed, and scattered memory is packed a stretch at a time,
-//! so memory does not depend on the number of pieces.
+//! The runs of a view are iterated, never listed, and noncontiguous memory is packed in stretches of [`PACKED`] bytes,
+//! so the memory does not depend on the number of pieces.
 
 use super::plan::{LONG, Plan};
 use super::view::View;
 use crate::datatype::{RecvBuf, SendBuf};
 
-/// Bytes of scattered memory that are packed at a time.
+/// Maximum bytes of noncontiguous memory that are packed at a time.
 const PACKED: usize = 64 << 10;
 
-/// Where a piece lies: the aggregator, the offset in its part, and how long it is.
+/// The location of a piece: the aggregator, the offset in its part, and its length.
 pub(super) struct Piece {
     pub aggregator: usize,
     pub at: usize,
     pub len: usize,
 }
 
-/// Walks the rank's runs in a round from byte `done` of its part on; longer ones are handed to `long` whole, with where their bytes are.
+/// Iterates over the rank's runs in a round from byte `done` of its access on; runs of `LONG` bytes or more go to `long` whole, as file offset, length and position.
 pub(super) fn walk(
     plan: &Plan,
     (view, from, len): (&View, i64, i64),
@@ -34,7 +34,7 @@ pub(super) fn walk(
     let fresh = *done;
     view.runs(from + fresh, len - fresh, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
-        // A run that an earlier round has begun is cut where that ended, and goes on as it began.
+        // A run that an earlier round has split continues at the round boundary as the kind it was.
         if left >= LONG && offset < end {
             long(offset, left, *done);
             *done += left;
@@ -58,7 +58,7 @@ pub(super) fn walk(
     });
 }
 
-/// The bytes of a buffer in the order of the stream, packed a stretch at a time where they are scattered.
+/// The bytes of a send buffer in stream order, packed in stretches if it is noncontiguous.
 pub(super) struct Source<'a> {
     buf: &'a SendBuf,
     packed: Vec<u8>,
@@ -74,7 +74,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Hands out the bytes from `at` on, in pieces.
+    /// Passes `len` bytes from `at` on to `each`, in pieces.
     pub(super) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
         if let Some(all) = self.buf.contiguous() {
             each(all.get(at as usize..at as usize + len).unwrap_or(&[]));
@@ -100,7 +100,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Puts bytes into a buffer in the order of the stream, many at a time where it is scattered.
+/// Stores bytes into a receive buffer in stream order, in stretches if it is noncontiguous.
 pub(super) struct Sink<'a> {
     buf: &'a mut RecvBuf,
     packed: Vec<u8>,
@@ -116,7 +116,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The memory, where it is one run.
+    /// Returns the memory if it is contiguous.
     pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }

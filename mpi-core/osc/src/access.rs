@@ -1,9 +1,9 @@
-//! An access to a member's window: what it is about, what it does there, and where it goes.
+//! An access to a member's window: its arguments at the target, its kind, and the target location.
 
 use super::apply::Memory;
 use crate::datatype::{Datatype, Kind};
 
-/// The part of a target's window that an access is about.
+/// The target arguments of an access.
 #[derive(Clone, Copy)]
 pub struct There<'a> {
     pub rank: i32,
@@ -12,12 +12,12 @@ pub struct There<'a> {
     pub datatype: &'a Datatype,
 }
 
-/// What an access does to the target's memory.
+/// The kind of an access: what it does to the target's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Write,
     Read,
-    /// One step for each element of this type.
+    /// Accumulate: one atomic update per element of this type.
     Update(Kind),
 }
 
@@ -31,10 +31,10 @@ impl Does {
     }
 }
 
-/// Where an access goes.
+/// The location of an access at the target.
 pub(super) enum Spot<'a> {
-    /// Where displacement and datatype start, in memory that is reached directly.
+    /// Memory that is reached directly; it starts where displacement and datatype start.
     Direct(Memory<'a>),
-    /// The same as an offset into the target's window, or an address in a dynamic one.
+    /// Memory that is reached by messages: an offset into the target's window, or an address in a dynamic window.
     Message(u64),
 }

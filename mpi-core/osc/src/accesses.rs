@@ -1,4 +1,4 @@
-//! What is accessed and not complete, with the parameter `osc_base_check`: by this process, and by the others of its node.
+//! The incomplete accesses of this process and of the other members on its node, for the parameter `osc_base_check`.
 
 use super::access::Does;
 use super::neighbours::{Doing, Neighbours};
@@ -7,7 +7,7 @@ use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-/// Whether conflicts are looked for.
+/// Whether conflicting accesses are detected.
 pub static CHECK: Param<bool> = Param::new(
     "osc",
     "base",
@@ -17,7 +17,7 @@ pub static CHECK: Param<bool> = Param::new(
     "Whether each rank looks for accesses that conflict, its own within one epoch and those of other ranks of its node at the same time, which are an error then",
 );
 
-/// As many runs are remembered for each target; then the oldest are forgotten.
+/// Maximum number of runs that are remembered for each target; beyond it the oldest are forgotten.
 const MOST: usize = 4096;
 
 struct Access {
@@ -26,24 +26,24 @@ struct Access {
     bytes: Range<i64>,
 }
 
-/// An access that is not complete, with which another one conflicts.
+/// An incomplete access that conflicts with a new one.
 pub(super) struct Conflict {
     pub call: &'static str,
-    /// The bytes that both access.
+    /// The bytes that both accesses touch.
     pub bytes: Range<i64>,
-    /// The rank of another process whose access it is.
+    /// The rank of the other process; none if both accesses are of this process.
     pub origin: Option<u32>,
 }
 
-/// What is being accessed; empty without `osc_base_check`.
+/// The incomplete accesses; empty without `osc_base_check`.
 pub(super) struct Accesses(Option<Known>);
 
 struct Known {
-    /// What this process has accessed, by target.
+    /// Incomplete accesses of this process, by target.
     own: RefCell<Vec<Vec<Access>>>,
-    /// What others on this node access.
+    /// Incomplete accesses of the other members on this node.
     neighbours: Option<Neighbours>,
-    /// How many fences there have been.
+    /// The number of fences so far.
     phase: Cell<u64>,
 }
 
@@ -60,7 +60,7 @@ impl Accesses {
         self.0.is_some()
     }
 
-    /// Accesses to one target, or to all, are complete.
+    /// Removes the accesses to one target, or to all targets: they are complete.
     pub fn forget(&self, only: Option<&Target>) {
         let Some(known) = &self.0 else { return };
         let mut own = known.own.borrow_mut();
@@ -73,14 +73,14 @@ impl Accesses {
         }
     }
 
-    /// A fence ends: what was accessed before it is complete everywhere.
+    /// Ends a fence: all accesses before it are complete at all members.
     pub fn forget_phase(&self) {
         if let Some(known) = &self.0 {
             known.phase.set(known.phase.get() + 1);
             self.forget(None);
         }
     }
-    /// An access to these bytes of a target's window begins, unless it conflicts with one that is not complete.
+    /// Records an access to these bytes of a target's window, or returns the incomplete access that conflicts with it.
     pub fn begin(
         &self,
         (call, does): (&'static str, Does),
@@ -106,7 +106,7 @@ impl Accesses {
 }
 
 impl Known {
-    /// One run of an access, which is compared with the first `before` of what this process has accessed, and with what others access.
+    /// Adds one run of an access. It is compared with the first `before` entries of this process and with the accesses of other members.
     fn add(
         &self,
         known: &mut Vec<Access>,

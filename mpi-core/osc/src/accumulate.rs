@@ -1,6 +1,6 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
 //!
-//! Elements are updated in packed order, each in one step; a get form reads and updates in that same step, also where it only reads.
+//! Elements are updated in packed order, each in one atomic step. A get form reads and updates in that same step; with `MPI_NO_OP` it only reads.
 #![allow(unsafe_code)]
 
 use super::access::{Does, Spot, There};
@@ -15,11 +15,11 @@ use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
 use crate::op::{Op, Predefined};
 use crate::request::Req;
 
-/// The longest element that is accessed the plain way.
+/// The longest element that the fast path accesses.
 const LONGEST_PLAIN: usize = 16;
 
 impl Win {
-    /// The operator on the basic type of the target's elements, and that it may be used.
+    /// Returns the operator on the basic type of the target's elements, or an error if it is not allowed on windows.
     fn combine(&self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
         let Op::Predefined(op) = op else {
             let sentence = format!(
@@ -54,12 +54,12 @@ impl Win {
         Ok(combine)
     }
 
-    /// That elements of both sides are of one basic type.
+    /// Checks that the elements of both sides have the same basic type.
     fn check_alike(&self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
         let kind = |named: Named| named.info().kind;
         match datatype.basic_element() {
             Some(named) if kind(named) == kind(combine.named()) => Ok(()),
-            // No elements are of any type.
+            // A datatype without elements fits every type.
             None if datatype.size() == 0 => Ok(()),
             _ => {
                 let sentence = format!(
@@ -100,7 +100,7 @@ impl Win {
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => {
                 let runs = runs::of(there.datatype, there.count, origin.bytes());
-                // SAFETY: the spot was checked to hold all elements.
+                // SAFETY: `spot` checked that the target memory holds all elements.
                 let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
                 done.map_err(|why| self.unreachable(target, "update", origin.bytes(), why))
             }
@@ -111,7 +111,7 @@ impl Win {
         }
     }
 
-    /// `MPI_Get_accumulate`; a request if the result is not there yet.
+    /// `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
     pub fn get_accumulate(
         &self,
         origin: &SendBuf,
@@ -151,7 +151,7 @@ impl Win {
             Spot::Direct(memory) => {
                 let runs = runs::of(there.datatype, there.count, bytes);
                 let update = |old: &mut [u8]| {
-                    // SAFETY: the spot was checked to hold all elements.
+                    // SAFETY: `spot` checked that the target memory holds all elements.
                     let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };
                     done.map_err(|why| self.unreachable(target, "update", bytes, why))
                 };
@@ -171,11 +171,11 @@ impl Win {
         }
     }
 
-    /// `MPI_Fetch_and_op` where all is plain: one aligned element of at most 16 bytes of mapped memory, in an epoch that is open to all.
-    /// False where it is none of that, and nothing has happened.
+    /// `MPI_Fetch_and_op`, fast path: one aligned element of at most 16 bytes in mapped memory, in an epoch that is open.
+    /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
-    /// Both pointers lead to an element of `named`; `origin` may be anything for operators that read nothing, and `result` may be null.
+    /// Both pointers lead to an element of `named`. `origin` may be anything for operators that read no origin, and `result` may be null.
     #[inline]
     pub unsafe fn fetch_and_op_plain(
         &self,
@@ -191,17 +191,17 @@ impl Win {
             && let Some((at, target)) = self.plain_spot(rank, disp, word.size())
             && !target.locked
         {
-            // SAFETY: a word inside the window; the other two are the caller's.
+            // SAFETY: `plain_spot` checked that the word at `at` is inside the window; `origin` and `result` are valid by this function's contract.
             if unsafe { word.apply(at, origin, result) } {
                 self.0.epochs.order.has_loaded();
                 return true;
             }
         }
-        // SAFETY: passed on.
+        // SAFETY: the contract of `fetch_and_op_element` on `origin` and `result` is that of this function.
         unsafe { self.fetch_and_op_element((origin, result), named, op, (rank, disp)) }
     }
 
-    /// The same for all types and operators.
+    /// The same for all types and operators, once a general call has cached the operator.
     ///
     /// # Safety
     /// As [`Win::fetch_and_op_plain`].
@@ -227,16 +227,16 @@ impl Win {
         }
         let input = match op {
             Predefined::NoOp => &[][..],
-            // SAFETY: the caller vouches for it.
+            // SAFETY: `origin` leads to an element of `size` bytes by this function's contract, as the operator reads it.
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
         if result.is_null() {
-            // SAFETY: an aligned element inside the window.
+            // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned.
             unsafe { combine.atomic(at, input, None) };
             return true;
         }
         let mut old = [0; LONGEST_PLAIN];
-        // SAFETY: an aligned element inside the window; the result is the caller's.
+        // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned; `result` has space for it by this function's contract.
         unsafe {
             combine.atomic(at, input, Some(&mut old[..size]));
             std::ptr::copy_nonoverlapping(old.as_ptr(), result, size);
@@ -261,13 +261,13 @@ impl Win {
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
         }
-        // Its request goes with the flush that it needs.
+        // The next flush completes the access, so no request is returned.
         let req = self.get_accumulate(origin, result, there, op)?;
         self.give_up(req);
         Ok(())
     }
 
-    /// No request will be asked for; the access goes on.
+    /// Releases the request of an access that no call will wait for; the access continues.
     pub fn give_up(&self, req: Option<Req>) {
         if let Some(req) = req {
             self.service().detach(&req);
@@ -313,7 +313,7 @@ impl Win {
         match self.spot(target, there.disp, 1, there.datatype)? {
             Spot::Direct(memory) => {
                 let mut old = vec![0; origin.len()];
-                // SAFETY: the spot was checked to hold the element.
+                // SAFETY: `spot` checked that the target memory holds the element.
                 let done = unsafe {
                     apply::compare_and_swap(&memory, named, [&compare, &origin], &mut old)
                 };
@@ -325,7 +325,7 @@ impl Win {
         }
     }
 
-    /// `MPI_Compare_and_swap` where all is plain; see [`Win::fetch_and_op_plain`].
+    /// `MPI_Compare_and_swap`, fast path; see [`Win::fetch_and_op_plain`].
     #[inline]
     pub fn compare_and_swap_plain(
         &self,
@@ -343,14 +343,14 @@ impl Win {
         }
         self.0.epochs.order.has_loaded();
         let memory = self.plain_memory(target, at);
-        // SAFETY: an aligned element inside the window.
+        // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned.
         unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()
     }
 
     fn plain_memory<'a>(&'a self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {
         apply::Memory {
             reach: apply::Reach::Here(at),
-            // As aligned as at its owner, which is all that is asked of it.
+            // The address in this process: only its alignment matters, which equals that at the owner.
             address: at.addr() as u64,
             stripes: self.stripes(target),
             node: Some(self.0.engine.node()),

@@ -1,10 +1,10 @@
-//! The active forms of epochs: fence, and post, start, complete, wait (MPI 5.0, section 12.5).
+//! Active target synchronisation: fence, and post, start, complete, wait (MPI 5.0, section 12.5).
 //!
-//! **Fence** completes this process's accesses and then is a barrier; where both assertions say that nothing was or will be accessed, nothing is done.
-//! With `MPI_MODE_NOPRECEDE` alone it still is a barrier, since what the target stored before its fence has to be visible to the accesses behind ours.
+//! **Fence** completes this process's accesses and then runs a barrier. With both `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSUCCEED` the barrier is left out.
+//! With `MPI_MODE_NOPRECEDE` alone the barrier remains: what the target stored before its fence must be visible to the accesses after this process's fence.
 //!
-//! **Post, start, complete, wait**: for each pair a counter of posts and one of completions, which only grow. A post ahead of time is counted and found later.
-//! To members on this node they are words in memory ([`super::control`]), to others messages that bring the counter up by one each.
+//! **Post, start, complete, wait**: each pair of members has a counter of posts and one of completions, which only grow. A post that arrives early is counted and found later.
+//! For members on this node the counters are words in shared memory ([`super::control`]); a member on another node increments them by a message.
 
 use super::epoch::{Access, Assert};
 use super::target::Target;
@@ -45,7 +45,7 @@ impl Win {
         outcome
     }
 
-    /// The records of a group's members.
+    /// Translates a group into ranks of the window; an error if one is not a member.
     fn of_group(&self, call: &str, group: &Group) -> Result<Vec<u32>, Error> {
         let mut ranks = Vec::with_capacity(group.size() as usize);
         for proc in group.iter() {
@@ -62,7 +62,7 @@ impl Win {
         Ok(ranks)
     }
 
-    /// `MPI_Win_post`: members of `group` may access this process's part.
+    /// `MPI_Win_post`: members of `group` may access this process's memory.
     pub fn post(&self, group: &Group, assert: Assert) -> Result<(), Error> {
         let _ = assert;
         let epochs = &self.0.epochs;
@@ -83,7 +83,7 @@ impl Win {
         Ok(())
     }
 
-    /// Waits until all of `ranks` have come, which `has_come` says of each.
+    /// Waits until `has_come` is true for every rank in `ranks`.
     fn wait_for_all(
         &self,
         (call, need): (&str, WindowNeed),
@@ -121,7 +121,7 @@ impl Win {
         }
     }
 
-    /// `MPI_Win_start`: begins an access epoch for the members of `group`, once they have posted.
+    /// `MPI_Win_start`: begins an access epoch to the members of `group`, after they have posted.
     pub fn start(&self, group: &Group, assert: Assert) -> Result<(), Error> {
         let epochs = &self.0.epochs;
         match epochs.access() {
@@ -133,7 +133,7 @@ impl Win {
         for rank in &ranks {
             epochs.await_post(*rank);
         }
-        // A program that asserts that they have posted has synchronised by itself.
+        // With `MPI_MODE_NOCHECK` the program guarantees that they have posted.
         if !assert.nocheck {
             self.wait_for_all(("MPI_Win_start", WindowNeed::Post), &ranks, |target| {
                 self.0
@@ -210,7 +210,7 @@ impl Win {
         self.0.epochs.awaited(origin.rank).has_completed(completed)
     }
 
-    /// `MPI_Win_test`: as [`Win::wait`], if that would not wait.
+    /// `MPI_Win_test`: as [`Win::wait`], but returns false instead of waiting.
     pub fn test(&self) -> Result<bool, Error> {
         match self.0.engine.script() {
             Some(script) => self.test_scripted(script),

@@ -1,12 +1,12 @@
-//! Accumulating: one operator on elements of one basic type in a member's window.
+//! Accumulate operations: one operator on elements of one basic type in a member's window.
 //!
-//! Elements of 1, 2, 4 or 8 bytes that lie at a multiple of their size are updated by a single instruction or a compare-and-swap loop,
-//! and so are those of 16 bytes where the processor compares and swaps as many: complex and long doubles.
-//! All others, and all of memory that some member can only reach through the system, are updated under the lock of their stripe.
-//! Bytes (`MPI_BYTE`) too are updated under the lock, so that what a program treats as bytes changes as a whole as far as it lies in one stripe:
-//! the standard asks for that of each byte only, but programs put structures there.
-//! Which of the two it is follows from the element's address at its owner, its size, what kind of memory it is and the processor,
-//! which is the same one for all that reach the memory directly; so all routes to an element decide alike.
+//! Elements of 1, 2, 4 or 8 bytes at a multiple of their size are updated by one atomic instruction or a compare-and-swap loop,
+//! and so are those of 16 bytes (complex numbers and long doubles) if the processor has a 16-byte compare-and-swap.
+//! All other elements, and all memory that some member can reach only by `process_vm_readv` and `process_vm_writev`, are updated under the lock of their stripe.
+//! `MPI_BYTE` elements are updated under the lock too, so that a structure sent as bytes changes as a whole as far as it is in one stripe.
+//! The standard requires atomicity only per byte.
+//! The choice depends on the element's address at its owner, its size, the kind of memory and the processor,
+//! which is the same for all members that reach the memory directly; so all routes to an element choose the same.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -26,29 +26,29 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 /// The longest element: a long double and an index, with the holes between them.
 const LONGEST: usize = 32;
 
-/// Memory of a target, as this process reaches it; `address` is where it begins at its owner.
+/// Memory of a target, as this process reaches it; `address` is its start in the owner's address space.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub reach: Reach,
     pub address: u64,
     pub stripes: &'a [Stripe],
-    /// Where the processes are that hold them; in some tests there is only one.
+    /// The node of the processes that hold stripes; in some tests there is only one process.
     pub node: Option<&'a Node>,
-    /// Whether every update is made under a lock.
+    /// Whether every update takes a stripe lock.
     pub locked: bool,
 }
 
 /// How memory is reached.
 #[derive(Clone, Copy)]
 pub(super) enum Reach {
-    /// It is mapped here.
+    /// Mapped into this process.
     Here(*mut u8),
-    /// Through the system, which checks the addresses.
+    /// By `process_vm_readv` and `process_vm_writev` of this process id; the kernel checks the addresses.
     Process(u32),
 }
 
 impl Memory<'_> {
-    /// Runs `update` under the lock of what lies at an address.
+    /// Runs `update` under the lock of the stripe of an address.
     fn under_stripe<R>(&self, address: u64, update: impl FnOnce() -> R) -> R {
         let stripe = &self.stripes[(address / STRIPE_BYTES) as usize % STRIPES];
         let me = self.node.map_or(0, Node::rank);
@@ -66,7 +66,7 @@ impl Memory<'_> {
         match self.reach {
             Reach::Here(base) => {
                 let at = base.wrapping_offset(offset as isize);
-                // SAFETY: the caller vouches for the memory; others may write it at the same time, which makes the values undefined, as the standard has it.
+                // SAFETY: `offset` is inside the mapped memory by this function's contract; concurrent writes make the values undefined, which the standard allows for conflicting accesses.
                 unsafe { std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), bytes.len()) };
                 Ok(())
             }
@@ -80,7 +80,7 @@ impl Memory<'_> {
         match self.reach {
             Reach::Here(base) => {
                 let at = base.wrapping_offset(offset as isize);
-                // SAFETY: as for reading.
+                // SAFETY: `offset` is inside the mapped memory by this function's contract; concurrent conflicting accesses are the program's responsibility.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
                 Ok(())
             }
@@ -96,14 +96,14 @@ pub(super) struct Combine {
     named: Named,
     dense: Option<DenseOp>,
     size: usize,
-    /// What a single instruction does on words.
+    /// The fast form of the operator on a word, if there is one.
     native: Option<Native>,
 }
 
 #[derive(Clone, Copy)]
 enum Native {
     Alone(Instruction),
-    /// Sums of reals, which no instruction does in memory, but which need no call either.
+    /// Sums of reals: no atomic instruction adds them, so a compare-and-swap loop with an inlined addition.
     AddF32,
     AddF64,
 }
@@ -136,7 +136,7 @@ impl Combine {
         self.named
     }
 
-    /// Packed bytes of an element.
+    /// Packed size of an element in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -156,12 +156,12 @@ impl Combine {
         }
     }
 
-    /// The same for one element that has holes where it lies in memory.
+    /// `inout = input op inout` for one element whose layout in memory has holes.
     fn combine_with_holes(&self, input: &[u8], inout: &mut [u8]) {
         let datatype = Datatype::from(self.named);
         let mut memory = [[0u8; LONGEST]; 2];
         let [a, b] = &mut memory;
-        // SAFETY: both are locals that are longer than any element, and nothing else uses them while the buffers live.
+        // SAFETY: both are locals of `LONGEST` bytes, the longest element, and nothing else uses them while the buffers live.
         let (mut first, mut second) = unsafe {
             (
                 RecvBuf::new(a.as_mut_ptr(), 1, datatype.clone()),
@@ -175,12 +175,12 @@ impl Combine {
         second.as_send().pack_at(0, inout);
     }
 
-    /// Updates the elements that lie in `runs`, in packed order, with those of `input`; `result` gets what was there before.
+    /// Updates the elements in `runs`, in packed order, with those of `input`; `result` gets the old elements.
     ///
-    /// Of operators that read nothing `input` may be empty; else it ends the work where it ends.
+    /// `input` may be empty for operators that read none; otherwise the update stops at the end of `input`.
     ///
     /// # Safety
-    /// Where the memory is mapped here, all runs are inside it.
+    /// If the memory is mapped here, all runs are inside it.
     pub unsafe fn run(
         &self,
         memory: &Memory<'_>,
@@ -202,7 +202,7 @@ impl Combine {
                         let Some(old) = part(&mut result, &range, reads_nothing, input) else {
                             return Ok(());
                         };
-                        // SAFETY: passed on.
+                        // SAFETY: the gathered runs are runs of this call, which are inside the memory by this function's contract.
                         unsafe { self.fragments(memory, &gathered, old.0, old.1)? };
                         gathered = Gathered::default();
                         at += self.size;
@@ -214,7 +214,7 @@ impl Combine {
                     let Some((input, old)) = part(&mut result, &range, reads_nothing, input) else {
                         return Ok(());
                     };
-                    // SAFETY: passed on.
+                    // SAFETY: `len` bytes of `run` are inside the memory by this function's contract.
                     unsafe { self.contiguous(memory, run.offset, len as usize, input, old)? };
                     at += len as usize;
                     len
@@ -225,24 +225,24 @@ impl Combine {
         Ok(())
     }
 
-    /// The size of an element if it never lies in two runs.
+    /// The size of an element if its packed bytes are always contiguous.
     fn dense_run(&self) -> Option<usize> {
         let (_, len) = Datatype::from(self.named).contiguous_bytes(1)?;
         (len == self.size as i64).then_some(self.size)
     }
 
-    /// Whether an element at `address` is updated by the processor alone.
+    /// Returns true if an element at `address` is updated by atomic instructions alone.
     #[inline]
     pub fn is_atomic(&self, locked: bool, address: u64) -> bool {
         is_atomic(self.named, locked, address)
     }
 
-    /// How much of a run is updated at once: all of it by the processor, or under a lock what lies in one stripe.
+    /// Returns how many bytes of a run are updated at once: all whole elements by atomic instructions, or under a lock those in one stripe.
     fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
         let address = memory.address(run.offset);
         let size = self.size as i64;
         if self.is_atomic(memory.locked, address) {
-            // What is left of an element is none.
+            // At the end of a run that is shorter than an element, the rest of the run.
             return (run.len / size * size).max(size.min(run.len));
         }
         let in_stripe = (STRIPE_BYTES - address % STRIPE_BYTES) as i64;
@@ -263,17 +263,17 @@ impl Combine {
         let address = memory.address(offset);
         if let (Reach::Here(base), true) = (memory.reach, self.is_atomic(memory.locked, address)) {
             let at = base.wrapping_offset(offset as isize);
-            // SAFETY: the caller vouches for the elements, whose addresses here are as aligned as at their owner.
+            // SAFETY: the elements are inside the memory by this function's contract, and as aligned here as at their owner, since both map whole pages.
             unsafe { self.atomics(at, len / self.size, input, old) };
             return Ok(());
         }
-        // Most such updates are of one element.
+        // Most updates under a lock are of one element.
         match len {
-            // SAFETY: passed on.
+            // SAFETY: the `len` bytes at `offset` are inside the memory by this function's contract.
             0..=LONGEST => unsafe {
                 self.under_lock(memory, offset, &mut [0; LONGEST][..len], input, old)
             },
-            // SAFETY: passed on.
+            // SAFETY: the `len` bytes at `offset` are inside the memory by this function's contract.
             _ => unsafe {
                 let mut bytes = [0; STRIPE_BYTES as usize];
                 self.under_lock(memory, offset, &mut bytes[..len], input, old)
@@ -281,7 +281,7 @@ impl Combine {
         }
     }
 
-    /// Updates what lies in one stripe with the help of memory of our own.
+    /// Updates the elements in one stripe under its lock, in a local buffer.
     ///
     /// # Safety
     /// As [`Combine::run`].
@@ -294,7 +294,7 @@ impl Combine {
         old: Option<&mut [u8]>,
     ) -> Result<(), CmaError> {
         memory.under_stripe(memory.address(offset), || {
-            // SAFETY: passed on.
+            // SAFETY: the range is inside the memory by this function's contract.
             unsafe { memory.read(offset, bytes)? };
             if let Some(old) = old {
                 old.copy_from_slice(bytes);
@@ -303,12 +303,12 @@ impl Combine {
                 return Ok(());
             }
             self.combine(input, bytes);
-            // SAFETY: passed on.
+            // SAFETY: the range is inside the memory by this function's contract.
             unsafe { memory.write(offset, bytes) }
         })
     }
 
-    /// Elements that follow each other, by the processor alone.
+    /// Updates consecutive elements by atomic instructions.
     ///
     /// # Safety
     /// As [`Combine::atomic`], for `count` elements.
@@ -318,7 +318,7 @@ impl Combine {
             let range = start..start + self.size;
             let given = input.get(range.clone()).unwrap_or(&[]);
             let old = old.as_deref_mut().and_then(|old| old.get_mut(range));
-            // SAFETY: passed on.
+            // SAFETY: element `i` is one of the `count` elements of this function's contract.
             unsafe { self.atomic(at.wrapping_add(i * self.size), given, old) };
         }
     }
@@ -336,7 +336,7 @@ impl Combine {
             let mut bytes = [0u8; LONGEST];
             let bytes = &mut bytes[..self.size];
             element.each(|run, range| {
-                // SAFETY: passed on.
+                // SAFETY: the runs of the element are inside the memory by this function's contract.
                 unsafe { memory.read(run.offset, &mut bytes[range]) }
             })?;
             if let Some(old) = old {
@@ -347,13 +347,13 @@ impl Combine {
             }
             self.combine(input, bytes);
             element.each(|run, range| {
-                // SAFETY: passed on.
+                // SAFETY: the runs of the element are inside the memory by this function's contract.
                 unsafe { memory.write(run.offset, &bytes[range]) }
             })
         })
     }
 
-    /// What comes after an element.
+    /// Returns the new value of an element.
     #[inline(always)]
     fn next<const N: usize>(&self, mut now: [u8; N], input: &[u8]) -> [u8; N] {
         macro_rules! add {
@@ -364,7 +364,7 @@ impl Combine {
                 }
             };
         }
-        // The sizes of the words are those of the types, which the compiler need not know.
+        // `N` equals the size of the type, which the compiler cannot infer from `native`.
         match self.native {
             Some(Native::AddF64) if N == size_of::<f64>() => add!(f64),
             Some(Native::AddF32) if N == size_of::<f32>() => add!(f32),
@@ -373,15 +373,15 @@ impl Combine {
         now
     }
 
-    /// One element by the processor alone.
+    /// Updates one element by atomic instructions.
     ///
     /// # Safety
-    /// `at` leads to an element of which [`is_atomic`] is true.
+    /// `at` leads to an element for which [`is_atomic`] is true.
     #[inline]
     pub unsafe fn atomic(&self, at: *mut u8, input: &[u8], old: Option<&mut [u8]>) {
         macro_rules! word {
             ($t:ty, $atomic:ty) => {{
-                // SAFETY: the caller vouches for it.
+                // SAFETY: `at` leads to an aligned element of this size by this function's contract.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let given = input.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
                 let before = match self.native {
@@ -413,14 +413,14 @@ impl Combine {
     }
 }
 
-/// Whether an element of this type at `address` is updated by the processor alone, in memory that does not need locks for all.
+/// Returns true if an element of this type at `address` is updated by atomic instructions alone, in memory that is not `locked`.
 #[inline]
 pub(super) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
     let info = named.info();
     !locked
         && match info.size {
             1 | 2 | 4 | 8 => true,
-            // Where the processor cannot, the crate takes a lock of this process, which is none for others.
+            // Without the instruction, `portable_atomic` takes a lock of this process, which does not exclude other processes.
             16 => AtomicU128::is_lock_free(),
             _ => false,
         }
@@ -429,7 +429,7 @@ pub(super) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
         && address.is_multiple_of(info.size as u64)
 }
 
-/// Bytes `range` of the input and of the result; nothing where the input has ended.
+/// Returns bytes `range` of the input and of the result; `None` at the end of the input.
 #[allow(clippy::type_complexity)]
 fn part<'a, 'b>(
     result: &'b mut Option<&mut [u8]>,
@@ -448,7 +448,7 @@ fn part<'a, 'b>(
     Some((input, old))
 }
 
-/// An element that lies in several runs: a value, a hole, an index.
+/// An element whose packed bytes are in several runs: a value, a hole, an index.
 #[derive(Default)]
 struct Gathered {
     runs: [Fragment; 2],
@@ -463,10 +463,10 @@ struct Fragment {
 }
 
 impl Gathered {
-    /// Takes what is missing of an element from the front of a run; answers how much that was.
+    /// Takes the missing bytes of an element from the front of a run. Returns their number.
     fn take(&mut self, run: Run, size: i64) -> i64 {
         let len = run.len.min(size - self.bytes);
-        // More than two runs would be a type whose elements are none of ours; what is too much is one of them.
+        // No predefined type has elements of more than two runs; an excess run replaces the last.
         let last = self.count.min(self.runs.len() - 1);
         self.runs[last] = Fragment {
             offset: run.offset,
@@ -491,10 +491,10 @@ impl Gathered {
     }
 }
 
-/// Compares an element with `compare` and replaces it by `new` where they are equal; `old` gets what was there.
+/// Compares an element with `compare` and replaces it by `new` if they are equal; `old` gets the old value.
 ///
 /// # Safety
-/// Where the memory is mapped here, the element of type `named` at its beginning is inside it. All three slices have its length.
+/// If the memory is mapped here, an element of type `named` at its start is inside it. All three slices have the length of the element.
 #[inline]
 pub(super) unsafe fn compare_and_swap(
     memory: &Memory<'_>,
@@ -509,7 +509,7 @@ pub(super) unsafe fn compare_and_swap(
         let at = base.wrapping_offset(offset as isize);
         macro_rules! word {
             ($t:ty, $atomic:ty) => {{
-                // SAFETY: the caller vouches for the element, and it is aligned.
+                // SAFETY: the element is inside the memory by this function's contract, and `is_atomic` checked its alignment.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let value =
                     |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
@@ -527,17 +527,17 @@ pub(super) unsafe fn compare_and_swap(
         return Ok(());
     }
     memory.under_stripe(address, || {
-        // SAFETY: passed on.
+        // SAFETY: the element is inside the memory by this function's contract.
         unsafe { memory.read(offset, old)? };
         if old != compare {
             return Ok(());
         }
-        // SAFETY: passed on.
+        // SAFETY: the element is inside the memory by this function's contract.
         unsafe { memory.write(offset, new) }
     })
 }
 
-/// The packed bytes of a buffer, where they lie if they lie together.
+/// Returns the packed bytes of a buffer, in place if they are contiguous.
 pub(super) fn packed(buf: &SendBuf) -> std::borrow::Cow<'_, [u8]> {
     match buf.contiguous() {
         Some(all) => all.into(),

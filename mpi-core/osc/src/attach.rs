@@ -1,10 +1,10 @@
 //! Memory attached to dynamic windows, without a limit on how much or how often (MPI 5.0, section 12.2.4).
 //!
-//! Each member keeps its regions in a table of its own, and a copy of it in its arena, where neighbours read it:
-//! four words for each region, sorted by address. The head in its control words says where the copy is;
-//! its version is odd while the owner changes it. A reader copies the table and looks at the version again,
-//! so attaching and detaching are local, and reading takes no lock.
-//! What was read is checked before it is used, as memory that others write may say anything.
+//! Each member keeps its regions in a table of its own and publishes a copy in its arena for the other members on the node:
+//! four words for each region, sorted by address. The head in its control words holds the offset of the copy and a version,
+//! which is odd while the owner changes it. A reader copies the table and reads the version again (a seqlock),
+//! so attaching and detaching are local, and readers take no lock.
+//! Values that were read are checked before use, since another process wrote them.
 #![allow(unsafe_code)]
 
 use super::access::Spot;
@@ -20,7 +20,7 @@ use mpi_base::node::{ShmBlock, ShmOffset};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Words for each region: address, length, its place in the node's memory or 0, and whether neighbours can map it.
+/// Words for each region: address, length, its offset in the node's memory or 0, and whether other members can map it.
 const EACH: usize = 4;
 
 impl Win {
@@ -91,7 +91,7 @@ impl Win {
         Ok(())
     }
 
-    /// Writes the table that neighbours read; false if there is no memory for it.
+    /// Publishes the table for the other members on the node. Returns false if there is no memory for it.
     fn publish(&self) -> bool {
         let own = self.0.attached.all_own();
         let head = &self.0.control.mine().head;
@@ -125,12 +125,12 @@ impl Win {
         true
     }
 
-    /// The regions of a neighbour.
+    /// Returns the regions of another member on this node.
     fn regions(&self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
-                // A neighbour that has died while it changed its table never ends that.
+                // A member that has died while it changed its table leaves the version odd.
                 if self.is_broken() {
                     return None;
                 }
@@ -179,7 +179,7 @@ impl Win {
         }
     }
 
-    /// Where an access to attached memory goes.
+    /// Returns the location of an access to attached memory.
     pub(super) fn attached_spot<'a>(
         &'a self,
         target: &'a Target,
@@ -219,7 +219,7 @@ impl Win {
             let all = region.address..region.address.checked_add(region.len)?;
             let index = target.here.filter(|_| region.is_mappable)?;
             let first = self.0.mapped.region(index, all, &range)?;
-            // The data may begin before or behind the address that the access names.
+            // The data may begin before or after the address that the access names.
             Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
         };
         let reach = match target.route {
@@ -251,7 +251,7 @@ impl Win {
         target.rank == self.rank()
     }
 
-    /// Whether any other member shares this node's memory.
+    /// Returns true if another member shares this node's memory.
     fn has_neighbours(&self) -> bool {
         let me = self.rank();
         let mut all = self.0.targets.iter();
@@ -268,7 +268,7 @@ impl Win {
         OscError::new(OscClass::Attach, sentence)
     }
 
-    /// Memory of our own that a message names: all of `range`, offsets into our part or addresses in a dynamic window.
+    /// Returns this process's memory that a message names: all of `range`, which is offsets into its window or addresses in a dynamic window.
     pub(super) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
         let me = &self.0.targets[self.rank() as usize];
         if self.0.flavor == Flavor::Dynamic {

@@ -1,4 +1,4 @@
-//! What one process knows of memory that is attached to a dynamic window: its own regions, and what it has read of those of others.
+//! The attached memory of a dynamic window as one process knows it: its own regions, and cached copies of the other members' tables.
 
 use mpi_base::node::ShmBlock;
 use std::cell::RefCell;
@@ -6,23 +6,23 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// A region at its owner.
+/// An attached region; the address is that at its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     pub address: u64,
     pub len: u64,
     pub place: u64,
-    /// Whether it is memory that neighbours can map, though it lies elsewhere; see [`super::mapped`].
+    /// Whether other members can map it although it is outside of the arenas; see [`super::mapped`].
     pub is_mappable: bool,
 }
 
-/// What this process knows of attached memory.
+/// The attached memory that this process knows.
 pub(super) struct Attached {
-    /// Our own regions by address.
+    /// This process's own regions by address.
     own: RefCell<BTreeMap<u64, Region>>,
-    /// Where the copy lies that neighbours read.
+    /// The published copy of the table.
     table: RefCell<Option<ShmBlock>>,
-    /// What was read of each member, and at which version.
+    /// The cached regions of each member, and their version.
     known: RefCell<Vec<(u64, Rc<[Region]>)>>,
 }
 
@@ -35,7 +35,7 @@ impl Attached {
         }
     }
 
-    /// Adds a region of our own, unless memory of it is attached already: the region which holds that.
+    /// Adds a region of this process. If it overlaps an attached region, returns that one as the error.
     pub fn insert(&self, region: Region) -> Result<(), Region> {
         let mut own = self.own.borrow_mut();
         let before = own
@@ -49,35 +49,35 @@ impl Attached {
         Ok(())
     }
 
-    /// Takes the region of our own out that begins at an address; whether there was one.
+    /// Removes this process's region that begins at an address. Returns true if there was one.
     pub fn remove(&self, address: u64) -> bool {
         self.own.borrow_mut().remove(&address).is_some()
     }
 
-    /// All regions of our own, sorted by address.
+    /// Returns this process's regions, sorted by address.
     pub fn all_own(&self) -> Vec<Region> {
         self.own.borrow().values().copied().collect()
     }
 
-    /// The copy of our regions that neighbours read lies here from now on.
+    /// Replaces the published copy of this process's regions.
     pub fn set_table(&self, table: Option<ShmBlock>) {
-        // A rank that still reads the old one finds another version afterwards.
+        // A rank that still reads the old copy finds a different version afterwards.
         drop(self.table.replace(table));
     }
 
-    /// The regions of a member, if they were read at this version.
+    /// Returns the cached regions of a member, if they have this version.
     pub fn of_member(&self, rank: u32, version: u64) -> Option<Rc<[Region]>> {
         let known = self.known.borrow();
         let (at, regions) = &known[rank as usize];
         (*at == version).then(|| regions.clone())
     }
 
-    /// What was read of a member at this version.
+    /// Caches the regions of a member at this version.
     pub fn remember(&self, rank: u32, version: u64, regions: Rc<[Region]>) {
         self.known.borrow_mut()[rank as usize] = (version, regions);
     }
 
-    /// The region of our own that holds all of `range`, or several that adjoin.
+    /// Returns this process's region that holds all of `range`, or several adjacent ones joined.
     pub fn own(&self, range: &Range<u64>) -> Option<Region> {
         let own = self.own.borrow();
         let (first, _) = own.range(..=range.start).next_back()?;
@@ -85,7 +85,7 @@ impl Attached {
     }
 }
 
-/// The first region together with those that adjoin it, as far as `range` needs them; nothing if that is not enough.
+/// Joins the first region with adjacent ones until they hold `range`; `None` if they do not.
 pub(super) fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
     let mut regions = regions;
     let mut whole = regions.next()?;

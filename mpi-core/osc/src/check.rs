@@ -1,8 +1,8 @@
-//! Finding accesses that conflict (MPI 5.0, section 12.7), with the parameter `osc_base_check`.
+//! Detection of conflicting accesses (MPI 5.0, section 12.7), with the parameter `osc_base_check`.
 //!
-//! Each origin remembers what it has accessed at each target since these accesses were last completed there: by a fence, the end of an epoch or a flush.
+//! Each origin remembers its accesses to each target until they are complete there: by a fence, the end of an epoch or a flush.
 //! A new access that overlaps one of them is an error unless both only read, or both are accumulates on the same basic type.
-//! What other origins on this node access at the same time is found in tables that they share ([`super::neighbours`]); of origins elsewhere nothing is known.
+//! Accesses of other origins on this node are found in tables in shared memory ([`super::neighbours`]); accesses of origins on other nodes are not checked.
 
 use super::access::{Does, There};
 use super::accesses::Conflict;
@@ -14,8 +14,8 @@ use super::{Flavor, OscClass, OscError};
 use crate::Error;
 
 impl Win {
-    /// An access begins, as traces, recordings and the check for conflicts want to know; an error if it conflicts with one that is not complete.
-    /// The access is over when what this returns is dropped.
+    /// Records the begin of an access for traces, recorded runs and the conflict check. Returns an error if it conflicts with an incomplete access.
+    /// The access ends when the returned value is dropped.
     #[inline]
     pub(super) fn note(
         &self,

@@ -1,12 +1,12 @@
 //! The control words of a window on one node, as one of its members sees them.
 //!
-//! Each member has a block in its own arena, laid out by the number of members on the node and in the window:
+//! Each member has a block in its own arena. Its layout depends on the number of members on the node and in the window:
 //!
 //! ```text
-//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | turns | a line for each writer | slots of waiters
+//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
 //! ```
 //!
-//! Promise: every word is an atomic; what is read from it is compared or checked, never followed.
+//! Guarantee: every word is an atomic; a value that is read is compared or checked, never used as a pointer.
 
 #![allow(unsafe_code)]
 
@@ -19,29 +19,29 @@ use mpi_base::mem::{Held, Shared};
 use mpi_base::node::{Node, ShmBlock, ShmOffset};
 use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
 
-/// As many updates of one member's memory can go on at the same time that need a lock.
+/// The number of stripe locks: how many locked updates of one member's memory can run concurrently.
 pub(super) const STRIPES: usize = 8;
-/// Memory that shares a stripe lies together in pieces of as many bytes.
+/// Bytes of contiguous memory under one stripe lock.
 pub(super) const STRIPE_BYTES: u64 = 4096;
 
 const LINE: usize = 64;
 
-/// Where the table of a member's attached memory is; see [`super::attach`].
+/// The location of a member's table of attached memory; see [`super::attach`].
 #[repr(C, align(64))]
 pub(super) struct Head {
-    /// Odd while the owner changes the others.
+    /// Odd while the owner changes the other fields.
     pub version: AtomicU64,
     pub place: AtomicU64,
     pub count: AtomicU64,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the struct holds atomics only.
 unsafe impl Shared for Head {}
 
-// SAFETY: atomics only.
+// SAFETY: the struct holds atomics only.
 unsafe impl Shared for Turns {}
 
-/// How long the parts are.
+/// Offsets and lengths of the parts of a block.
 #[derive(Clone, Copy)]
 struct Parts {
     here: usize,
@@ -72,12 +72,12 @@ impl Parts {
     }
 }
 
-/// Takes a member's block from its arena; zeroed, it is one in which nothing has happened.
+/// Allocates a member's block from its arena; zeroed memory is the initial state.
 pub(super) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock> {
     node.alloc_large(Parts::new(here, members).len(), LINE)
 }
 
-/// One member's words.
+/// The control words of one member.
 pub(super) struct MemberWords {
     pub lock: Held<Lock>,
     announced: Held<Announced>,
@@ -88,7 +88,7 @@ pub(super) struct MemberWords {
     lines: Held<[Line]>,
     slots: Held<[AtomicU32]>,
     inbox: Held<Inbox>,
-    /// The member's place on the node.
+    /// The member's rank on the node.
     pub place: u32,
     /// Its rank in the window.
     pub rank: u32,
@@ -129,16 +129,16 @@ impl MemberWords {
     }
 }
 
-/// All words of a window on this node.
+/// The control words of all members on this node.
 pub(super) struct Control {
-    /// The members here, by rank.
+    /// The members on this node, by rank.
     here: Vec<MemberWords>,
-    /// Which of them this process is.
+    /// The index of this process among them.
     me: usize,
 }
 
 impl Control {
-    /// Finds the words of all members here, whose ranks, places on the node and blocks these are.
+    /// Finds the words of all members on this node, given the rank, the rank on the node and the block of each.
     pub fn find(
         engine: &Engine,
         members: &[(u32, u32, ShmOffset)],
@@ -163,24 +163,24 @@ impl Control {
         })
     }
 
-    /// How many members are here.
+    /// Returns the number of members on this node.
     pub fn count(&self) -> usize {
         self.here.len()
     }
 
-    /// The words of the member at `index` among those here.
+    /// Returns the words of the member at `index` among those on this node.
     #[inline]
     pub fn of(&self, index: usize) -> &MemberWords {
         &self.here[index]
     }
 
-    /// Our own.
+    /// Returns this process's own words.
     #[inline]
     pub fn mine(&self) -> &MemberWords {
         &self.here[self.me]
     }
 
-    /// Tells the member `index` that we have posted to it, or completed, as `tell` says in our line with it.
+    /// Notifies the member `index` of a post or a completion: `tell` changes the line of this process at that member.
     pub fn tell(&self, index: usize, tell: impl FnOnce(&Line)) {
         let words = &self.here[index];
         tell(&words.lines[self.me]);
@@ -189,12 +189,12 @@ impl Control {
         }
     }
 
-    /// Whether nothing is missing of what we wait for; see [`Arrivals::are_in`].
+    /// Returns true if all awaited posts or completions have arrived; see [`Arrivals::are_in`].
     pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
         self.mine().arrivals.are_in(missing)
     }
 
-    /// The line of member `index` with us.
+    /// Returns the line that member `index` writes to this process.
     pub fn line_from(&self, index: usize) -> &Line {
         &self.mine().lines[index]
     }
@@ -203,7 +203,7 @@ impl Control {
         &self.here[0].announced
     }
 
-    /// Draws a ticket for the lock of member `index`, for this process or for a member elsewhere for which it waits.
+    /// Draws a ticket for the lock of member `index`, for this process or for a member on another node that asked by a message.
     pub fn draw(&self, index: usize, mode: Mode) -> Ticket {
         if mode == Mode::Exclusive {
             self.announced().announce();
@@ -219,7 +219,7 @@ impl Control {
         ticket
     }
 
-    /// Whether a ticket may enter: its turn has come, and an exclusive one finds no flag of a lock of all raised.
+    /// Returns true if a ticket may enter: its number is due, and, for an exclusive one, no member holds a lock of all.
     #[inline]
     pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
         self.here[index].lock.admits(ticket)
@@ -232,7 +232,7 @@ impl Control {
         all.any(|(index, words)| words.lines[index].holds_all())
     }
 
-    /// Enters with a ticket that is admitted.
+    /// Enters the lock with an admitted ticket.
     #[inline]
     pub fn enter(&self, index: usize, ticket: Ticket) {
         if self.here[index].lock.enter(ticket, self.mine().place) {
@@ -240,7 +240,7 @@ impl Control {
         }
     }
 
-    /// Leaves the lock of member `index`.
+    /// Releases the lock of member `index`.
     #[inline]
     pub fn leave(&self, index: usize, mode: Mode) {
         if self.here[index].lock.leave(mode) {
@@ -266,18 +266,18 @@ impl Control {
         }
     }
 
-    /// Locks all members here at once, unless an exclusive lock is announced.
+    /// Locks all members on this node by one flag. Returns false if an exclusive lock is announced.
     #[inline]
     pub fn hold_all(&self) -> bool {
         let holds = self.mine().lines[self.me].hold_all(self.announced());
         if !holds {
-            // The flag was up for a moment, in which a member that waits may have looked.
+            // The flag was up for a moment, and a waiting member may have polled it then.
             self.here.iter().for_each(MemberWords::ring);
         }
         holds
     }
 
-    /// Gives such a lock back.
+    /// Releases the lock of all members.
     #[inline]
     pub fn release_all(&self) {
         if self.mine().lines[self.me].release_all(self.announced()) {
@@ -285,7 +285,7 @@ impl Control {
         }
     }
 
-    /// The member that holds the lock of member `index` exclusively, or has locked all members; for reports.
+    /// Returns the member that holds the lock of member `index` exclusively, or has locked all members; for reports.
     pub fn holder(&self, index: usize) -> Option<&MemberWords> {
         let exclusive = self.here[index].lock.holder();
         let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));

@@ -1,11 +1,11 @@
-//! Epochs: which accesses are allowed now (MPI 5.0, section 12.5), as a window's state at one process.
+//! Epochs: the accesses that are allowed now (MPI 5.0, section 12.5), as a window's state at one process.
 //!
-//! What begins and ends them is in [`super::active`] and [`super::passive`].
+//! [`super::active`] and [`super::passive`] begin and end them.
 
 use mpi_base::window::{AccessOrder, Awaited};
 use std::cell::{Cell, RefCell};
 
-/// What a program asserts of an epoch.
+/// The assertions of a synchronisation call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assert {
     pub nocheck: bool,
@@ -37,13 +37,13 @@ pub(super) struct Epochs {
     started: RefCell<Vec<u32>>,
     /// Ranks of the group that the window is exposed to.
     exposed: RefCell<Option<Vec<u32>>>,
-    /// By rank, which posts and completions of each the next epochs take.
+    /// By rank: the numbers of the posts and completions that the next epochs wait for.
     awaited: RefCell<Vec<Awaited>>,
-    /// Whether a lock of all is a flag, not a ticket of each member.
+    /// Whether the lock of all is held as a flag, not as a ticket of each member.
     pub(super) by_flag: Cell<bool>,
-    /// What a flush has to put in order.
+    /// The accesses that the next flush must order.
     pub(super) order: AccessOrder,
-    /// Counts flushes that had nothing to wait for.
+    /// The number of flushes that had nothing to wait for.
     pub(super) flushes: Cell<u32>,
 }
 
@@ -63,38 +63,38 @@ impl Epochs {
             .set(matches!(access, Access::Fence | Access::LockAll));
     }
 
-    /// Whether request-based accesses and flushes are allowed.
+    /// Returns true if request-based accesses and flushes are allowed.
     pub fn is_passive(&self) -> bool {
         matches!(self.access(), Access::Locks(_) | Access::LockAll)
     }
 
-    /// Whether the window is exposed.
+    /// Returns true if the window is exposed.
     pub fn is_exposed(&self) -> bool {
         self.exposed.borrow().is_some()
     }
 
-    /// It is exposed to the members of these ranks.
+    /// Exposes the window to these ranks.
     pub fn expose(&self, ranks: Vec<u32>) {
         *self.exposed.borrow_mut() = Some(ranks);
     }
 
-    /// It is exposed no more; to which ranks it was.
+    /// Ends the exposure. Returns the ranks to which the window was exposed.
     pub fn take_exposed(&self) -> Option<Vec<u32>> {
         self.exposed.take()
     }
 
-    /// The access epoch begins for which all of these ranks have posted.
+    /// Begins an access epoch to these ranks, all of which have posted.
     pub fn start(&self, ranks: Vec<u32>) {
         *self.started.borrow_mut() = ranks;
         self.set(Access::Start);
     }
 
-    /// The ranks of the access epoch that is about to end.
+    /// Takes the ranks of the access epoch that ends.
     pub fn take_started(&self) -> Vec<u32> {
         self.started.take()
     }
 
-    /// There are counters for so many members from now on.
+    /// Creates the counters for `members` members, once.
     pub fn prepare_counters(&self, members: usize) {
         let mut awaited = self.awaited.borrow_mut();
         if awaited.is_empty() {
@@ -102,17 +102,17 @@ impl Epochs {
         }
     }
 
-    /// The next post of a member is awaited.
+    /// Marks the next post of a member as awaited.
     pub fn await_post(&self, rank: u32) {
         self.awaited.borrow_mut()[rank as usize].start();
     }
 
-    /// What is awaited of a member.
+    /// Returns what this process awaits of a member.
     pub fn awaited(&self, rank: u32) -> Awaited {
         self.awaited.borrow()[rank as usize]
     }
 
-    /// The exposure to these ranks ends.
+    /// Ends the exposure to these ranks.
     pub fn end_exposure(&self, ranks: &[u32]) {
         let mut awaited = self.awaited.borrow_mut();
         for rank in ranks {
@@ -120,7 +120,7 @@ impl Epochs {
         }
     }
 
-    /// What keeps the window from being freed.
+    /// Returns why the window cannot be freed, if an epoch is open.
     pub fn what_is_open(&self) -> Option<&'static str> {
         match self.access() {
             Access::None | Access::Fence if self.is_exposed() => {
@@ -133,7 +133,7 @@ impl Epochs {
         }
     }
 
-    /// For sentences.
+    /// Describes the epoch, for error texts.
     pub fn describe(&self) -> &'static str {
         match self.access() {
             Access::None => "no access epoch is open",

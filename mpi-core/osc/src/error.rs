@@ -1,17 +1,17 @@
-//! What can go wrong with a window: a class, and a sentence that names the window, both ranks and what to do.
+//! Errors of one-sided communication: a class, and a sentence that names the window, both ranks and the remedy.
 
 use std::fmt;
 
-/// Which rule was broken (MPI 5.0, section 12.6); `mpi-abi` knows the error class of each.
+/// The violated rule (MPI 5.0, section 12.6); `mpi-abi` maps each to an error class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OscClass {
-    /// Calls that open and close epochs do not fit together.
+    /// Calls that open and close epochs in the wrong order.
     Sync,
-    /// The target's window ends before the access does.
+    /// The access exceeds the target's window.
     Range,
-    /// Memory that is not attached, or cannot be.
+    /// Memory that is not attached, or cannot be attached.
     Attach,
-    /// A call on a window of another kind.
+    /// A call that the window's flavor does not support.
     Flavor,
     /// Members that share no memory.
     Shared,
@@ -51,7 +51,7 @@ impl OscClass {
         OscClass::Gone,
     ];
 
-    /// The class with this number on the wire; what is none of them counts as a range error, for which targets answer.
+    /// Returns the class with this number on the wire. An unknown number counts as a range error, the class with which targets refuse accesses.
     pub(super) fn from_number(number: u64) -> OscClass {
         let found = usize::try_from(number).ok().and_then(|n| Self::ALL.get(n));
         found.copied().unwrap_or(OscClass::Range)

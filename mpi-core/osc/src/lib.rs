@@ -1,38 +1,38 @@
-//! OSC, one-sided communication: windows, and access to the memory of others without their help (MPI 5.0, chapter 12).
+//! OSC, one-sided communication: windows and RMA operations, which need no call by the target (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs ([`epoch`]) serves two components, which are chosen for each window and each target:
-//! * **direct**: the target shares this node's memory. Its control words are there ([`control`]); its window is mapped if it lies in an arena
-//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` does, or if the kernel maps other memory ([`mapped`]),
-//!   else the system copies (`process_vm_writev`).
-//!   Nothing waits for the target.
-//! * **am**: active messages over whatever transport reaches the target ([`am`]), which answers whenever it is inside any MPI call.
+//! One state machine of epochs ([`epoch`]) serves two components, one of which is chosen for each window and each target:
+//! * **direct**: the target shares this node's memory. Its control words ([`control`]) are in shared memory. Its window is mapped if it is in an arena
+//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory ([`mapped`]);
+//!   otherwise the kernel copies (`process_vm_writev`).
+//!   The origin never waits for the target to make progress.
+//! * **am**: active messages over any transport that reaches the target ([`am`]). The target serves them inside any MPI call.
 //!
-//! Promise: accumulates of one basic type to one element are atomic whichever routes they take ([`apply`]).
+//! Guarantee: accumulates of one basic type to one element are atomic on every route ([`apply`]).
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`win`] | a window's state, and what can be asked of it |
-//! | [`target`], [`epoch`], [`control`], [`attached`], [`accesses`], [`turns`] | parts of that state: what is known of each member, which accesses are allowed, the words that members on one node share, attached memory, accesses that are not complete, the order of a run that is recorded |
-//! | [`make`] | making and freeing windows |
+//! | [`win`] | the state of a window and its queries |
+//! | [`target`], [`epoch`], [`control`], [`attached`], [`accesses`], [`turns`] | parts of that state: the record of each member, which accesses are allowed, the control words in shared memory, attached memory, incomplete accesses, the access order of a recorded run |
+//! | [`make`] | window creation and `MPI_Win_free` |
 //! | [`active`] | fence, post, start, complete, wait |
 //! | [`passive`] | locks and flushes |
-//! | [`access`] | what an access is about, and what it does |
-//! | [`spot`] | where it goes, and the checks of every access |
+//! | [`access`] | the arguments and the kind of an access |
+//! | [`spot`] | the target location of an access, and the checks at the origin |
 //! | [`transfer`] | put and get |
-//! | [`accumulate`] | accumulate and its relatives |
-//! | [`runs`] | where the bytes of an access lie |
-//! | [`apply`] | one operator on elements in memory |
-//! | [`word`] | the same on one word by one instruction |
-//! | [`attach`] | attaching memory to dynamic windows, and finding it |
-//! | [`mapped`] | memory that the program got elsewhere, mapped where the kernel can |
-//! | [`check`] | finding accesses that conflict |
-//! | [`neighbours`] | what others access at the same time |
+//! | [`accumulate`] | accumulate, get-accumulate, fetch-and-op, compare-and-swap |
+//! | [`runs`] | the contiguous runs of an access |
+//! | [`apply`] | one operator on elements in memory, atomically |
+//! | [`word`] | one operator on one word by one atomic instruction |
+//! | [`attach`] | attaching memory to dynamic windows, and looking it up |
+//! | [`mapped`] | memory outside of the arenas, mapped by XPMEM |
+//! | [`check`] | detection of conflicting accesses |
+//! | [`neighbours`] | incomplete accesses of the other members on the node |
 //! | [`wait`] | waiting for another member |
-//! | [`traced`] | what a trace is told |
-//! | [`recorded`] | the order of all this in a run that is recorded |
-//! | [`am`] | the same by messages |
+//! | [`traced`] | trace records of accesses |
+//! | [`recorded`] | the order of locks and accesses in a recorded or replayed run |
+//! | [`am`] | one-sided communication by active messages |
 //!
-//! The state imports no operation; operations add methods to [`Win`], each file for itself.
+//! The modules of the state import no operation. Each operation adds its methods to [`Win`] in a file of its own.
 
 #![deny(unsafe_code)]
 
@@ -74,7 +74,7 @@ pub use mapped::{XPMEM, explain};
 pub use mpi_base::window::Mode as LockMode;
 pub use win::Win;
 
-// What is below, by the names that the files here use.
+// Modules of lower packages, under the names that this crate uses.
 use mpi_coll as coll;
 use mpi_engine::{comm, engine, record, trace};
 use mpi_p2p::request;
@@ -84,40 +84,40 @@ use mpi_types::{datatype, group, op};
 
 use mpi_base::param::{Param, Params, Selection};
 
-/// Which components may serve, `--mca osc am`.
+/// The components that may be used, `--mca osc am`.
 pub static SELECTION: Param<Selection> = Param::selection(
     "osc",
     "",
     "Components of one-sided communication that may be used besides am, which always may; both, if empty",
 );
 
-/// Whether neighbours may be reached through memory; a selection that cannot be read is reported elsewhere.
+/// Returns true if members on this node may be reached through memory. An invalid selection counts as "all"; it is reported elsewhere.
 pub fn is_direct_allowed(params: &Params) -> bool {
     params
         .get(&SELECTION)
         .map_or(true, |selection| selection.allows("direct"))
 }
 
-/// How a window gets its memory.
+/// The kind of a window: how it gets its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// The program's.
+    /// Memory of the program.
     Create,
     Allocate,
-    /// Allocated, and mapped by all members.
+    /// Allocated by the library and mapped by all members.
     Shared,
-    /// What is attached to it later.
+    /// Memory that is attached later.
     Dynamic,
 }
 
-/// What is asserted or asked for when a window is made.
+/// Assertions and requests given when a window is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// There are no passive epochs.
+    /// The program uses no passive epochs.
     pub no_locks: bool,
-    /// Parts of a shared window need not follow each other.
+    /// Segments of a shared window need not be contiguous.
     pub noncontiguous: bool,
-    /// Where memory begins, a power of two.
+    /// Alignment of the memory in bytes, a power of two.
     pub alignment: usize,
 }
 
@@ -131,18 +131,18 @@ impl Default for Hints {
     }
 }
 
-/// What a window is made of.
+/// The arguments of window creation.
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub flavor: Flavor,
-    /// The program's memory; not looked at where the window brings its own.
+    /// The program's memory; ignored where the library allocates the memory.
     pub base: *mut u8,
     pub size: u64,
     pub unit: u64,
     pub hints: Hints,
 }
 
-/// A part of a window that can be loaded from and stored to.
+/// The segment of a shared window that this process can load from and store to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedSegment {
     pub base: *mut u8,

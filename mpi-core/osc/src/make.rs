@@ -1,9 +1,9 @@
-//! Making and freeing windows.
+//! Window creation and `MPI_Win_free`.
 //!
-//! Making one is collective: the members duplicate the communicator, whose number names the window on the wire,
-//! and tell each other where their memory and their control words lie and how long they are.
-//! A member that cannot take part says so in the same words, and all of them fail with a sentence.
-//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node, and goes back when the window is freed.
+//! Creation is collective: the members duplicate the communicator, whose context id identifies the window on the wire,
+//! and exchange address and size of their memory and the offset of their control words.
+//! A member that cannot create its part reports so in the same exchange, and all members fail with the same error text.
+//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
 
 use super::accesses::{Accesses, CHECK};
 use super::am::Service;
@@ -24,7 +24,7 @@ use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Words that members tell each other.
+/// Words that each member contributes to the exchange.
 const EACH: usize = 9;
 const KIND: usize = 0;
 const PLACE: usize = 1;
@@ -32,28 +32,28 @@ const ADDRESS: usize = 2;
 const SIZE: usize = 3;
 const UNIT: usize = 4;
 const CONTROL: usize = 5;
-/// Where the table of [`super::neighbours`] is, or 0.
+/// The offset of the table of [`super::neighbours`], or 0.
 const WATCHED: usize = 6;
-/// What [`super::mapped`] offers.
+/// The XPMEM name that [`super::mapped`] offers, or 0.
 const NAME: usize = 7;
-/// 1 if the system does not let this member copy the memory of each other member on this node.
+/// 1 if the kernel denies this member `process_vm_readv` of another member on this node.
 const CANNOT_COPY: usize = 8;
 
-/// What a member says of its memory.
+/// The kind of memory that a member contributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Memory {
-    /// It lies in an arena of the node.
+    /// In an arena of the node.
     Arena = 1,
-    /// It does not.
+    /// Outside of the arenas.
     Ordinary = 2,
-    /// There is none.
+    /// None.
     Nothing = 3,
-    /// The member cannot take part.
+    /// The member cannot create its part.
     Lacking = 4,
 }
 
-/// Where our memory begins, for others and for ourselves.
+/// The location of this process's memory, for others and for itself.
 struct Part {
     kind: Memory,
     place: u64,
@@ -61,7 +61,7 @@ struct Part {
 }
 
 impl Win {
-    /// Makes a window; every member of `comm` calls it.
+    /// Makes a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         let engine = comm.engine();
         engine.block_on(Win::make(comm, spec))
@@ -84,8 +84,8 @@ impl Win {
         Ok(win)
     }
 
-    /// The window on a communicator of its own, and whether messages for it may come, so that its members must meet before they use it.
-    /// What this process gives to the window is in `given` until the window has it.
+    /// Makes the window on a duplicated communicator. Returns true with it if messages for it are possible, so that its members must synchronise before they use it.
+    /// What this process contributes is in `given` until the window owns it.
     async fn make_on(
         own: Comm,
         called: &str,
@@ -103,7 +103,7 @@ impl Win {
                 own.size(),
                 own.rank()
             );
-            // If one member has all members on its node, all have; so all of them come here or none.
+            // If all members are on the node of one member, they are on the node of each; so either all members return this error or none.
             return Err(OscError::new(OscClass::Shared, sentence).into());
         }
         let (memory, part) = match spec.flavor {
@@ -118,7 +118,7 @@ impl Win {
             Some(_) => part.kind,
             None => Memory::Lacking,
         };
-        // A value that cannot be read is reported when the process starts.
+        // An invalid value is reported when the process starts.
         let checks = engine.params().get(&CHECK).unwrap_or(false);
         let table = (checks && members.len() > 1)
             .then(|| neighbours::take(engine.node()))
@@ -188,7 +188,7 @@ impl Win {
                 &mapped,
             )?);
         }
-        // All members read the same words, so all come to the same here.
+        // All members read the same words, so all compute the same value.
         let is_copied = |rank: u32| {
             let is_arena = said(rank as usize, KIND) == Memory::Arena as u64;
             !is_arena && !mapped.is_direct(said(rank as usize, NAME))
@@ -218,22 +218,22 @@ impl Win {
         Ok((win, by_message))
     }
 
-    /// Leaves the end of the window to the members that have it, since an object of which it is a part could not be made here.
+    /// Discards a window whose enclosing object could not be made here; in a fault-tolerant run this process joins in its collective end.
     pub fn abandon(self) {
         self.unregister();
         leave_end_to_others(self.0.comm.clone(), self);
     }
 
-    /// Frees it; every member calls it. All operations of all members are complete when it returns.
+    /// Frees the window; collective. All operations of all members are complete when it returns.
     pub fn free(&self) -> Result<(), Error> {
         let open = self.0.epochs.what_is_open();
-        // What was left open because a member has died cannot be closed any more.
+        // An epoch that is open because a member has died cannot be closed.
         if let Some(what) = open.filter(|_| !self.is_broken()) {
             let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
             return Err(OscError::new(OscClass::Sync, sentence).into());
         }
         if self.0.engine.is_fault_tolerant() {
-            // The living come together, whichever members have died; what was under way to the dead is lost.
+            // The living members agree, whichever members have died; accesses to the dead are lost.
             let outcome = self.flush_remote(None);
             let met = self.0.engine.block_on(self.0.comm.agree(0));
             self.unregister();
@@ -249,8 +249,8 @@ impl Win {
     }
 }
 
-/// Takes part in the end of a window that this process does not have, or does not use, and keeps what it has given to it until then:
-/// where deaths are survived, other members may have made the window and use it, and wait for each living member when they free it.
+/// Joins in the collective end of a window that this process does not have or use, and keeps its contributed memory until then:
+/// in fault-tolerant runs other members may have made and used the window, and their `MPI_Win_free` waits for each living member.
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {
@@ -262,7 +262,7 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     }
 }
 
-/// The members on this node that are reached through its memory: rank and place of each.
+/// Returns the members that are reached through this node's memory: rank and rank on the node.
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
     let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
@@ -272,15 +272,15 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     here
 }
 
-/// Whether the system lets this process copy the memory of all these members, where that memory is not shared;
-/// of those whose memory it may copy, this process can tell from now on whether they have ended ([`mpi_base::node::Node::has_ended`]).
+/// Returns true if the kernel lets this process copy the memory of all these members.
+/// For those members it can also find out from now on whether they have ended ([`mpi_base::node::Node::has_ended`]).
 fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
     let node = engine.node();
     let mut others = members.iter().filter(|(_, place)| *place != node.rank());
     others.all(|(_, place)| node.readable_pid(*place).is_some())
 }
 
-/// Memory of our own, or what the program gives.
+/// Allocates this process's memory, or takes the program's.
 fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
     let node = engine.node();
     let nothing = Part {
@@ -306,7 +306,7 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
             (Own::Given, part)
         }
         Flavor::Allocate | Flavor::Shared => {
-            // A member without memory of its own has an address all the same.
+            // A member without bytes gets an address, too.
             if let Some(block) = node.alloc_large(len.max(1), spec.hints.alignment) {
                 return of_block(block);
             }
@@ -335,7 +335,7 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
     }
 }
 
-/// Zeroed memory for as many bytes, if there is.
+/// Allocates zeroed memory of `len` bytes.
 fn zeroed(len: usize) -> Option<Box<[u64]>> {
     let words = len.div_ceil(size_of::<u64>()).max(1);
     let mut heap = Vec::new();
@@ -353,7 +353,7 @@ fn of_block(block: ShmBlock) -> (Own, Part) {
     (Own::Block(block), part)
 }
 
-/// Memory for all members in one piece, rank by rank, from the arena of rank 0.
+/// Allocates the contiguous memory of a shared window, rank by rank, from the arena of rank 0.
 async fn contiguous(
     engine: &Engine,
     comm: &Comm,
@@ -384,14 +384,14 @@ async fn contiguous(
         .node()
         .resolve(ShmOffset(part.place), spec.size as usize);
     match (first, here) {
-        // Place 0 is the head of the node's memory and in no arena.
+        // Offset 0 is the head of the node's memory and in no arena.
         (0, _) | (_, None) => part.kind = Memory::Lacking,
         (_, Some(here)) => part.address = here.expose_provenance() as u64,
     }
     Ok((block.map_or(Own::Given, Own::Block), part))
 }
 
-/// What this process makes of a member's words.
+/// Makes the record of a member from its words.
 fn target(
     engine: &Engine,
     comm: &Comm,

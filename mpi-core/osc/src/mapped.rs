@@ -1,15 +1,15 @@
-//! Neighbours' memory that the program got elsewhere, mapped through XPMEM: memory of `MPI_Win_create` and `MPI_Win_attach`.
+//! Memory of other members outside of the arenas, mapped through XPMEM: memory of `MPI_Win_create` and `MPI_Win_attach`.
 //!
-//! **Windows that are created.** Each member on the node offers its part, if that is memory that can be mapped without a fault,
-//! and maps the parts that the others offer. Then all say whether they could: only if each member of the node could map all that was offered
-//! are the parts used so, by all, since accumulates to a part are made by single instructions or under a lock, but by all members alike.
+//! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault, and maps what the others offer.
+//! Then all report whether they succeeded. The mappings are used only if every member of the node could map every offer,
+//! since all members must agree whether accumulates to a member's memory use atomic instructions or a lock.
 //!
-//! **Dynamic windows.** A region is mapped at the first access to it and kept until no region lies there any more.
-//! Nothing is agreed upon, so accumulates to attached memory stay under the lock, whoever makes them.
+//! **Dynamic windows.** A region is mapped at the first access to it and kept until no region begins at its address.
+//! The members do not agree on anything here, so accumulates to attached memory always take the lock.
 //!
-//! What is not mapped is copied by the system, as if there were no device. Programs are not given pointers to what is mapped here
-//! (`MPI_Win_shared_query`), since the system refuses such memory in its own copies between processes.
-//! Where processes outlive others nothing is mapped: a survivor that touches memory of the dead would end too.
+//! The kernel copies what is not mapped, as it does without the device. `MPI_Win_shared_query` returns no pointers to this memory,
+//! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
+//! In fault-tolerant runs nothing is mapped: a survivor that touches the memory of a dead process would be killed too.
 
 #[cfg(test)]
 #[allow(unsafe_code)]
@@ -37,9 +37,9 @@ pub static XPMEM: Param<bool> = Param::new(
     "Whether memory of neighbours that the program got elsewhere is mapped through /dev/xpmem, where there is one, instead of being copied by the system",
 );
 
-/// The way to neighbours' memory, or why this process does not use it.
+/// Returns the mapping service, or the reason why this process does not use it.
 fn way(engine: &Engine) -> Result<Way, String> {
-    // A value that cannot be read is reported when the process starts.
+    // An invalid value is reported when the process starts.
     if !engine.params().get(&XPMEM).unwrap_or(false) {
         return Err("osc_direct_xpmem is false".into());
     }
@@ -52,7 +52,7 @@ fn way(engine: &Engine) -> Result<Way, String> {
     Way::open(engine)
 }
 
-/// How memory that the program got elsewhere is reached among neighbours of this process, in a sentence.
+/// Describes in a sentence how this process reaches other members' memory outside of the arenas.
 pub fn explain(engine: &Engine) -> String {
     const WHOSE: &str = "memory of MPI_Win_create and MPI_Win_attach";
     match way(engine) {
@@ -61,7 +61,7 @@ pub fn explain(engine: &Engine) -> String {
     }
 }
 
-/// What this process offers others for a window: the name of its address space, or 0. A window that is created has a `part`.
+/// Returns what this process offers to the others for a window: its XPMEM name, or 0. `part` is the memory of `MPI_Win_create`.
 pub(super) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     if part.as_ref().is_some_and(Range::is_empty) {
         return 0;
@@ -72,7 +72,7 @@ pub(super) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     }
 }
 
-/// A member's offer.
+/// A member's offer: its XPMEM name and its memory.
 #[derive(Clone, Copy)]
 pub(super) struct Offer {
     pub name: u64,
@@ -80,26 +80,26 @@ pub(super) struct Offer {
     pub len: u64,
 }
 
-/// What of the members on this node is mapped here, by their indices.
+/// The mappings of the members on this node, by their indices.
 pub(super) struct Mapped {
     parts: Vec<Part>,
-    /// Whether all members on this node map what was offered of a window that is created.
+    /// Whether all members on this node have mapped all offers of a created window.
     agreed: bool,
-    /// Whether others map what this process attaches.
+    /// Whether other members can map what this process attaches.
     offers: bool,
 }
 
 enum Part {
-    /// Nothing, or ourselves.
+    /// Nothing is mapped, or the member is this process.
     Nothing,
-    /// A part of a window that is created.
+    /// The memory of `MPI_Win_create`.
     Whole(#[allow(dead_code)] Piece, *mut u8),
-    /// What is attached to a dynamic window.
+    /// The memory that is attached to a dynamic window.
     Regions(Regions),
 }
 
 impl Mapped {
-    /// Maps what the members of a window offer; every member calls it. `here` are the ranks on this node, `me` is our own.
+    /// Maps what the members of a window offer; collective. `here` are the ranks on this node.
     pub async fn new(
         engine: &Engine,
         comm: &Comm,
@@ -112,7 +112,7 @@ impl Mapped {
             agreed: false,
             offers: offers(comm.rank()).name != 0,
         };
-        // All members read the same words, so all come to the same here.
+        // All members read the same words, so all take the same branch.
         if (0..comm.size()).all(|rank| offers(rank).name == 0) {
             return Ok(mapped);
         }
@@ -138,18 +138,18 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// Whether all members on the node reach a part that was offered by mapping it.
+    /// Returns true if all members on the node map the memory of the member with this name.
     pub fn is_direct(&self, name: u64) -> bool {
         self.agreed && name != 0
     }
 
-    /// Whether neighbours can map memory of ours that is attached now.
+    /// Returns true if other members can map memory of this process that is attached now.
     pub fn may_offer(&self, address: u64, len: u64) -> bool {
         let end = address.checked_add(len).filter(|_| self.offers);
         end.is_some_and(|end| xpmem::is_mappable(address..end))
     }
 
-    /// Where the part of the member at `index` begins here.
+    /// Returns the start of the mapped memory of the member at `index`.
     pub fn part(&self, index: usize) -> Option<*mut u8> {
         match self.parts.get(index)? {
             Part::Whole(_, start) => Some(*start),
@@ -157,7 +157,7 @@ impl Mapped {
         }
     }
 
-    /// Where `range` of the member at `index` is here, all of which is in `region`, which it has attached.
+    /// Returns the local address of `range` of the member at `index`; `range` is inside its attached `region`, which is mapped on the first access.
     pub fn region(&self, index: usize, region: Range<u64>, range: &Range<u64>) -> Option<*mut u8> {
         match self.parts.get(index)? {
             Part::Regions(regions) => regions.at(region, range),
@@ -165,7 +165,7 @@ impl Mapped {
         }
     }
 
-    /// The member at `index` has attached or detached memory; `begins` says where regions of its begin now.
+    /// Handles a changed table of the member at `index`: unmaps regions for whose first address `begins` is false.
     pub fn keep(&self, index: usize, begins: impl Fn(u64) -> bool) {
         if let Some(Part::Regions(regions)) = self.parts.get(index) {
             regions.keep(begins);
@@ -184,12 +184,12 @@ fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
     Some(Part::Whole(piece, start))
 }
 
-/// Memory that one member has attached, as far as it was accessed.
+/// The mappings of one member's attached memory; each is made at the first access.
 struct Regions {
     leave: Leave,
-    /// By their first address.
+    /// Mappings by their first address.
     known: RefCell<BTreeMap<u64, Piece>>,
-    /// Whether something was refused; nothing more is asked for then.
+    /// Whether a mapping was refused; then no other is tried.
     is_refused: Cell<bool>,
 }
 
@@ -225,7 +225,7 @@ impl Regions {
         }
     }
 
-    /// What begins where no region begins any more is given back, so that the last one before an address is the one that holds it.
+    /// Unmaps regions that no longer begin at their address, so that the last mapping before an address is the one that holds it.
     fn keep(&self, begins: impl Fn(u64) -> bool) {
         let mut known = self.known.borrow_mut();
         known.retain(|start, _| begins(*start));

@@ -1,15 +1,15 @@
-//! What other members on this node access at the same time, for `osc_base_check`.
+//! Tables in shared memory of the incomplete accesses of each member on this node, for `osc_base_check`.
 //!
-//! Each member that checks has a table of its accesses that are not complete, in its own arena: only it writes there, and all members on the node read.
-//! Cells are reused in turn, so that of more accesses than there are cells the oldest are forgotten.
+//! Each member that checks has a table of its incomplete accesses in its own arena; only it writes the table, and all members on the node read it.
+//! Slots are reused in turn, so the oldest accesses are forgotten when there are more than slots.
 //!
-//! Promise: of two accesses at the same time that conflict at least one finds the other, as long as both are in the tables;
-//! and what is found was not complete when the other access began, by a flush, the end of an epoch or a fence.
-//! An access of an earlier phase between two fences counts as complete, also before its origin has taken it out of the table.
+//! Guarantee: of two concurrent accesses that conflict, at least one finds the other while both are in the tables;
+//! and an access that is found was not complete (by a flush, the end of an epoch or a fence) when the other began.
+//! An access of an earlier phase between two fences counts as complete, even before its origin has removed it from the table.
 //!
-//! SYNC POINT `neighbours.seen`: a member writes its access down before it looks at the others, each side with a sequentially consistent fence between.
-//! A cell's stamp is 0 while the cell is empty or being written; what was read counts if the stamp was the same before and after.
-//! Nothing that is read is followed.
+//! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the others' slots, with a sequentially consistent fence between, on both sides.
+//! A slot's stamp is 0 while the slot is empty or being written; a copy is valid if the stamp was the same before and after.
+//! Values that were read are compared, never used as pointers.
 
 #![allow(unsafe_code)]
 
@@ -21,10 +21,10 @@ use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// As many accesses of each member are seen by others.
+/// Slots of each member's table.
 const CELLS: usize = 512;
 
-/// The calls that access, by the number that stands for each.
+/// The access calls; a slot holds the index.
 const CALLS: [&str; 5] = [
     "MPI_Put",
     "MPI_Get",
@@ -36,7 +36,7 @@ const CALLS: [&str; 5] = [
 #[repr(C, align(64))]
 pub(super) struct Slot {
     stamp: AtomicU64,
-    /// The target's rank, and the call in the upper half.
+    /// The target's rank; in the upper half the index of the call.
     whom: AtomicU64,
     does: AtomicU64,
     from: AtomicU64,
@@ -44,10 +44,10 @@ pub(super) struct Slot {
     phase: AtomicU64,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the struct holds atomics only.
 unsafe impl Shared for Slot {}
 
-/// An access to bytes of one target; `phase` counts the fences before it.
+/// An access to bytes of one target; `phase` is the number of fences before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Doing {
     pub call: &'static str,
@@ -65,7 +65,7 @@ pub(super) struct Clash {
     pub bytes: Range<i64>,
 }
 
-/// What an access does as others see it: two words are alike if the accesses may overlap.
+/// Encodes the kind of an access: equal words are accesses that may overlap, except two writes.
 fn word(does: Does) -> u64 {
     const WRITE: u64 = 1;
     const READ: u64 = 2;
@@ -73,7 +73,7 @@ fn word(does: Does) -> u64 {
         Does::Write => WRITE,
         Does::Read => READ,
         Does::Update(kind) => {
-            // All members run the same library. Kinds whose words are equal by chance are not told apart.
+            // All members run the same library, so the hashes agree. Kinds whose hashes collide are taken for equal.
             let mut hasher = DefaultHasher::new();
             kind.hash(&mut hasher);
             hasher.finish() | 1 << 63
@@ -85,7 +85,7 @@ fn conflict(a: u64, b: u64) -> bool {
     a != b || a == word(Does::Write)
 }
 
-/// A block for a member's table; zeroed, it is empty.
+/// Allocates a member's table; zeroed memory is an empty table.
 pub(super) fn take(node: &Node) -> Option<ShmBlock> {
     node.alloc_large(CELLS * size_of::<Slot>(), align_of::<Slot>())
 }
@@ -100,7 +100,7 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// `block` is our table, `others` the rank and place of each other table.
+    /// `block` is this process's table; `others` are the rank and the offset of each other table.
     pub fn new(
         node: &Node,
         block: ShmBlock,
@@ -118,7 +118,7 @@ impl Neighbours {
         })
     }
 
-    /// Writes an access down, and looks for one of another member with which it conflicts.
+    /// Records an access, and searches the other tables for one that conflicts with it.
     pub fn begin(&self, doing: &Doing) -> Option<Clash> {
         let at = self.next.get();
         self.next.set((at + 1) % CELLS);
@@ -138,7 +138,7 @@ impl Neighbours {
         fence(Ordering::SeqCst);
         let clash = self.clash(doing);
         if clash.is_some() {
-            // The access is refused, so no other access meets it.
+            // The access is refused, so it must not conflict with any other.
             slot.stamp.store(0, Ordering::SeqCst);
         }
         clash
@@ -168,7 +168,7 @@ impl Neighbours {
         self.others.iter().find_map(slots)
     }
 
-    /// Our accesses to one target, or to all, are complete.
+    /// Removes this process's accesses to one target, or to all targets: they are complete.
     pub fn end(&self, only: Option<u32>) {
         for slot in self.mine.iter() {
             let target = slot.whom.load(Ordering::Relaxed) as u32;
@@ -180,7 +180,7 @@ impl Neighbours {
     }
 }
 
-/// What a slot of another member says.
+/// The content of another member's slot.
 struct Seen {
     call: &'static str,
     target: u32,

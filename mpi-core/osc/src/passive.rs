@@ -1,8 +1,8 @@
-//! Passive epochs: locks, flushes, and making stores visible (MPI 5.0, sections 12.5.3 and 12.5.4).
+//! Passive target synchronisation: locks, flushes and `MPI_Win_sync` (MPI 5.0, sections 12.5.3 and 12.5.4).
 //!
-//! A lock of a member on this node is taken in its control words ([`super::control`]): one or two atomic instructions without contention.
-//! A lock of all is one flag; where an exclusive lock is announced, or asked for from another node, it is a shared lock of each member instead.
-//! Members elsewhere are locked by a message, whose answer is waited for: of a lock of all, when the member is first accessed.
+//! The lock of a member on this node is taken in its control words ([`super::control`]): one or two atomic instructions without contention.
+//! `MPI_Win_lock_all` raises one flag. While an exclusive lock is announced or requested from another node, it takes a shared lock of each member instead.
+//! A member on another node is locked by a message and its reply; `MPI_Win_lock_all` sends the message at the first access to that member.
 
 use super::epoch::{Access, Assert};
 use super::target::{Held, Target};
@@ -14,7 +14,7 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
-/// One flush of so many looks for messages of others, which costs as much as a few accesses.
+/// One flush out of this many polls for messages, since a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
 
 impl Win {
@@ -31,7 +31,7 @@ impl Win {
         const CALL: &str = "MPI_Win_lock";
         let epochs = &self.0.epochs;
         let before = match epochs.access() {
-            // A fence without accesses behind it ends nothing that a lock could disturb.
+            // A fence with no accesses after it begins no epoch that a lock would conflict with.
             Access::None | Access::Fence => 0,
             Access::Locks(n) => n,
             _ => return Err(self.misfit(CALL, epochs.describe())),
@@ -59,7 +59,7 @@ impl Win {
         target.held.set(held);
         epochs.set(Access::Locks(before + 1));
         if held == Held::Unchecked {
-            // A lock is a fence by itself.
+            // MPI_Win_lock acts as a memory barrier; taking no lock needs one here.
             fence(Ordering::SeqCst);
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Win {
         outcome
     }
 
-    /// Takes the lock of a member elsewhere that a lock of all covers, before it is first accessed.
+    /// Takes the lock of a member on another node that `MPI_Win_lock_all` covers, before the first access to it.
     #[inline]
     pub(super) fn lock_before_message(&self, target: &Target) -> Result<(), Error> {
         let covered = self.0.epochs.access() == Access::LockAll;
@@ -179,8 +179,8 @@ impl Win {
         Ok(())
     }
 
-    /// `MPI_Win_flush` where every access is complete when its call returns, and no observer looks on; it calls nothing.
-    /// False where there is more to do, and nothing has happened.
+    /// `MPI_Win_flush`, fast path: every access is complete when its call returns, and no trace or check is on. It makes no call.
+    /// Returns false, without any effect, if there is more to do.
     #[inline(always)]
     pub fn flush_plain(&self, rank: i32) -> bool {
         let target = usize::try_from(rank)
@@ -189,7 +189,7 @@ impl Win {
         target.is_some_and(|target| self.is_plain_flush(|| target.held.get() != Held::Nothing))
     }
 
-    /// `MPI_Win_flush_all` as [`Win::flush_plain`].
+    /// `MPI_Win_flush_all`, fast path; see [`Win::flush_plain`].
     #[inline(always)]
     pub fn flush_all_plain(&self) -> bool {
         self.is_plain_flush(|| true)
@@ -223,7 +223,7 @@ impl Win {
         }
     }
 
-    /// `MPI_Win_flush`: what this process has started is complete at the target.
+    /// `MPI_Win_flush`: waits until this process's accesses to a rank are complete at the target.
     #[inline]
     pub fn flush(&self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush", rank)?;
@@ -235,7 +235,7 @@ impl Win {
         Ok(())
     }
 
-    /// `MPI_Win_flush_local`: the same at this process only.
+    /// `MPI_Win_flush_local`: waits until they are complete at the origin.
     pub fn flush_local(&self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush_local", rank)
     }
@@ -259,7 +259,7 @@ impl Win {
         self.flush_remote(Some(target))
     }
 
-    /// Progress for others that messages of ours do not need: a program may flush in a loop until a peer answers.
+    /// Polls in one of `FLUSHES` calls although no message of this process needs it: a program may flush in a loop until a peer responds.
     #[inline]
     fn progress_now_and_then(&self) {
         let flushes = self.0.epochs.flushes.get().wrapping_add(1);
@@ -288,17 +288,17 @@ impl Win {
         self.flush_remote(None)
     }
 
-    /// `MPI_Win_sync`: what was loaded and stored before is in order with what comes after.
+    /// `MPI_Win_sync`: orders earlier loads and stores before later ones.
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
         self.0.engine.progress();
-        // Programs loop around it until another process has stored something, which may need this core.
+        // Programs call it in a loop until another process has stored a value; that process may need this core.
         if self.0.engine.is_oversubscribed() {
             self.0.engine.give_core_away();
         }
     }
 
-    /// That a request-based access is allowed.
+    /// Checks that a request-based access is allowed.
     pub fn check_passive(&self, call: &str, rank: i32) -> Result<(), OscError> {
         if self.0.epochs.is_passive() || rank == PROC_NULL {
             return Ok(());

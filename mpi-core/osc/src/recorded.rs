@@ -1,9 +1,9 @@
-//! The order of locks and accesses in a run that is recorded or replayed ([`crate::record`]), for windows whose members share one node.
+//! The order of locks and accesses in a recorded or replayed run ([`crate::record`]), for windows whose members share one node.
 //!
-//! Which rank comes first decides what gets, fetches and comparisons find, so each access to a member takes a turn there:
-//! while a run is recorded turns are drawn and their numbers written down, on replay each access waits until the recorded number is up.
-//! Tickets of locks are recorded alike, and a lock of all is a ticket of each member, so that its order is known too.
-//! In any other run nothing of this happens. What is loaded and stored without a call has no order here.
+//! The results of gets, fetches and comparisons depend on the order of accesses, so each access to a member takes a turn there:
+//! a recorded run draws turns and records their numbers; in a replay each access waits until its recorded number is due.
+//! Lock tickets are recorded in the same way; `MPI_Win_lock_all` takes a ticket of each member, so that its order is known too.
+//! Other runs skip all of this. Loads and stores without a call are not ordered.
 
 use super::target::Target;
 use super::turns::{Turn, Turns};
@@ -14,7 +14,7 @@ use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, Ticket};
 
 impl Win {
-    /// The recording or replay that orders this window.
+    /// Returns the recording or replay that orders this window.
     pub(super) fn script(&self) -> Option<&Script> {
         self.0.engine.script().filter(|_| self.is_all_here())
     }
@@ -52,7 +52,7 @@ impl Win {
         Ok(Turn::begin(turns))
     }
 
-    /// Draws a ticket for a lock of a member here, in the recorded order if there is one.
+    /// Draws a ticket for a lock of a member on this node, in the recorded order if this is a replay.
     pub(super) fn draw_ticket(
         &self,
         call: &str,
@@ -76,7 +76,7 @@ impl Win {
         Ok(ticket)
     }
 
-    /// `MPI_Win_test` as it was answered when this run was recorded.
+    /// `MPI_Win_test` in a recorded or replayed run; a replay returns the recorded answer.
     pub(super) fn test_scripted(&self, script: &Script) -> Result<bool, Error> {
         if script.is_replay() {
             let over = script.places(Asker::WinTest)?.is_some();
@@ -96,7 +96,7 @@ impl Win {
         Ok(over)
     }
 
-    /// Whether a lock of all may be a flag, whose order no recording keeps.
+    /// Returns true if `MPI_Win_lock_all` may use the flag, whose order cannot be recorded.
     pub(super) fn may_use_flag(&self) -> bool {
         self.script().is_none()
     }

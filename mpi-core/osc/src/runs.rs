@@ -1,8 +1,8 @@
-//! The runs of an access, as few as there are: what touches is one.
+//! The contiguous runs of an access, with adjacent runs merged.
 
 use crate::datatype::{Datatype, RecvBuf, Run, SendBuf};
 
-/// The runs that hold the first `bytes` packed bytes of `count` elements, in packed order.
+/// Returns the runs that hold the first `bytes` packed bytes of `count` elements, in packed order.
 pub(super) fn of(datatype: &Datatype, count: i64, bytes: i64) -> impl Iterator<Item = Run> + '_ {
     let whole = datatype
         .contiguous_bytes(count)
@@ -18,17 +18,17 @@ pub(super) fn of(datatype: &Datatype, count: i64, bytes: i64) -> impl Iterator<I
     whole.into_iter().chain(scattered.into_iter().flatten())
 }
 
-/// The same of what is read.
+/// Returns the runs of the first `bytes` bytes of a send buffer.
 pub(super) fn of_send(buf: &SendBuf, bytes: i64) -> impl Iterator<Item = Run> + '_ {
     of(buf.datatype(), buf.count(), bytes)
 }
 
-/// The same of what is written.
+/// Returns the runs of the first `bytes` bytes of a receive buffer.
 pub(super) fn of_recv(buf: &RecvBuf, bytes: i64) -> impl Iterator<Item = Run> + '_ {
     of(buf.datatype(), buf.count(), bytes)
 }
 
-/// Joins runs that touch.
+/// Merges runs that are adjacent.
 struct Joined<I> {
     runs: I,
     last: Option<Run>,
@@ -60,7 +60,7 @@ mod tests {
         let int = Datatype::from(Named::INT);
         let runs: Vec<Run> = of(&int, 1000, 3998).collect();
         assert_eq!(runs, [Run::new(0, 3998)]);
-        // Pairs of ints, three apart, of which two in a row touch the next.
+        // Pairs of ints with a stride of three; the second pair of one element is adjacent to the first pair of the next.
         let pairs = Datatype::vector(2, 2, 3, &int).expect("a type");
         pairs.commit().expect("committed");
         let runs: Vec<Run> = of(&pairs, 2, 32).collect();

@@ -1,6 +1,6 @@
-//! Where an access goes.
+//! The target location of an access, and the checks at the origin.
 //!
-//! The checks that can be made at the origin are made here: the epoch and the range; the rank is looked up before ([`Win::target`]).
+//! The origin checks the epoch and the range here; [`Win::target`] checks the rank before.
 
 use super::access::Spot;
 use super::apply::{Memory, Reach};
@@ -12,7 +12,7 @@ use crate::datatype::Datatype;
 use std::ops::Range;
 
 impl Win {
-    /// Whether the target may be accessed now.
+    /// Checks that the target may be accessed now.
     #[inline]
     pub(super) fn check_access(&self, target: &Target) -> Result<(), OscError> {
         match self.may_access(target) {
@@ -37,7 +37,7 @@ impl Win {
         OscError::new(OscClass::Sync, sentence)
     }
 
-    /// Where `count` elements at displacement `disp` lie, if the window holds all of them.
+    /// Returns the location of `count` elements at displacement `disp`, if the window holds all of them.
     pub(super) fn spot<'a>(
         &'a self,
         target: &'a Target,
@@ -45,7 +45,7 @@ impl Win {
         count: i64,
         datatype: &Datatype,
     ) -> Result<Spot<'a>, Error> {
-        // Whatever is done there, the next flush has to put in order.
+        // The caller may store there, and the next flush must order that.
         self.0.epochs.order.has_stored();
         let span = datatype.span(count);
         if self.0.flavor == Flavor::Dynamic {
@@ -70,7 +70,7 @@ impl Win {
         })
     }
 
-    /// The offset of a displacement, if the bytes `span` around it are inside the target's window.
+    /// Returns the byte offset of a displacement, if the bytes `span` around it are inside the target's window.
     fn offset(&self, target: &Target, disp: i64, span: &Range<i64>) -> Result<i64, OscError> {
         let offset = disp.checked_mul(target.unit as i64);
         let inside = |offset: i64| {
@@ -99,7 +99,7 @@ impl Win {
         OscError::new(OscClass::Range, sentence)
     }
 
-    /// Where `len` contiguous bytes at a displacement lie, for the commonest accesses of all: mapped memory in an epoch.
+    /// Returns the address of `len` contiguous bytes at a displacement, for the fast path: mapped memory in an epoch.
     #[inline]
     pub(super) fn plain_spot(
         &self,
@@ -116,7 +116,7 @@ impl Win {
         }
         let offset = u64::try_from(disp).ok()?.checked_mul(target.unit)?;
         let end = offset.checked_add(len as u64)?;
-        // A dynamic window has no bytes of its own.
+        // A dynamic window has size 0.
         (end <= target.size).then(|| (target.plain.wrapping_add(offset as usize), target))
     }
 }

@@ -1,42 +1,42 @@
-//! What is known of each member's part of a window.
+//! The record of one member of a window.
 
 use crate::btl::ProcId;
 use mpi_base::window::Mode;
 use std::cell::Cell;
 
-/// How this process reaches the memory of a member.
+/// The route to the memory of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// It is mapped here: its beginning.
+    /// Mapped in this process; the address of its start.
     Here(*mut u8),
-    /// It is mapped here by [`super::mapped`], for this process's own use: its beginning.
+    /// Mapped by [`super::mapped`] for this process's accesses only; the address of its start.
     Mapped(*mut u8),
-    /// The system copies.
+    /// Copied by the kernel, from and to the process with this id.
     Process(u32),
-    /// By active messages.
+    /// Active messages.
     Message,
 }
 
-/// Which lock of a member this process holds.
+/// The lock of a member that this process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Nothing,
-    /// Asserted that no lock is needed.
+    /// `MPI_MODE_NOCHECK`: no lock was taken.
     Unchecked,
     /// A lock of a member on this node.
     Here(Mode),
-    /// Asked for by a message; granted before the call returned.
+    /// A lock that was requested by a message and granted before the call returned.
     There(Mode),
 }
 
-/// One member's part of a window.
+/// One member of a window.
 pub(super) struct Target {
-    /// Where it begins here, for accesses that need no more than a copy; null where there are none.
+    /// Start of its memory here, for accesses by plain copies; null if they are not allowed.
     pub plain: *mut u8,
     pub rank: u32,
     pub proc: ProcId,
     pub route: Route,
-    /// Where it begins at its owner.
+    /// Start of its memory in the owner's address space.
     pub address: u64,
     pub size: u64,
     pub unit: u64,
@@ -45,6 +45,6 @@ pub(super) struct Target {
     /// Whether accumulates to it need a lock, because some member cannot map it.
     pub locked: bool,
     pub held: Cell<Held>,
-    /// Whether it is in the group of the access epoch that was started.
+    /// Whether it is in the group of `MPI_Win_start`.
     pub started: Cell<bool>,
 }

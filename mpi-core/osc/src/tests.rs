@@ -1,4 +1,4 @@
-//! Windows among ranks that are threads, on one node and on two, in one window both at once.
+//! Tests of windows among ranks that are threads, on one node, on two, and with both routes in one window.
 #![allow(unsafe_code)]
 
 use super::OscError;
@@ -37,14 +37,14 @@ fn there(datatype: &Datatype, rank: u32, disp: i64) -> There<'_> {
     }
 }
 
-/// A number as a buffer; the tests keep it until it is not used any more.
+/// A number as a send buffer; the tests keep it alive until the access is complete.
 fn send(value: &i64) -> SendBuf {
     // SAFETY: the caller's value is borrowed until the access has read it.
     unsafe { SendBuf::new(std::ptr::from_ref(value).cast(), 1, Named::INT64.into()) }
 }
 
 fn recv(value: &mut i64) -> RecvBuf {
-    // SAFETY: the caller's value, which is not looked at until the access is complete.
+    // SAFETY: the caller's value, which the test does not read until the access is complete.
     unsafe { RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into()) }
 }
 
@@ -63,7 +63,7 @@ fn add(win: &Win, rank: u32, disp: i64) -> i64 {
     old
 }
 
-/// Runs a claim on one node, on two, and where neighbours are reached by messages only.
+/// Runs a claim on one node, on two nodes, and with members on one node that are reached by messages only.
 fn everywhere(ranks: u32, claim: impl Fn(&Engine) + Sync) {
     Job::of(ranks).run(&claim);
     Job {
@@ -134,7 +134,7 @@ fn an_exclusive_lock_makes_a_read_and_a_write_one_step() {
     });
 }
 
-/// The fast way into a lock of all and the slow one exclude exclusive locks alike.
+/// The fast path of `MPI_Win_lock_all` (flag) and the slow one (tickets) both exclude exclusive locks.
 #[test]
 fn locks_of_all_and_exclusive_locks_take_turns() {
     everywhere(4, |engine| {
@@ -226,7 +226,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
     let conflicts = |engine: &Engine| {
         let win = allocate(engine, 64);
         let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
-        // Each has a target of its own.
+        // Each rank has a target of its own.
         let (value, to) = (5, 1 - engine.me());
         let put = |disp| win.put(&send(&value), there(&long, to, disp));
         win.lock_all(Assert::default()).expect("a lock of all");
@@ -240,7 +240,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
         let get = get.map(|req| win.give_up(req));
         add(&win, to, 2);
         let sum = Op::Predefined(Predefined::Sum);
-        // Added to as another type, with nothing between.
+        // Accumulates with another type, without synchronisation between.
         let one = 1;
         let long_add = win.accumulate(&send(&one), there(&long, to, 3), &sum);
         long_add.expect("an accumulate");
@@ -260,7 +260,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
     assert_eq!(Job::of(2).run(conflicts), [[None; 3]; 2]);
 }
 
-/// Two origins at once; and one after the other, in every way in which the first can be complete.
+/// Accesses of two origins at once; and one after the other, with each way in which the first can be completed.
 #[test]
 fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
     let conflicts = |engine: &Engine| {
@@ -311,7 +311,7 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
     assert_eq!(Job::of(3).run(conflicts), [None; 3]);
 }
 
-/// What a peer sends that fits no window, or names memory outside of it, changes nothing.
+/// Malformed messages, and messages that name memory outside of a window, change nothing.
 #[test]
 fn messages_that_make_no_sense_are_dropped_or_refused() {
     use crate::bml::Route;
@@ -337,7 +337,7 @@ fn messages_that_make_no_sense_are_dropped_or_refused() {
             }
         }
         barrier(engine);
-        // Posts, completions and locks that were made up are the peer's own to make up, in this window; another one works on.
+        // The forged posts, completions and locks affect this window of the sender only; another window works.
         let other = allocate(engine, 64);
         other.lock_all(Assert::default()).expect("a lock of all");
         assert_eq!(add(&other, engine.me(), 1), 0);
@@ -360,8 +360,8 @@ fn windows_come_and_go_without_a_trace() {
         };
         let before = make(5);
         make(200);
-        // The memory of a communicator goes when its last member has left it, which may be a moment later.
-        // Making windows is collective, so both ranks make the same number; on a loaded machine few looks find the other one gone.
+        // The memory of a communicator is released when its last member has left it, which may be a moment later.
+        // Window creation is collective, so both ranks make the same number; on a loaded machine most polls find that the other rank has not left yet.
         let most = (0..2000).map(|_| make(1)).max();
         assert!(
             most >= Some(before),

@@ -1,6 +1,6 @@
-//! What a trace is told of windows: which member a call is about, and where.
+//! Trace records of window calls: the target and the bytes that are accessed.
 //!
-//! While a trace is written no access takes the short way, so that all of them come here.
+//! While a trace is written no access takes the fast path, so all of them come here.
 
 use super::target::Target;
 use super::win::Win;
@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::trace::Trace;
 use std::rc::Rc;
 
-/// The trace of this process, if one is written.
+/// Returns the trace of this process, if one is written.
 pub(super) fn trace_of(engine: &Engine) -> Option<Rc<Trace>> {
     engine
         .witness()
@@ -17,13 +17,13 @@ pub(super) fn trace_of(engine: &Engine) -> Option<Rc<Trace>> {
 }
 
 impl Win {
-    /// The call that runs is about a member.
+    /// Records the target of the current call.
     #[inline]
     pub(super) fn traces(&self, target: &Target) {
         self.traces_access(target, 0, 0);
     }
 
-    /// The call that runs accesses `bytes` bytes at a displacement.
+    /// Records that the current call accesses `bytes` bytes at a displacement.
     #[inline]
     pub(super) fn traces_access(&self, target: &Target, disp: i64, bytes: i64) {
         if let Some(trace) = &self.0.trace {

@@ -15,9 +15,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 impl Win {
-    /// `MPI_Put` of bytes that lie together, to mapped memory in an epoch that is open to all; false where it is none of that, and nothing has happened.
+    /// `MPI_Put`, fast path: contiguous bytes to mapped memory in an epoch. Returns false, without any effect, if one of these conditions does not hold.
     ///
-    /// Numbers of 1, 2, 4 and 8 bytes that are aligned arrive in one piece.
+    /// Aligned words of 1, 2, 4 and 8 bytes are stored atomically.
     #[inline]
     pub fn put_plain(&self, data: &[u8], rank: i32, disp: i64) -> bool {
         let Some((to, _)) = self.plain_spot(rank, disp, data.len()) else {
@@ -27,7 +27,7 @@ impl Win {
         macro_rules! word {
             ($t:ty, $atomic:ty) => {
                 if let Some(bytes) = data.first_chunk() {
-                    // SAFETY: inside the target's window, which is mapped here, and aligned as checked below.
+                    // SAFETY: `plain_spot` checked that the word is inside the target's window, which is mapped here; the match below checks its alignment.
                     unsafe { <$atomic>::from_ptr(to.cast()) }
                         .store(<$t>::from_ne_bytes(*bytes), Relaxed);
                 }
@@ -39,13 +39,13 @@ impl Win {
             4 if aligned => word!(u32, AtomicU32),
             2 if aligned => word!(u16, AtomicU16),
             1 => word!(u8, AtomicU8),
-            // SAFETY: inside the target's window; where the program puts to its own memory both may be the same.
+            // SAFETY: `plain_spot` checked that `len` bytes at `to` are inside the target's window; `copy` allows overlap, as a program may put to its own memory.
             len => unsafe { std::ptr::copy(data.as_ptr(), to, len) },
         }
         true
     }
 
-    /// `MPI_Get` as [`Win::put_plain`].
+    /// `MPI_Get`, fast path; see [`Win::put_plain`].
     #[inline]
     pub fn get_plain(&self, room: &mut [u8], rank: i32, disp: i64) -> bool {
         let Some((from, _)) = self.plain_spot(rank, disp, room.len()) else {
@@ -54,7 +54,7 @@ impl Win {
         self.0.epochs.order.has_loaded();
         macro_rules! word {
             ($atomic:ty) => {{
-                // SAFETY: inside the target's window, which is mapped here, and aligned as checked below.
+                // SAFETY: `plain_spot` checked that the word is inside the target's window, which is mapped here; the match below checks its alignment.
                 let value = unsafe { <$atomic>::from_ptr(from.cast()) }.load(Relaxed);
                 room.copy_from_slice(&value.to_ne_bytes());
             }};
@@ -65,13 +65,13 @@ impl Win {
             4 if aligned => word!(AtomicU32),
             2 if aligned => word!(AtomicU16),
             1 => word!(AtomicU8),
-            // SAFETY: as for putting.
+            // SAFETY: `plain_spot` checked that `len` bytes at `from` are inside the target's window; `copy` allows overlap, as a program may get from its own memory.
             len => unsafe { std::ptr::copy(from, room.as_mut_ptr(), len) },
         }
         true
     }
 
-    /// `MPI_Put`; the origin may be reused when it returns.
+    /// `MPI_Put`; the origin buffer may be reused when it returns.
     pub fn put(&self, origin: &SendBuf, there: There<'_>) -> Result<(), Error> {
         let Some(target) = self.target(there.rank)? else {
             return Ok(());
@@ -83,7 +83,7 @@ impl Win {
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
-                    // SAFETY: the spot was checked to hold all elements; other accesses to them are the program's responsibility.
+                    // SAFETY: `spot` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
                     let mut to =
                         unsafe { RecvBuf::new(start, there.count, there.datatype.clone()) };
                     datatype::copy(origin, &mut to);
@@ -94,7 +94,7 @@ impl Win {
                     let remote = regions(&memory, &there, bytes);
                     let local = runs::of_send(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: the maker of the buffer vouched for the data of its elements; runs are data.
+                        // SAFETY: the maker of the buffer guaranteed the data of its elements (`SendBuf::new`), and the runs cover these data only.
                         unsafe { std::slice::from_raw_parts(start, run.len as usize) }
                     });
                     let done = cma::write_all(remote, local, pid);
@@ -105,7 +105,7 @@ impl Win {
         }
     }
 
-    /// `MPI_Get`; a request if the data are not there yet.
+    /// `MPI_Get`. Returns a request if the data have not arrived yet.
     pub fn get(&self, origin: &mut RecvBuf, there: There<'_>) -> Result<Option<Req>, Error> {
         let Some(target) = self.target(there.rank)? else {
             return Ok(None);
@@ -120,7 +120,7 @@ impl Win {
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
-                    // SAFETY: the spot was checked to hold all elements; other accesses to them are the program's responsibility.
+                    // SAFETY: `spot` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
                     let from = unsafe { SendBuf::new(start, there.count, there.datatype.clone()) };
                     datatype::copy(&from, origin);
                     Ok(None)
@@ -129,7 +129,7 @@ impl Win {
                     let remote = regions(&memory, &there, bytes);
                     let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: the maker of the buffer vouched for its elements and that nothing else uses them; runs are data, and cells may overlap.
+                        // SAFETY: the maker of the buffer guaranteed its elements and exclusive use (`RecvBuf::new`); the runs cover these data only, and slices of cells may overlap.
                         unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
                     });
                     let done = cma::read_all(remote, local, pid);
@@ -141,7 +141,7 @@ impl Win {
         }
     }
 
-    /// That what is sent has room where it goes.
+    /// Checks that the target elements have space for `bytes` bytes.
     pub(super) fn check_lengths(
         &self,
         call: &str,
@@ -187,7 +187,7 @@ impl Win {
     }
 }
 
-/// Where the first `bytes` packed bytes of an access lie in the target's process.
+/// Returns the regions of the target process that hold the first `bytes` packed bytes of an access.
 fn regions<'a>(
     memory: &Memory<'_>,
     there: &There<'a>,

@@ -1,8 +1,8 @@
-//! The turns of accesses to one member, in a run that is recorded or replayed.
+//! The order of accesses to one member in a recorded or replayed run: a counter of drawn turns and one of ended turns.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 
-/// The turns of one member; zeroed, none has been taken.
+/// The counters of one member; zeroed memory is the initial state.
 #[repr(C, align(64))]
 pub(super) struct Turns {
     next: AtomicU32,
@@ -15,23 +15,23 @@ impl Turns {
         self.next.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Whether the turn of a number has come.
+    /// Returns true if turn `number` is due.
     pub fn has_come(&self, number: u32) -> bool {
         self.now.load(Ordering::Acquire) == number
     }
 }
 
-/// An access whose turn it is; the next may begin when it is dropped.
+/// A turn in progress; dropping it lets the next begin.
 #[must_use]
 pub(super) struct Turn<'a>(Option<&'a Turns>);
 
 impl<'a> Turn<'a> {
-    /// Its turn has come.
+    /// Begins the turn that is due.
     pub fn begin(turns: &'a Turns) -> Turn<'a> {
         Turn(Some(turns))
     }
 
-    /// There are no turns: the run is not recorded, or the member is elsewhere.
+    /// Returns a turn that orders nothing: the run is not recorded, or the member is on another node.
     pub fn free() -> Turn<'a> {
         Turn(None)
     }

@@ -1,4 +1,4 @@
-//! Waiting for what another member of a window has to do, and the report of it on the state page.
+//! Waits for an action of another member of a window, and reports them on the state page.
 
 use super::epoch::Access;
 use super::target::{Held, Target};
@@ -9,10 +9,10 @@ use mpi_base::state::{About, AboutWindow, WindowNeed};
 use std::cell::Cell;
 
 impl Win {
-    /// Waits for something that member `whom` has to do, unless it cannot be reached any more.
+    /// Waits for an action of member `whom`. Fails if the member becomes unreachable or the window is broken.
     ///
-    /// The wait ends well if `done` was true at one look, also if it is not at the next: a member in `MPI_Win_lock_all` raises its flag
-    /// before it sees the announced exclusive lock and takes the flag down, and as long as the flag is up no exclusive lock is admitted.
+    /// The wait succeeds if `done` was true at any poll, even if it is false at the next: a member in `MPI_Win_lock_all` raises its flag
+    /// before it sees the announced exclusive lock and lowers it again, and no exclusive lock is admitted while the flag is up.
     pub(super) fn wait_for(
         &self,
         (call, need): (&str, WindowNeed),
@@ -54,7 +54,7 @@ impl Win {
         OscError::new(OscClass::Gone, sentence).into()
     }
 
-    /// Says on the state page whom this process waits for, and whose doing ends the wait, as far as this node knows.
+    /// Publishes on the state page the member that this process waits for, and the member that can end the wait, as far as this node knows it.
     #[cold]
     pub(super) fn publish_wait(&self, whom: &Target, need: WindowNeed) {
         let control = &self.0.control;
@@ -81,7 +81,7 @@ impl Win {
         self.0.engine.state().about_window(&about, &at);
     }
 
-    /// Whether this process holds the lock of a member, however.
+    /// Returns true if this process holds the lock of a member, alone or by `MPI_Win_lock_all`.
     pub(super) fn holds(&self, target: &Target) -> bool {
         self.0.epochs.access() == Access::LockAll || target.held.get() != Held::Nothing
     }

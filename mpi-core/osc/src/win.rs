@@ -1,4 +1,4 @@
-//! A window as this process has it: its state, and what can be asked of it.
+//! A window at one process: its state and its queries.
 
 use super::accesses::Accesses;
 use super::am::remote::Remote;
@@ -38,32 +38,32 @@ pub(super) struct Inner {
     pub mapped: Mapped,
     pub accesses: Accesses,
     pub trace: Option<Rc<Trace>>,
-    /// Operators as they were used last.
+    /// The operator that was used last.
     pub combine: Cell<Option<Combine>>,
     pub word: Cell<Option<Word>>,
     pub name: RefCell<String>,
-    /// Kept until the window goes.
+    /// Kept until the window is freed.
     pub _given: Given,
 }
 
-/// What this process gives to a window, as far as it has it.
+/// What this process has contributed to a window that is being made.
 #[derive(Default)]
 pub(super) struct Given {
     pub memory: Option<Own>,
     pub control: Option<ShmBlock>,
 }
 
-/// The memory that this process gives to a window.
+/// The memory that this process contributes to a window.
 pub(super) enum Own {
-    /// The program's memory, or none.
+    /// Memory of the program, or none.
     Given,
     Block(#[allow(dead_code)] ShmBlock),
-    /// Where the arena has no room.
+    /// Allocated where the arena has no space.
     Heap(#[allow(dead_code)] Box<[u64]>),
 }
 
 impl Win {
-    /// `MPIX_Win_revoke`: what synchronises fails from now on, here and soon at all members.
+    /// `MPIX_Win_revoke`: synchronisation calls fail from now on, here and soon at all members.
     pub fn revoke(&self) {
         self.0.comm.revoke();
     }
@@ -73,17 +73,17 @@ impl Win {
         self.0.comm.is_revoked()
     }
 
-    /// `MPIX_Win_get_failed`: the members that this process knows to be dead.
+    /// `MPIX_Win_get_failed`: the members that this process knows to have failed.
     pub fn get_failed(&self) -> Group {
         self.0.comm.get_failed()
     }
 
-    /// Whether a member has died, who may hold what others wait for, or the window is revoked.
+    /// Returns true if a member has failed (it may hold a lock that others wait for), or if the window is revoked.
     pub fn is_broken(&self) -> bool {
         self.0.comm.usable().is_err()
     }
 
-    /// The locks of updates of a member's memory.
+    /// Returns the stripe locks of a member's memory.
     pub(super) fn stripes(&self, target: &Target) -> &[Stripe] {
         let words = match target.here {
             Some(index) => self.0.control.of(index),
@@ -92,17 +92,17 @@ impl Win {
         &words.stripes
     }
 
-    /// Whether all members share this node's memory.
+    /// Returns true if all members share this node's memory.
     pub(super) fn is_all_here(&self) -> bool {
         self.0.control.count() == self.0.targets.len()
     }
 
-    /// What keeps it from being freed now: an epoch that is open.
+    /// Returns why the window cannot be freed now: an open epoch.
     pub fn what_is_open(&self) -> Option<&'static str> {
         self.0.epochs.what_is_open()
     }
 
-    /// A sentence about a call that does not fit the epoch.
+    /// Returns the error of a call that the current epoch does not allow.
     #[cold]
     pub(super) fn misfit(&self, call: &str, why: &str) -> Error {
         let sentence = format!(
@@ -113,7 +113,7 @@ impl Win {
         OscError::new(OscClass::Sync, sentence).into()
     }
 
-    /// The record of a rank; nothing for `MPI_PROC_NULL`.
+    /// Returns the record of a rank; `None` for `MPI_PROC_NULL`.
     #[inline]
     pub(super) fn target(&self, rank: i32) -> Result<Option<&Target>, OscError> {
         match usize::try_from(rank)
@@ -136,7 +136,7 @@ impl Win {
         OscError::new(OscClass::Rank, sentence)
     }
 
-    /// The neighbours whose memory the program got elsewhere: those of which it is mapped all the same, and those of which the system copies it.
+    /// Returns the ranks on this node whose memory is outside of the arenas: those whose memory is mapped here, and those whose memory the kernel copies.
     pub fn mapped_and_copied(&self) -> (Vec<u32>, Vec<u32>) {
         let ranks = |is: fn(&Route) -> bool| {
             let targets = self.0.targets.iter();
@@ -149,7 +149,7 @@ impl Win {
         )
     }
 
-    /// The engine that made it.
+    /// Returns the engine on which the window was made.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
@@ -158,12 +158,12 @@ impl Win {
         self.0.flavor
     }
 
-    /// Its members.
+    /// Returns the group of its members.
     pub fn group(&self) -> &Group {
         self.0.comm.group()
     }
 
-    /// This process's rank among them.
+    /// Returns this process's rank in the window.
     pub fn rank(&self) -> u32 {
         self.0.comm.rank()
     }
@@ -172,7 +172,7 @@ impl Win {
         self.0.comm.context().number()
     }
 
-    /// Where this process's part begins; null for a dynamic window.
+    /// Returns the start of this process's memory; null for a dynamic window.
     pub fn base(&self) -> *mut u8 {
         match self.0.targets.get(self.rank() as usize).map(|t| t.route) {
             Some(Route::Here(base)) => base,
@@ -180,12 +180,12 @@ impl Win {
         }
     }
 
-    /// As `MPI_Win_get_name` tells it.
+    /// `MPI_Win_get_name`.
     pub fn name(&self) -> String {
         self.0.name.borrow().clone()
     }
 
-    /// As `MPI_Win_set_name`.
+    /// `MPI_Win_set_name`.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
         if let Some(trace) = &self.0.trace {
@@ -193,7 +193,7 @@ impl Win {
         }
     }
 
-    /// What sentences call it.
+    /// Returns the name of the window in error texts.
     pub fn label(&self) -> String {
         let name = self.name();
         match name.is_empty() {
@@ -202,18 +202,18 @@ impl Win {
         }
     }
 
-    /// What was asserted or asked for, as it is in force.
+    /// Returns the hints in use.
     pub fn hints(&self) -> Hints {
         self.0.hints.borrow().clone()
     }
 
-    /// Says from now on that there are, or are not, passive epochs.
+    /// Sets the hint `no_locks`: whether the program uses no passive epochs.
     pub fn set_no_locks(&self, no_locks: bool) {
         self.0.hints.borrow_mut().no_locks = no_locks;
     }
 
-    /// The part of a member that this process can load from and store to; one of no bytes where it cannot.
-    /// Of `MPI_PROC_NULL` it is that of the lowest rank that has any bytes.
+    /// Returns the memory of a member that this process can load from and store to; a segment of 0 bytes if it cannot.
+    /// For `MPI_PROC_NULL` it is that of the lowest rank with a size above 0.
     pub fn shared_segment(&self, rank: i32) -> Result<SharedSegment, Error> {
         if self.0.flavor == Flavor::Dynamic {
             let sentence = format!(
@@ -232,7 +232,7 @@ impl Win {
             unit: 1,
         };
         Ok(target.map_or(nothing, |target| match target.route {
-            // Where parts need not follow each other, one of no bytes is nowhere.
+            // With the hint `noncontiguous` a segment of 0 bytes has no address.
             Route::Here(_) if target.size == 0 && self.hints().noncontiguous => SharedSegment {
                 unit: target.unit,
                 ..nothing

@@ -1,13 +1,13 @@
-//! Accumulating one word of 4 or 8 bytes by one instruction of the processor: what counters, flags and queues of programs are made of.
+//! Accumulates on one word of 4 or 8 bytes by one atomic instruction: the counters, flags and queues of programs.
 //!
-//! It is the shortest way of what [`super::apply`] does for all types and operators, by the same [`Instruction`]s.
+//! This is the fast path of what [`super::apply`] does for all types and operators, with the same [`Instruction`]s.
 #![allow(unsafe_code)]
 
 use crate::datatype::{Kind, Named};
 use crate::op::Predefined;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// An operator on words of a type for which the processor has an instruction.
+/// An operator on words of a type for which the processor has an atomic instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Word {
     op: Predefined,
@@ -16,7 +16,7 @@ pub(super) struct Word {
     is_long: bool,
 }
 
-/// What the processor does to a word in memory by itself.
+/// An atomic instruction on a word in memory.
 #[derive(Clone, Copy)]
 pub(super) enum Instruction {
     Add,
@@ -28,7 +28,7 @@ pub(super) enum Instruction {
 }
 
 impl Instruction {
-    /// The one that is the operator on elements of this kind.
+    /// Returns the instruction that applies the operator to elements of this kind.
     pub fn of(op: Predefined, kind: Kind) -> Option<Instruction> {
         let is_integer = matches!(
             kind,
@@ -46,7 +46,7 @@ impl Instruction {
     }
 }
 
-/// Runs an [`Instruction`] on an atomic integer of any length; its value is what was there before.
+/// Runs an [`Instruction`] on an atomic integer of any size. Evaluates to the old value.
 macro_rules! instruct {
     ($instruction:expr, $word:expr, $given:expr) => {{
         use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -63,7 +63,7 @@ macro_rules! instruct {
 pub(super) use instruct;
 
 impl Word {
-    /// `None` where there is no such instruction.
+    /// Returns `None` if there is no such instruction.
     pub fn new(op: Predefined, named: Named) -> Option<Word> {
         let info = named.info();
         let is_whole = matches!(info.size, 4 | 8) && info.size == info.extent;
@@ -81,18 +81,18 @@ impl Word {
         self.op == op && self.named == named
     }
 
-    /// Bytes of a word.
+    /// Size of a word in bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         if self.is_long { 8 } else { 4 }
     }
 
-    /// Combines the word at `at` with the one at `origin`; what was there goes to `result`, unless that is null.
-    /// False where the word is not aligned, and nothing has happened.
+    /// Combines the word at `at` with the one at `origin` and stores the old value to `result`, unless that is null.
+    /// Returns false, without any effect, if the word is not aligned.
     ///
     /// # Safety
-    /// There is a word at `at` that is changed by atomic instructions only, one at `origin` unless the operator reads nothing,
-    /// and room for one at `result`. The last two may lie anyhow.
+    /// A word at `at` is accessed by atomic instructions only; there is a word at `origin`, unless the operator reads none,
+    /// and space for a word at `result`, unless it is null. The last two need not be aligned.
     #[inline(always)]
     pub unsafe fn apply(&self, at: *mut u8, origin: *const u8, result: *mut u8) -> bool {
         if !at.addr().is_multiple_of(self.size()) {
@@ -100,15 +100,15 @@ impl Word {
         }
         macro_rules! word {
             ($t:ty, $atomic:ty) => {{
-                // SAFETY: the caller vouches for the word, and it is aligned.
+                // SAFETY: this function's contract gives a word at `at`, and its alignment was checked above.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let given = || {
-                    // SAFETY: the caller vouches for it, wherever an operator reads it.
+                    // SAFETY: this function's contract gives a word at `origin` for every operator that reads it.
                     unsafe { origin.cast::<$t>().read_unaligned() }
                 };
                 let before = instruct!(self.instruction, word, given());
                 if !result.is_null() {
-                    // SAFETY: the caller vouches for the room.
+                    // SAFETY: this function's contract gives space for a word at `result`, which is not null.
                     unsafe { result.cast::<$t>().write_unaligned(before) };
                 }
             }};
@@ -149,13 +149,13 @@ mod tests {
             let word = Word::new(op, Named::INT64).expect("a word");
             let (mut there, mut old) = (before, 0_u64);
             let (at, from) = (std::ptr::from_mut(&mut there), std::ptr::from_ref(&given));
-            // SAFETY: locals of eight bytes.
+            // SAFETY: all three pointers lead to locals of eight bytes.
             let done = unsafe { word.apply(at.cast(), from.cast(), (&raw mut old).cast()) };
             assert!(done && there == wanted && old == before, "{op:?}");
         }
         let word = Word::new(Predefined::Sum, Named::INT32).expect("a word");
         let mut two = [u32::MAX, 7];
-        // SAFETY: a word of four bytes; its carry goes nowhere.
+        // SAFETY: the pointers lead to words of four bytes; the carry out of the first does not touch the second.
         let done = unsafe {
             word.apply(
                 two.as_mut_ptr().cast(),
@@ -181,7 +181,7 @@ mod tests {
         let word = Word::new(Predefined::Sum, Named::INT64).expect("a word");
         let mut two = [3_u64; 2];
         let between = two.as_mut_ptr().cast::<u8>().wrapping_add(4);
-        // SAFETY: inside the two words, and nothing happens.
+        // SAFETY: the pointer is inside the two words; as it is not aligned, nothing is accessed.
         let done = unsafe { word.apply(between, [0; 8].as_ptr(), std::ptr::null_mut()) };
         assert!(!done && two == [3, 3]);
     }

@@ -1,8 +1,8 @@
-//! Packing and unpacking speed of the datatype engine beside hand-written loops.
+//! Benchmark of packing and unpacking: the datatype engine against hand-written loops.
 //!
-//! Layouts in the manner of DDTBench (Schneider, Gerstenberger, Hoefler, 2012): matrix column, faces of a cube, an indexed
-//! list, a structure of arrays, an array of structures, and the contiguous case beside memcpy.
-//! Prints the median of many rounds in GB/s of packed data and the engine's time as a fraction of the loop's.
+//! Layouts after DDTBench (Schneider, Gerstenberger, Hoefler, 2012): a matrix column, faces of a cube, an indexed
+//! list, a structure of arrays, an array of structures, and the contiguous case against memcpy.
+//! Prints the median of many rounds in GB/s of packed data, and the engine's time divided by the loop's.
 //!
 //! `cargo run --release -p mpi-types --example pack_bench`
 
@@ -11,14 +11,14 @@ use std::time::Instant;
 
 use mpi_types::datatype::{Datatype, Named, Order, RecvBuf, SendBuf, TypeError};
 
-/// Reads the matrix, writes the packed numbers.
+/// A loop that reads the matrix and writes the packed numbers.
 type ByHand = dyn Fn(&[f64], &mut [f64]);
 
 struct Case {
     name: &'static str,
     datatype: Datatype,
     count: i64,
-    /// The loop that a program without datatypes would contain.
+    /// The loop that a program without datatypes would use.
     by_hand: Box<ByHand>,
 }
 
@@ -158,7 +158,7 @@ fn cases() -> Result<Vec<Case>, TypeError> {
                 let mut to = out.as_mut_ptr().cast::<u8>();
                 for p in m.chunks_exact(8).take(10_000) {
                     let from = p.as_ptr().cast::<u8>();
-                    // SAFETY: 44 bytes for each of 10,000 structures fit into the output.
+                    // SAFETY: 44 bytes for each of 10,000 structures fit the output.
                     unsafe {
                         to.copy_from_nonoverlapping(from, 24);
                         to.add(24).copy_from_nonoverlapping(from.add(32), 4);
@@ -169,7 +169,7 @@ fn cases() -> Result<Vec<Case>, TypeError> {
             }),
         },
     ];
-    // Three arrays of 1000 doubles and their packed form fill a first-level cache of 48 KiB to the last line, which measures luck.
+    // Three arrays of 1000 doubles and their packed form fill a 48 KiB first-level cache exactly, so that size would measure chance.
     for (name, each) in [
         ("struct of arrays, 500", 500),
         ("struct of arrays, 4000", 4000),
@@ -193,7 +193,7 @@ fn cases() -> Result<Vec<Case>, TypeError> {
     Ok(cases)
 }
 
-/// The median time of one call in seconds; short calls are timed sixteen at a time.
+/// Returns the median time of one call in seconds; short calls are timed in groups of sixteen.
 fn median(mut f: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..201)
         .map(|_| {
@@ -219,7 +219,7 @@ fn main() -> Result<(), TypeError> {
         let bytes = case.datatype.bytes(case.count) as usize;
         let mut out = vec![0f64; bytes / 8 + 8];
         let hand = median(|| (case.by_hand)(black_box(&matrix), black_box(&mut out)));
-        // SAFETY: the matrix holds all elements of every case, and nothing else uses it while the buffers live.
+        // SAFETY: the matrix holds all elements of every case, and nothing else uses it while the buffers are alive.
         let (send, mut recv) = unsafe {
             (
                 SendBuf::new(matrix.as_ptr().cast(), case.count, case.datatype.clone()),
@@ -232,14 +232,14 @@ fn main() -> Result<(), TypeError> {
         };
         let expected = out.clone();
         out.fill(0.0);
-        // SAFETY: the same memory as bytes; the loop and the engine write to the same place, so that both are alike.
+        // SAFETY: the same memory as bytes, which nothing else uses here; loop and engine write to the same address, for equal conditions.
         let packed =
             unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), bytes) };
         let pack = median(|| {
             black_box(send.pack_at(0, black_box(packed)));
         });
         assert!(out == expected, "{}: both pack the same", case.name);
-        // SAFETY: as above.
+        // SAFETY: the same memory as bytes, which nothing else uses here.
         let packed = unsafe { std::slice::from_raw_parts(out.as_ptr().cast::<u8>(), bytes) };
         let unpack = median(|| {
             black_box(recv.unpack_at(0, black_box(packed)));

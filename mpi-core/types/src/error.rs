@@ -1,6 +1,6 @@
-//! What can go wrong in the engine: one type that holds an error of any layer.
+//! The error type of the engine: it holds an error of any layer.
 //!
-//! Each layer has an error type of its own and makes it a [`Failure`]; `mpi-abi` looks for those types and assigns the MPI error classes.
+//! Each layer has its own error type, which implements [`Failure`]; `mpi-abi` downcasts to those types and assigns the MPI error classes.
 
 use crate::datatype::NoMemory;
 use crate::op::OpError;
@@ -9,9 +9,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// An error type of some layer; its text is a sentence.
+/// An error type of a layer; its text is a sentence.
 pub trait Failure: std::error::Error + Send + Sync + 'static {
-    /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
+    /// Returns the status of the message that a failed receive got, if any: its envelope and the number of bytes in the buffer.
     fn received(&self) -> Option<Status> {
         None
     }
@@ -21,7 +21,7 @@ impl Failure for NoMemory {}
 
 impl Failure for OpError {}
 
-/// A [`Failure`] of whichever type.
+/// A [`Failure`] with its type erased.
 trait Held: fmt::Display + Send + Sync {
     fn received(&self) -> Option<Status>;
     fn as_any(&self) -> &dyn Any;
@@ -40,7 +40,7 @@ struct Shared(Arc<dyn Held>);
 
 /// An error of any operation; its text is a sentence.
 ///
-/// Boxed beside what it shares with its clones, so that the result of a successful operation fits a register.
+/// Boxed around the shared value, so that the `Result` of a successful operation fits a register.
 pub struct Error(Box<Shared>);
 
 impl Error {
@@ -48,12 +48,12 @@ impl Error {
         &*self.0.0
     }
 
-    /// The error of one layer, if it is one of that layer's.
+    /// Returns the error of layer `F`, if it is one.
     pub fn find<F: Failure>(&self) -> Option<&F> {
         self.held().as_any().downcast_ref()
     }
 
-    /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
+    /// Returns the status of the message that a failed receive got, if any: its envelope and the number of bytes in the buffer.
     pub fn received(&self) -> Option<Status> {
         self.held().received()
     }
@@ -73,7 +73,7 @@ impl Clone for Error {
 }
 
 impl PartialEq for Error {
-    /// Errors of one layer are equal that say the same.
+    /// Errors are equal if they are of the same layer and have the same text.
     fn eq(&self, other: &Error) -> bool {
         let layer = |error: &Error| error.held().as_any().type_id();
         layer(self) == layer(other) && self.to_string() == other.to_string()

@@ -1,6 +1,6 @@
-//! MPI's values: datatypes, operators, groups, topologies, statuses.
+//! MPI's value types: datatypes, operators, groups, topologies, statuses.
 //!
-//! Nothing here communicates: the package depends on no transport, so what needs another process has no place in it.
+//! This package does not communicate: it depends on no transport, so functions that involve another process belong elsewhere.
 
 #![deny(unsafe_code)]
 

@@ -1,9 +1,9 @@
 //! Statuses, wildcards and the null process.
 
-/// What a completed receive or probe says about its message; `MPI_Status` without C.
+/// The status of a completed receive or probe; `MPI_Status` without the C layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Rank of the sender in the communicator; [`ANY_SOURCE`] where there was no message.
+    /// Rank of the sender in the communicator; [`ANY_SOURCE`] if there was no message.
     pub source: i32,
     pub tag: i32,
     /// Bytes of packed data that were received.
@@ -11,11 +11,11 @@ pub struct Status {
     pub cancelled: bool,
 }
 
-/// Wildcards and the null process, with the values of the standard ABI so that nothing is translated on the way in.
+/// Any source, in a receive or a probe. This and the next two have the values of the standard ABI, so arguments need no translation.
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag, in a receive or a probe.
 pub const ANY_TAG: i32 = -2;
-/// No process: what is sent there is gone, and what is received from there is empty.
+/// No process: a send to it has no effect, and a receive from it gets no data.
 pub const PROC_NULL: i32 = -3;
 
 impl Status {

@@ -1,36 +1,36 @@
-//! What `mpi-bench --vs --json` prints: one line for each row, with our median and each peer's.
+//! The output of `mpi-bench --vs --json`: one line per row, with the median of Portcullis and of each peer.
 
 use serde::Deserialize;
 
 /// One row of a comparison.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Compared {
-    /// The benchmark, or the part of a start that is measured with `init`.
+    /// The benchmark, or the part of a start that `init` measures.
     pub benchmark: String,
-    /// Bytes, or what the benchmark counts instead of them.
+    /// Bytes, or the quantity that the benchmark varies instead.
     pub size: u64,
-    /// Of all figures of the row.
+    /// The unit of all figures of the row.
     pub unit: String,
-    /// Our median.
+    /// The median of Portcullis.
     pub ours: f64,
-    /// Those that gave a figure.
+    /// The peers that have a figure.
     pub peers: Vec<PeerFigure>,
 }
 
-/// The best of a peer's settings for a row.
+/// The figure of a peer at its best setting for a row.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PeerFigure {
     /// The peer's name.
     pub library: String,
-    /// How `mpi-bench` calls the setting.
+    /// The name of the setting in `mpi-bench`.
     pub setting: String,
     /// The peer's median.
     pub median: f64,
-    /// A ratio of medians; above one, ours is better.
+    /// A ratio of medians; above 1, Portcullis is better.
     pub ours_is_better_by: f64,
 }
 
-/// The rows among the lines of an output.
+/// Returns the rows in an output.
 pub fn rows(stdout: &str) -> Vec<Compared> {
     let lines = stdout.lines();
     lines

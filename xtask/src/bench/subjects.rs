@@ -1,4 +1,4 @@
-//! What is measured: our installation and the peers', made by us or named by the user.
+//! The installations that are measured: Portcullis and the peers, built or fetched here or named by the user.
 
 use std::path::PathBuf;
 
@@ -23,20 +23,20 @@ pub struct Subjects {
     mpich: Option<PathBuf>,
 }
 
-/// A library that ours is compared with.
+/// An MPI library that Portcullis is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// As `mpi-bench` calls it.
+    /// Its name in `mpi-bench`.
     pub library: &'static str,
-    /// What stands for its folder where commands are shown.
+    /// The placeholder of its folder in printed commands.
     pub word: &'static str,
-    /// Its launcher, which knows its version.
+    /// Its launcher, which prints the version.
     pub launcher: &'static str,
     venv: Venv,
     named: fn(&Subjects) -> Option<&PathBuf>,
 }
 
-/// In the order of the columns.
+/// The peers, in the order of the columns.
 pub const PEERS: [Peer; 2] = [
     Peer {
         library: "Open MPI",
@@ -55,12 +55,12 @@ pub const PEERS: [Peer; 2] = [
 ];
 
 impl Subjects {
-    /// Whether our side is built here, from these sources.
+    /// Returns true if Portcullis is built here, from these sources.
     pub fn is_built_here(&self) -> bool {
         self.installed.is_none()
     }
 
-    /// The folder of our installation; built with all optimisation unless the user named one.
+    /// Returns the folder of the Portcullis installation; it is built with full optimisation unless the user named one.
     pub fn ours(&self) -> Result<PathBuf, InstallError> {
         if let Some(folder) = &self.installed {
             return Ok(absolute(folder));
@@ -77,7 +77,7 @@ impl Subjects {
         Ok(prefix)
     }
 
-    /// The folder of a peer's installation; fetched unless the user named one.
+    /// Returns the folder of a peer's installation; it is fetched unless the user named one.
     pub fn peer(&self, peer: &Peer) -> Result<PathBuf, VenvError> {
         if let Some(folder) = (peer.named)(self) {
             return Ok(absolute(folder));
@@ -87,7 +87,7 @@ impl Subjects {
     }
 }
 
-/// Runs have folders of their own.
+/// Makes a path absolute, since runs have their own working folders.
 fn absolute(folder: &PathBuf) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.clone())
 }

@@ -1,23 +1,23 @@
-//! What hpcc says of itself: the checks of its results, and the figures of its summary.
+//! Parses hpcc's output: the checks of its results, and the figures of its summary.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitStatus;
 
-/// Why a run does not count.
+/// Why a run is invalid.
 #[derive(Debug)]
 pub enum Unfit {
     Ended {
         status: ExitStatus,
         stderr: String,
     },
-    /// The summary is not there, or does not say that all went well.
+    /// The summary is missing, or does not report success.
     NoSuccess,
-    /// Lines in which a check says that it has not passed.
+    /// Lines of failed checks.
     Failed {
         lines: Vec<String>,
     },
-    /// Checks that are not there at all.
+    /// Missing checks.
     Unchecked {
         test: &'static str,
     },
@@ -36,15 +36,15 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// What one run measured.
+/// The figures of one run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How many checks have passed.
+    /// The number of passed checks.
     pub passed: usize,
     summary: BTreeMap<String, f64>,
 }
 
-/// A row of the table: its name, the summary's key, what one of its units is of ours, and whether less is better.
+/// A row of the table: its name, the key in the summary, the factor to the table's unit, and whether less is better.
 struct Row {
     name: &'static str,
     key: &'static str,
@@ -70,7 +70,7 @@ const fn rate(name: &'static str, key: &'static str, unit: &'static str) -> Row 
     }
 }
 
-/// hpcc's section on latency (8 bytes) and bandwidth (2,000,000 bytes), then its tests that send much.
+/// hpcc's section on latency (8 bytes) and bandwidth (2,000,000 bytes), then its communication-bound tests.
 const ROWS: &[Row] = &[
     latency("ping-pong latency, best pair", "MinPingPongLatency_usec"),
     latency("ping-pong latency, mean", "AvgPingPongLatency_usec"),
@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
 ];
 
 impl Report {
-    /// The better figure of each.
+    /// Returns the better figure of each row.
     pub fn best(mut self, other: Report) -> Report {
         for row in ROWS {
             if let (Some(here), Some(there)) =
@@ -131,7 +131,7 @@ impl Report {
     }
 }
 
-/// Reads `hpccoutf.txt`.
+/// Parses `hpccoutf.txt`.
 pub fn read(text: &str) -> Result<Report, Unfit> {
     let failed: Vec<String> = text
         .lines()
@@ -151,7 +151,7 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
         ("RandomAccess", |line| {
             usize::from(line.ends_with("(passed)."))
         }),
-        // DGEMM and STREAM: of all processes none has found its result wrong.
+        // DGEMM and STREAM: no process has found an error in its result.
         ("DGEMM", |line| usize::from(line == "Node(s) with error 0")),
     ];
     let mut passed = 0;
@@ -172,10 +172,10 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
     Ok(Report { passed, summary })
 }
 
-/// How many checks have passed as a line says.
+/// Returns the number of passed checks in a line.
 type Count = fn(&str) -> usize;
 
-/// The number with which a line begins that goes on like this; zero for any other line.
+/// Returns the number at the start of a line that continues with `words`; zero for any other line.
 fn number_before(line: &str, words: &str) -> usize {
     let number = line.trim().strip_suffix(words);
     number
@@ -183,7 +183,7 @@ fn number_before(line: &str, words: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Whether a line says that a check has not passed.
+/// Returns true if a line reports a failed check.
 fn has_failed(line: &str) -> bool {
     line.contains("FAILED")
         || line.contains("(failed)")
@@ -203,7 +203,7 @@ pub fn heading(ranks: u32, libraries: &[&str]) -> String {
     line
 }
 
-/// A line for each figure; a peer's is followed by how many times better ours is.
+/// Returns a line for each figure; a peer's figure is followed by the ratio, above 1 if Portcullis is better.
 pub fn table(reports: &[Report]) -> Vec<String> {
     let line = |row: &Row| {
         let mut line = format!("{:<34}{:>8}", row.name, row.unit);

@@ -1,10 +1,10 @@
-//! `cargo xtask hpcc`: the HPC Challenge benchmark, from Debian's source package, built with our `mpicc` and run under our `mpirun`.
+//! `cargo xtask hpcc`: the HPC Challenge benchmark, from Debian's source package, built with Portcullis's `mpicc` and run under its `mpirun`.
 //!
 //! P. Luszczek et al., "Introduction to the HPC Challenge benchmark suite", 2005: HPL, PTRANS, RandomAccess, FFT, STREAM, DGEMM,
 //! and latency and bandwidth, each with a check of its own results.
 //!
-//! Promise: every check that hpcc makes of itself is read (`checks`), and one that has not passed is an error that quotes it.
-//! With `--peers` the same program is built and run with MPICH and Open MPI as they come, and the latency and bandwidth section is printed side by side.
+//! Guarantee: all self-checks of hpcc are read (`checks`), and a failed check is an error that quotes it.
+//! With `--peers` the same program is built and run with MPICH and Open MPI with default settings, and the latency and bandwidth section is printed side by side.
 //!
 //! Everything is fetched and built below the target folder.
 
@@ -52,30 +52,30 @@ pub struct Options {
 /// Why hpcc was not built, or did not pass.
 #[derive(Debug)]
 pub enum HpccError {
-    /// The linear algebra or a tool of the build is not there and could not be installed.
+    /// The linear algebra or a build tool is missing and could not be installed.
     Packages(PackagesError),
-    /// Our own library and launcher could not be made.
+    /// Portcullis could not be installed.
     Install(InstallError),
-    /// The environment of a peer could not be made; without `--peers` none is.
+    /// The environment of a peer could not be made; without `--peers` there is none.
     Venv(VenvError),
-    /// Fetching, building or running could not be started, failed or took too long.
+    /// A program that fetches, builds or runs could not be started, failed or timed out.
     Process(ProcessError),
     /// A file of the build or of a run could not be written or read.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// A run ended, and its output does not show that every check has passed.
+    /// A run ended, but its output does not show that all checks passed.
     Unfit {
-        /// Ours or a peer, as the tables call it.
+        /// The library, as in the tables.
         library: &'static str,
-        /// How many processes ran.
+        /// The number of processes.
         ranks: u32,
-        /// The check that has not passed, quoted.
+        /// The failed check, quoted.
         why: Unfit,
     },
 }
@@ -110,17 +110,17 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> HpccError {
 /// An MPI library to build and run with.
 struct Library {
     name: &'static str,
-    /// Its folder of programs: `mpicc` and `mpirun`.
+    /// The folder of its programs `mpicc` and `mpirun`.
     bin: PathBuf,
-    /// What its `mpirun` wants to be told here.
+    /// The environment variables that its `mpirun` needs here.
     environment: &'static [(&'static str, &'static str)],
-    /// How its `mpirun` is asked to keep each rank on a core of its own.
+    /// The options of its `mpirun` that bind each rank to a core.
     ///
-    /// Otherwise two ranks that wait for each other politely may stay on one core, where a message takes twenty times as long.
+    /// Without binding, two ranks that yield to each other while they wait may stay on one core, where a message takes twenty times as long.
     bind: &'static [&'static str],
 }
 
-/// Open MPI refuses root, and more processes than cores, unless it is told otherwise.
+/// Open MPI refuses to run as root, and more processes than cores, without these settings.
 const OPEN_MPI: &[(&str, &str)] = &[
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -187,7 +187,7 @@ fn peers() -> Result<Vec<Library>, VenvError> {
     each.collect()
 }
 
-/// Runs hpcc with all libraries in turn, and prints what it measured.
+/// Runs hpcc with all libraries in turn, and prints the figures.
 fn compare(
     options: &Options,
     ranks: u32,
@@ -218,7 +218,7 @@ fn compare(
     Ok(())
 }
 
-/// One run in a folder of its own.
+/// One run in its own folder.
 fn once(
     options: &Options,
     ranks: u32,
@@ -261,7 +261,7 @@ fn once(
     checks::read(&said).map_err(failed)
 }
 
-/// hpcc's input for a matrix of this order on a grid of processes that is as square as can be.
+/// Returns hpcc's input for a matrix of this order on a process grid that is as square as possible.
 fn input(order: u32, ranks: u32) -> String {
     let rows = (1..=ranks.isqrt())
         .rev()

@@ -1,4 +1,4 @@
-//! hpcc's source as our `mpicc` takes it, and its build.
+//! Adapts hpcc's source to Portcullis's `mpicc`, and builds it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::debian_source;
 use crate::process;
 use crate::workspace;
 
-/// The one file that calls what MPI-3 removed, and what replaced it.
+/// The only file with functions that MPI-3 removed, and their replacements.
 const OLD: &str = "hpl/src/comm/HPL_packL.c";
 const RENAMED: [(&str, &str); 2] = [
     ("MPI_Address(", "MPI_Get_address("),
@@ -19,12 +19,12 @@ const RENAMED: [(&str, &str); 2] = [
 
 const MAKE: &str = include_str!("Make.portcullis");
 
-/// The authors' archive; fetched unless it is there.
+/// Returns the upstream archive; it is fetched unless it exists.
 pub fn archive() -> Result<PathBuf, HpccError> {
     debian_source::archive("hpcc").map_err(HpccError::Source)
 }
 
-/// The program, built with the `mpicc` in `bin` unless that was done since `mpicc` changed.
+/// Builds the program with the `mpicc` in `bin`, unless that was done since `mpicc` changed. Returns its path.
 pub fn build(archive: &Path, library: &str, bin: &Path) -> Result<PathBuf, HpccError> {
     let folder = workspace::target()
         .join("hpcc")

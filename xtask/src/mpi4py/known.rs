@@ -1,15 +1,15 @@
-//! The list of tests that are known to fail, with the chapter that is missing; it may only shrink.
+//! The list of tests that are known to fail, with the missing chapter; it may only shrink.
 //!
-//! A line is `TEST PROCESSES CHAPTER`: a test as `module.Class.method` (a class or module that cannot be set up stands as a whole),
-//! numbers of processes with commas between them, and the missing chapter in words. `#` begins a comment.
-//! A chapter that ends in `, hangs` belongs to what only the whole run tries, because each try takes its time limit.
+//! A line is `TEST PROCESSES CHAPTER`: a test as `module.Class.method` (a class or module whose setup fails is listed as a whole),
+//! numbers of processes separated by commas, and the missing chapter in words. `#` begins a comment.
+//! Lines whose chapter ends in `, hangs` are tried only by a complete run, because each try takes its time limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::record::Verdict;
 
-/// One line.
+/// A line of the list.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     number: usize,
@@ -24,7 +24,7 @@ pub struct Known {
     lines: Vec<Line>,
 }
 
-/// A line that says nothing we know.
+/// A malformed line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadLine {
     number: usize,
@@ -41,13 +41,13 @@ impl fmt::Display for BadLine {
     }
 }
 
-/// How every test ended on each number of processes; only what was run.
+/// The verdict of every test that was run, on each number of processes.
 #[derive(Debug, Default)]
 pub struct Results(BTreeMap<(String, u32), Verdict>);
 
 impl Results {
     pub fn add(&mut self, test: &str, ranks: u32, verdict: Verdict) {
-        // A test that was begun again behind a hang keeps what it was.
+        // A test that was run again after a hang keeps its earlier verdict.
         let known = self.0.entry((test.to_owned(), ranks)).or_insert(verdict);
         if verdict.is_bad() {
             *known = verdict;
@@ -63,23 +63,23 @@ impl Results {
     }
 }
 
-/// Where results and list differ.
+/// A difference between results and list.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// It fails and is not in the list.
+    /// The test fails and is not in the list.
     New {
         test: String,
         verdict: Verdict,
         ranks: Vec<u32>,
     },
-    /// It is in the list and does not fail any more.
+    /// The test is in the list and does not fail.
     Gone {
         number: usize,
         test: String,
-        /// `None` if there is no such test, or none of that module or class as a whole.
+        /// `None` if there is no such test, or no failure of the module or class as a whole.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
-        /// On others it still fails, or was not run.
+        /// Numbers of processes on which it still fails, or was not run.
         rest: Vec<u32>,
     },
 }
@@ -166,7 +166,7 @@ impl Known {
             .any(|line| line.test == test && line.ranks.contains(&ranks))
     }
 
-    /// The tests, classes and modules that are known to hang.
+    /// Returns the tests, classes and modules that are known to hang.
     pub fn hanging(&self, ranks: u32) -> impl Iterator<Item = &str> {
         let lines = self.lines.iter();
         lines
@@ -174,7 +174,7 @@ impl Known {
             .map(|line| line.test.as_str())
     }
 
-    /// Compares what was run; `asked` says whether a test was to run on a number of processes.
+    /// Compares the results with the list; `asked` returns whether a test was requested on a number of processes.
     pub fn compare(&self, results: &Results, asked: impl Fn(&str, u32) -> bool) -> Vec<Difference> {
         let mut new: Vec<(&str, Verdict, Vec<u32>)> = Vec::new();
         for ((test, ranks), verdict) in &results.0 {

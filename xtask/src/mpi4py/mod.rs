@@ -1,7 +1,7 @@
-//! `cargo xtask mpi4py`: mpi4py's own tests, unchanged, on our library under our launcher.
+//! `cargo xtask mpi4py`: runs mpi4py's own tests, unmodified, on Portcullis.
 //!
-//! Each test module is a job of its own on each number of processes; with `--quick` one job runs all modules. What fails is compared with `tests/mpi4py/failing.txt`.
-//! Promise: a failure that is not listed fails the command, and so does a listed test that passes; nothing is waited for longer than the limit.
+//! Each test module is a separate job on each number of processes; with `--quick` one job runs all modules. Failures are compared with `tests/mpi4py/failing.txt`.
+//! Guarantee: an unlisted failure fails the command, and so does a listed test that passes; no wait exceeds the limit.
 
 mod known;
 mod module;
@@ -50,7 +50,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The part that is run with all other tests.
+    /// The tests that `cargo xtask test` runs.
     pub fn quick() -> Self {
         Self {
             np: vec![1, 2, 3],
@@ -62,14 +62,14 @@ impl Options {
         }
     }
 
-    /// Whether a module has a test that is wanted.
+    /// Returns true if a module has a requested test.
     fn wants_module(&self, module: &str) -> bool {
         let of = |part: &str| part.split('.').next().is_some_and(|m| module.contains(m));
         let wanted = self.tests.is_empty() || self.tests.iter().any(|part| of(part));
         wanted && !(self.quick && LONG.contains(&module))
     }
 
-    /// Whether a test, class or module was to run.
+    /// Returns true if a test, class or module was requested.
     fn wants(&self, test: &str, ranks: u32) -> bool {
         let module = test.split('.').next().unwrap_or(test);
         let part = |part: &String| test.contains(part.as_str());
@@ -79,42 +79,42 @@ impl Options {
     }
 }
 
-/// Modules that take longest; `--quick` leaves them out.
+/// The modules that take longest; `--quick` excludes them.
 const LONG: &[&str] = &["test_datatype", "test_msgspec"];
 
-/// The list, in the repository.
+/// The path of the list in the repository.
 const LIST: &str = "tests/mpi4py/failing.txt";
 
-/// Why the tests were not run, or not passed.
+/// Why the tests were not run, or did not pass.
 #[derive(Debug)]
 pub enum Mpi4pyError {
-    /// The compilers and tools are not there and could not be installed.
+    /// Compilers or tools are missing and could not be installed.
     Packages(PackagesError),
-    /// The source archive of mpi4py, in which the tests are, could not be fetched or unpacked.
+    /// The source archive of mpi4py, which contains the tests, could not be fetched or unpacked.
     Venv(VenvError),
-    /// mpi4py could not be built with our `mpicc`.
+    /// mpi4py could not be built with Portcullis's `mpicc`.
     Build(BuildError),
-    /// Our own library and launcher could not be made.
+    /// Portcullis could not be installed.
     Install(InstallError),
-    /// A job of the tests could not be started or waited for; one that hangs or dies is a result and not this.
+    /// A job of the tests could not be started or waited for; a job that hangs or dies is a result, not this error.
     Process(ProcessError),
     /// A file of the runs, or the list, could not be written or read.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// The list of known failures has a line that says nothing; mend `tests/mpi4py/failing.txt`.
+    /// The list of known failures has a malformed line; correct `tests/mpi4py/failing.txt`.
     List(BadLine),
-    /// None of mpi4py's test modules has what the user asked for.
+    /// No test module of mpi4py matches the request.
     NoSuch {
-        /// The names as they were given.
+        /// The names as given.
         tests: Vec<String>,
     },
-    /// A test failed that is not listed, or a listed one passed; each has been told in a sentence by then.
+    /// An unlisted test failed, or a listed one passed; a sentence about each has been printed.
     Different {
-        /// How many tests that are.
+        /// The number of these tests.
         count: usize,
     },
 }
@@ -170,7 +170,7 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps.step("running mpi4py's tests", || check(options))
 }
 
-/// mpi4py as it is to be: with functions beyond the standard only where they are ours.
+/// Returns the mpi4py environment: with functions beyond the standard only for Portcullis.
 fn environment(options: &Options) -> Venv {
     match options.on {
         Some(_) => venv::MPI4PY_OF_THE_STANDARD,
@@ -178,7 +178,7 @@ fn environment(options: &Options) -> Venv {
     }
 }
 
-/// The list that the tests are compared with.
+/// Returns the list to compare with.
 fn list(options: &Options) -> Result<Known, Mpi4pyError> {
     let path = match (&options.list, &options.on) {
         (Some(path), _) => path.clone(),
@@ -189,7 +189,7 @@ fn list(options: &Options) -> Result<Known, Mpi4pyError> {
     Known::parse(&text).map_err(Mpi4pyError::List)
 }
 
-/// Runs the tests on what is installed and compares.
+/// Runs the tests on the installation and compares the results.
 pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
     let known = list(options)?;
     let environment = environment(options);
@@ -278,7 +278,7 @@ fn say_ended(what: &str, ranks: u32, ended: &Ended) {
     ));
 }
 
-/// How many ended how.
+/// Formats the number of tests for each verdict.
 fn summary(results: &Results) -> String {
     let mut parts = vec![format!(
         "{} passed",
@@ -299,7 +299,7 @@ fn summary(results: &Results) -> String {
     parts.join(", ")
 }
 
-/// The test modules of the source package, in the order of their names.
+/// Returns the test modules of the source package, sorted by name.
 fn modules(tests: &Path) -> Result<Vec<String>, Mpi4pyError> {
     let mut modules = Vec::new();
     for entry in fs::read_dir(tests).map_err(Mpi4pyError::file(tests))? {

@@ -1,7 +1,7 @@
-//! Test modules of mpi4py on a number of processes, one or all in a job.
+//! Runs test modules of mpi4py on a number of processes, one or all in a job.
 //!
-//! A job whose ranks write nothing into their records for a while hangs: it is stopped, and the test that is to blame has its verdict.
-//! The tests behind it are then run by another job; a module that hangs or dies often is given up, and then it has failed as a whole.
+//! A job whose ranks have added nothing to their records for the limit hangs: it is stopped, and the verdict belongs to the test at which it hung.
+//! Another job runs the tests after it; a module that hangs or dies often is given up and fails as a whole.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,27 +14,27 @@ use super::known::Results;
 use super::record::{Report, Verdict, written};
 use crate::process::{ProcessError, Running};
 
-/// Where everything is.
+/// The paths and limits of the runs.
 pub struct Setting {
-    /// Our installation.
+    /// The Portcullis installation.
     pub prefix: PathBuf,
-    /// The library below, if it is not ours.
+    /// The library below, if it is another one.
     pub on: Option<String>,
     pub python: PathBuf,
-    /// `test` in the source package.
+    /// The folder `test` of the source package.
     pub tests: PathBuf,
-    /// `record.py`.
+    /// The path of `record.py`.
     pub recorder: PathBuf,
-    /// For records, logs and temporary files.
+    /// The folder for records, logs and temporary files.
     pub scratch: PathBuf,
-    /// How long no rank may begin or end a test.
+    /// Time limit without a test that begins or ends on any rank.
     pub limit: Duration,
 }
 
-/// A module that hangs or dies this often is given up.
+/// After this many hangs or deaths a module is given up.
 const PATIENCE: usize = 3;
 
-/// What became of a module, or of all.
+/// The results of one module, or of all.
 pub struct Ended {
     pub results: Results,
     pub log: PathBuf,
@@ -42,7 +42,7 @@ pub struct Ended {
 }
 
 impl Setting {
-    /// Runs all `modules` in one job, so that each rank starts Python once. `None` if the job hangs or dies: the caller then runs each module alone.
+    /// Runs all `modules` in one job, so that each rank starts Python once. Returns `None` if the job hangs or dies; the caller then runs each module separately.
     pub fn run_together(
         &self,
         modules: &[String],
@@ -67,14 +67,14 @@ impl Setting {
         }))
     }
 
-    /// The file with what a job prints.
+    /// Creates the file for a job's output.
     fn log(&self, name: &str, ranks: u32) -> Result<(PathBuf, File), Mpi4pyError> {
         let path = self.scratch.join(format!("{name}-{ranks}.log"));
         let file = File::create(&path).map_err(Mpi4pyError::file(&path))?;
         Ok((path, file))
     }
 
-    /// Runs `module` on `ranks` processes; `only` are parts of test names, all if there are none, and `without` are tests to leave out.
+    /// Runs `module` on `ranks` processes; `only` are parts of test names (empty: all tests), and `without` are tests to exclude.
     pub fn run(
         &self,
         module: &str,
@@ -98,7 +98,7 @@ impl Setting {
                     results.add(&stuck, ranks, verdict);
                     done.push(stuck);
                 }
-                // Without a test to blame, or with too many, it is the module.
+                // If no test is identified, or too many are, the verdict belongs to the module.
                 _ => {
                     results = Results::default();
                     results.add(module, ranks, verdict);
@@ -113,8 +113,8 @@ impl Setting {
         })
     }
 
-    /// Runs those tests that are not `done` of `modules`, whose names have bars between them.
-    /// The verdict is that of the test in which the job ended, if it did not end well.
+    /// Runs those tests of `modules` that are not `done`; the module names are separated by bars.
+    /// Returns the verdict of the test at which the job ended, if it did not succeed.
     fn job(
         &self,
         modules: &str,
@@ -139,7 +139,7 @@ impl Setting {
             .arg(&records)
             .args(["--no-builddir", "-i", &format!("^({modules})\\.py$")])
             .args(only.iter().flat_map(|part| ["-k", part]))
-            // A star at the front alone, so that a test is not left out for the name of another.
+            // A star only at the front, so that no other test with the same prefix is excluded.
             .args(done.iter().map(|test| format!("-x*{test}")))
             .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
             // Workers that a test has spawned unpickle its functions, which are in its module.
@@ -164,14 +164,14 @@ impl Setting {
             Err(ProcessError::TimedOut { stdout, stderr, .. }) => (stdout + &stderr, true, false),
             Err(error) => return Err(Mpi4pyError::Process(error)),
         };
-        // The log is for reading afterwards; a disk that is full shows in the records.
+        // The log is only for reading afterwards; a full disk shows in the records.
         let _ = log.write_all(said.as_bytes());
         let report = Report::read(&records, ranks).map_err(Mpi4pyError::file(&records))?;
         let all_well = !report.ended.iter().any(|(_, verdict)| verdict.is_bad());
         let end = if hung {
             Some(Verdict::Hung)
         } else if !report.complete || (all_well && !good) {
-            // Also a job that ends badly though every test passed.
+            // A job may also fail although every test passed.
             Some(Verdict::Died)
         } else {
             None
@@ -180,7 +180,7 @@ impl Setting {
     }
 }
 
-/// Makes a folder that is there empty.
+/// Makes a folder, empty if it existed.
 fn empty(folder: &Path) -> Result<(), Mpi4pyError> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),

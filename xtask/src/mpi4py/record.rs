@@ -1,8 +1,8 @@
-//! What the ranks of a job wrote down of mpi4py's tests, and what it means for each test.
+//! The records of a job's ranks about mpi4py's tests, and the verdict of each test.
 //!
-//! `tests/mpi4py/record.py` writes the records, one file for each rank, each line before anything else happens.
-//! A test has passed if it has on every rank, and has failed if it has on one.
-//! Of a job that hung or died, the first test that did not end on every rank is to blame: a rank that is further waits for those that are not.
+//! `tests/mpi4py/record.py` writes the records: one file for each rank, each line before the recorded action.
+//! A test has passed if it passed on every rank, and has failed if it failed on any.
+//! If a job hung or died, the verdict belongs to the first test that did not end on every rank: ranks ahead of it wait for those behind.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,18 +10,18 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How a test ended.
+/// The verdict of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
-    /// mpi4py leaves it out.
+    /// mpi4py skipped it.
     Skipped,
-    /// mpi4py leaves it out because the library lacks something.
+    /// mpi4py skipped it because the library lacks a feature.
     Lacking,
     Failed,
-    /// No rank went on, and the job was stopped.
+    /// No rank made progress, and the job was stopped.
     Hung,
-    /// The job ended in the middle of it.
+    /// The job died during the test.
     Died,
 }
 
@@ -44,10 +44,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One rank's record.
+/// The record of one rank.
 #[derive(Debug, Default)]
 struct Record {
-    /// In the order in which they began, with their end.
+    /// Tests in the order in which they began, with their verdict.
     tests: Vec<(String, Option<Verdict>)>,
     complete: bool,
 }
@@ -55,7 +55,7 @@ struct Record {
 impl Record {
     fn parse(text: &str) -> Self {
         let mut record = Self::default();
-        // A rank that was killed may have left half a line.
+        // A rank that was killed may have left an incomplete line.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         for line in whole.lines() {
             let (word, test) = line.split_once(' ').unwrap_or((line, ""));
@@ -72,7 +72,7 @@ impl Record {
                 _ => continue,
             };
             match record.tests.iter_mut().rev().find(|(name, _)| name == test) {
-                // Whatever comes after a failure, it was one.
+                // A failure remains one, whatever is recorded after it.
                 Some((_, end)) if *end != Some(Verdict::Failed) => *end = verdict,
                 Some(_) => {}
                 None => record.tests.push((test.to_owned(), verdict)),
@@ -82,19 +82,19 @@ impl Record {
     }
 }
 
-/// What a job's records say.
+/// The records of a job.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Tests that ended on every rank, in their order.
     pub ended: Vec<(String, Verdict)>,
-    /// Whether every rank has come to the end of its tests.
+    /// Whether every rank has completed its tests.
     pub complete: bool,
-    /// If not: the first test that did not end on every rank, unless the ranks were between tests.
+    /// Otherwise the first test that did not end on every rank, unless the ranks were between tests.
     pub stuck: Option<String>,
 }
 
 impl Report {
-    /// Reads what the ranks of a job left in a folder.
+    /// Reads the records of a job's ranks from a folder.
     pub fn read(folder: &Path, ranks: u32) -> io::Result<Self> {
         let text = |rank: u32| match fs::read_to_string(folder.join(rank.to_string())) {
             // A rank that died early has no record.
@@ -108,7 +108,7 @@ impl Report {
     fn of(texts: &[String]) -> Self {
         let records: Vec<Record> = texts.iter().map(|text| Record::parse(text)).collect();
         let complete = records.iter().all(|record| record.complete);
-        // The rank that is furthest knows all tests and their order, but for those that others alone have failed to set up.
+        // The rank that is furthest has all tests in order, except those whose setup failed on other ranks only.
         let mut order: Vec<&str> = Vec::new();
         let mut ends: HashMap<&str, Vec<Option<Verdict>>> = HashMap::new();
         let mut by_length: Vec<&Record> = records.iter().collect();
@@ -146,7 +146,7 @@ impl Report {
     }
 }
 
-/// How much the ranks have written; while it grows, the job is alive.
+/// Returns the number of bytes that the ranks have written; while it grows, the job makes progress.
 pub fn written(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,18 +1,18 @@
-//! The list of programs that are known not to end well, each with the reason; it may only shrink.
+//! The list of programs that are known to fail, each with the reason; it may only shrink.
 //!
-//! A line is `PROGRAM WHY REASON`: the program with its folder, one of the words of [`Why`], and a sentence. `#` begins a comment.
+//! A line is `PROGRAM WHY REASON`: the program with its folder, a word of [`Why`], and a sentence. `#` begins a comment.
 
 use super::MpichTestsError;
 use std::collections::BTreeMap;
 
-/// What a program of the list does.
+/// The known behaviour of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It does not build.
     Unbuilt,
     /// It fails.
     Fails,
-    /// It takes longer than it is worth, or ends this way or that, with MPICH too, and is left out.
+    /// It takes too long, or its result varies, with MPICH too, and it is not run.
     Left,
 }
 
@@ -21,7 +21,7 @@ pub enum Why {
 pub struct Known(BTreeMap<String, Why>);
 
 impl Known {
-    /// Reads it.
+    /// Parses the list.
     pub fn parse(text: &str) -> Result<Known, MpichTestsError> {
         let mut known = BTreeMap::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -45,7 +45,7 @@ impl Known {
         Ok(Known(known))
     }
 
-    /// What is known of a program.
+    /// Returns the entry of a program.
     pub fn of(&self, program: &str) -> Option<Why> {
         self.0.get(program).copied()
     }

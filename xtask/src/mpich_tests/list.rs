@@ -1,7 +1,7 @@
-//! A folder's list of tests.
+//! Parses a folder's list of tests.
 //!
-//! A line is `PROGRAM RANKS [key=value...]`; of the keys `arg` may stand several times, `resultTest` says that the program is to fail,
-//! and `strict=FALSE` that it asks for more than the standard. `#` begins a comment. What else there is concerns MPICH's own settings.
+//! A line is `PROGRAM RANKS [key=value...]`: `arg` may occur several times, `resultTest` means that the program must fail,
+//! and `strict=FALSE` that it needs more than the standard. `#` begins a comment. Other keys concern MPICH's own settings.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Run {
     pub program: String,
     pub ranks: u32,
     pub arguments: Vec<String>,
-    /// Whether it has to end with an exit code that is not 0.
+    /// Whether the exit code must not be 0.
     pub must_fail: bool,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for Run {
     }
 }
 
-/// The runs of a list, those of a program together; what differs in MPICH's own settings only stands once.
+/// Returns the runs of a list, those of one program together; runs that differ in MPICH's own settings only are merged.
 pub fn parse(text: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for run in text.lines().filter_map(line) {
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Vec<Run> {
     runs
 }
 
-/// The run of a line; none of a comment, of another folder, and of what goes beyond the standard.
+/// Parses the run of a line; `None` for a comment, for another folder, and for a test beyond the standard.
 fn line(line: &str) -> Option<Run> {
     let line = line.split('#').next()?;
     let mut words = line.split_whitespace();

@@ -1,11 +1,11 @@
-//! `cargo xtask mpich-tests`: the tests that MPICH's authors wrote for MPICH, from Debian's source package, on our library.
+//! `cargo xtask mpich-tests`: runs MPICH's test suite, from Debian's source package, on Portcullis.
 //!
-//! They were written over thirty years against the standard's text, by others than us, and ask for much that the authors of a library do not think of.
-//! Promise: every program of the chosen folders is run as its list says (`list`), and has to say "No Errors" and end well,
-//! but those of `known.txt`, each with its reason, which must not (`known`). With `--on` the same programs run on another library,
-//! whose own lists are `on_openmpi.txt`, `on_mpich.txt` and, named with `--list`, those of other versions.
+//! The tests were written over thirty years against the text of the standard, by other authors, and cover cases that the authors of a library do not think of.
+//! Guarantee: every program of the chosen folders is run as its list defines (`list`), and must print "No Errors" and succeed,
+//! except those of `known.txt`, each with its reason, which must not (`known`). With `--on` the same programs run on another library;
+//! its lists are `on_openmpi.txt`, `on_mpich.txt` and, given by `--list`, those of other versions.
 //!
-//! Everything is fetched, built with our `mpicc` and run below the target folder.
+//! Everything is fetched, built with Portcullis's `mpicc` and run below the target folder.
 
 mod known;
 mod list;
@@ -29,7 +29,7 @@ use crate::ui::{self, Steps};
 use known::{Known, Why};
 use list::Run;
 
-/// The folders of the chapters that are there.
+/// The folders of the implemented chapters.
 const FOLDERS: &[&str] = &[
     "attr",
     "coll",
@@ -86,12 +86,12 @@ pub struct Options {
     folders: Vec<String>,
 }
 
-/// Why the tests were not run, or did not end as they should.
+/// Why the tests were not run, or did not end as expected.
 #[derive(Debug)]
 pub enum MpichTestsError {
-    /// A compiler or a tool is not there and could not be installed.
+    /// A compiler or a tool is missing and could not be installed.
     Packages(PackagesError),
-    /// Our own library, `mpicc` and launcher could not be made.
+    /// Portcullis could not be installed.
     Install(InstallError),
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
@@ -99,19 +99,19 @@ pub enum MpichTestsError {
     Process(ProcessError),
     /// A file of the tests could not be read or written.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// The list of those known to fail has a line that says nothing.
+    /// The list of known failures has a malformed line.
     Known {
-        /// Counted from 1.
+        /// The number of the line, from 1.
         line: usize,
     },
-    /// All were run, and not all ended as they should.
+    /// All tests were run, and some did not end as expected.
     Tests {
-        /// One for each that did not.
+        /// One sentence for each of them.
         sentences: Vec<String>,
     },
 }
@@ -170,7 +170,7 @@ pub fn run(options: &Options) -> Result<(), MpichTestsError> {
     })
 }
 
-/// The text of the list to compare with.
+/// Returns the text of the list to compare with.
 fn list_of(options: &Options) -> Result<Cow<'static, str>, MpichTestsError> {
     if let Some(path) = &options.list {
         let text = std::fs::read_to_string(path).map_err(file(path))?;
@@ -180,19 +180,19 @@ fn list_of(options: &Options) -> Result<Cow<'static, str>, MpichTestsError> {
         None => include_str!("known.txt"),
         Some("openmpi") => include_str!("on_openmpi.txt"),
         Some("mpich") => include_str!("on_mpich.txt"),
-        // Of other libraries everything that fails is told.
+        // For other libraries all failures are reported.
         Some(_) => "",
     }))
 }
 
-/// How one run ended.
+/// The result of one run.
 enum Verdict {
     Good,
     Unbuilt,
     Bad(String),
 }
 
-/// Runs every program of the folders as often as their lists say.
+/// Runs every program of the folders as their lists define.
 fn check(
     options: &Options,
     prefix: &Path,
@@ -231,7 +231,7 @@ fn check(
             let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
             let told = sentences.len();
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
-            // Said at once as well: a whole chapter takes minutes.
+            // Printed at once as well, since a chapter takes minutes.
             for sentence in &sentences[told..] {
                 ui::say(&format!("      {sentence}"));
             }

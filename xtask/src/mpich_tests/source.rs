@@ -1,4 +1,4 @@
-//! The tests' source as our `mpicc` takes it, and its build.
+//! Adapts the source of MPICH's tests to Portcullis's `mpicc`, and builds it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::debian_source;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// What is written for MPICH's own header: in which file, what, and what every header has.
+/// Code that depends on MPICH's own header: the file, the code, and its portable replacement.
 const PATCHES: &[(&str, &str, &str)] = &[
     // Removed by MPI-3.
     (
@@ -34,7 +34,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "MPIX_Delete_error_",
         "MPI_Remove_error_",
     ),
-    // Handles are no numbers, and null handles of two kinds need not be equal.
+    // Handles are not integers, and null handles of two kinds need not be equal.
     (
         "coll/nonblocking2.c",
         "int *sendtypes",
@@ -62,7 +62,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The folder of the tests, unpacked and mended; fetched unless it is there.
+/// Returns the folder of the tests, unpacked and patched; it is fetched unless it exists.
 pub fn fetch() -> Result<PathBuf, MpichTestsError> {
     let archive = debian_source::archive("mpich").map_err(MpichTestsError::Source)?;
     let folder = workspace::target().join("mpich/source");
@@ -80,7 +80,7 @@ pub fn fetch() -> Result<PathBuf, MpichTestsError> {
     Ok(root)
 }
 
-/// Configures the tests unless that was done, and builds what these folders and all need; a program that does not build is found missing later.
+/// Configures the tests unless that was done, and builds the programs of these folders; a program that does not build is reported as missing later.
 pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTestsError> {
     let path = match std::env::var_os("PATH") {
         Some(path) => {
@@ -95,7 +95,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
         command
     };
     if !root.join("Makefile").is_file() {
-        // Without optimisation it is built in half the time.
+        // Without optimisation the build takes half the time.
         let mut configure = command("./configure");
         configure
             .args(["--disable-fortran", "--disable-cxx", "--enable-strictmpi"])
@@ -110,7 +110,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     for folder in ["dtpools", "util"].iter().chain(folders) {
         let mut make = command("make");
         make.args(["-k", "-j2", "-C", folder, "all"]);
-        // The strict configuration leaves out the nonblocking programs of `io`, which are of MPI 3.1.
+        // The strict configuration excludes the nonblocking programs of `io`, which are of MPI 3.1.
         make.args(listed(&root.join(folder)));
         match process::output(&mut make, Duration::from_secs(600)) {
             Ok(_) | Err(ProcessError::Failed { .. }) => {}
@@ -120,7 +120,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     Ok(())
 }
 
-/// The programs of a folder's list that have a source there.
+/// Returns the programs of a folder's list whose sources are in the folder.
 fn listed(folder: &Path) -> Vec<String> {
     let list = std::fs::read_to_string(folder.join("testlist")).unwrap_or_default();
     let names = list

@@ -1,7 +1,7 @@
 //! Debian packages: `portcullis` to run programs, `libportcullis-dev` to build them.
 //!
-//! An installation lies as a whole in `/usr/lib/portcullis`. What users call stands in `/usr/bin` under names of its own, as
-//! `mpirun.portcullis`, and takes part in the alternatives by which Debian chooses among MPI libraries.
+//! The whole installation is in `/usr/lib/portcullis`. The user commands are in `/usr/bin` under names of their own, such as
+//! `mpirun.portcullis`, and are registered with the alternatives by which Debian chooses among MPI libraries.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,16 +15,16 @@ use crate::install::DOCUMENTS;
 use crate::licences;
 use crate::process;
 
-/// Where an installation lies.
+/// The path of the installation.
 const HOME: &str = "usr/lib/portcullis";
 
-/// How much Debian's choice prefers this: below Open MPI's and MPICH's, so that installing it changes nothing for others.
+/// The priority of the alternatives: below that of Open MPI and MPICH, so that installing the packages changes no default.
 const PRIORITY: u32 = 30;
 
-/// A package: its name, what it says of itself, and its alternatives: (link, group, program), the first of each with its slaves.
+/// A package: its name, its description, and its alternatives: (link, group, program), the first of each with its slaves.
 struct Package {
     name: &'static str,
-    /// Packages that its files alone do not show to be needed.
+    /// Dependencies that do not follow from its files.
     depends: Option<&'static str>,
     description: &'static str,
     alternatives: &'static [&'static [(&'static str, &'static str, &'static str)]],
@@ -58,7 +58,7 @@ const DEVELOPMENT: Package = Package {
     ]],
 };
 
-/// What of an installation is only for building programs.
+/// Returns true for files that are only needed to build programs.
 fn is_development(inside: &Path) -> bool {
     const PROGRAMS: [&str; 3] = ["mpicc", "mpicxx", "mpic++"];
     inside.starts_with("include")
@@ -70,7 +70,7 @@ fn is_development(inside: &Path) -> bool {
             .any(|name| inside == Path::new("bin").join(name))
 }
 
-/// The packages that were made.
+/// The packages.
 #[derive(Debug)]
 pub struct Debian {
     /// `portcullis`.
@@ -79,7 +79,7 @@ pub struct Debian {
     pub development: PathBuf,
 }
 
-/// Packs an installation; what a package contains is laid out in `scratch`.
+/// Packs an installation; the content of the packages is prepared in `scratch`.
 pub fn debian(
     prefix: &Path,
     scratch: &Path,
@@ -137,7 +137,7 @@ fn lay_out(
     write(&control.join("prerm"), &prerm(package), 0o755)
 }
 
-/// The packages without which the files of this one do not run, with versions.
+/// Returns the packages that the files of this one need to run, with versions.
 fn dependencies(package: &Package, root: &Path) -> Result<String, PackageError> {
     let (major, minor) = files::needed_glibc(root)?;
     let library = format!("libc6 (>= {major}.{minor})");
@@ -148,7 +148,7 @@ fn dependencies(package: &Package, root: &Path) -> Result<String, PackageError> 
     })
 }
 
-/// What Debian asks of a package: where it comes from and under which terms, in its own format.
+/// Returns the copyright file in Debian's format: origin and licences.
 fn copyright(prefix: &Path) -> Result<String, PackageError> {
     let read = |name: &str| {
         let path = prefix.join(DOCUMENTS).join(name);
@@ -167,7 +167,7 @@ fn copyright(prefix: &Path) -> Result<String, PackageError> {
     ))
 }
 
-/// A text as a field of a control file has it: each line behind a blank, and a dot where there is none.
+/// Formats a text as a field of a control file: each line after a blank, and a dot for an empty line.
 fn indented(text: &str) -> String {
     let lines = text.trim_end().lines();
     lines.fold(String::new(), |mut all, line| {
@@ -203,7 +203,7 @@ fn build(
     Ok(file)
 }
 
-/// What Debian calls the processor.
+/// Returns Debian's name of the processor architecture.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -245,7 +245,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), PackageError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(about(path))
 }
 
-/// The bytes of all files below a folder.
+/// Returns the bytes of all files below a folder.
 fn size(folder: &Path) -> Result<u64, PackageError> {
     let mut sum = 0;
     for entry in fs::read_dir(folder).map_err(about(folder))? {

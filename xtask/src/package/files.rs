@@ -1,4 +1,4 @@
-//! Files on their way into a package.
+//! Prepares the files of a package.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::{PackageError, about};
 use crate::process;
 
-/// For reading the headers of all files.
+/// Time limit for reading the headers of all files.
 const READING: Duration = Duration::from_secs(60);
 
-/// A copy of an installation without what only debuggers read, which is most of it.
+/// Copies an installation without the debug information, which is most of its size.
 pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
     if to.exists() {
         fs::remove_dir_all(to).map_err(about(to))?;
@@ -29,8 +29,8 @@ pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
     })
 }
 
-/// The version of the GNU C library that the programs and libraries below a folder need, as the greatest of the versions of its
-/// symbols that they name (`GLIBC_2.34`).
+/// Returns the version of the GNU C library that the programs and libraries below a folder need: the highest version of the
+/// symbols that they reference (`GLIBC_2.34`).
 pub fn needed_glibc(folder: &Path) -> Result<(u32, u32), PackageError> {
     let mut binaries = Vec::new();
     find_binaries(folder, &mut binaries)?;
@@ -53,7 +53,7 @@ fn greatest_glibc(versions: &str) -> (u32, u32) {
     named.max().unwrap_or((2, 0))
 }
 
-/// Programs and libraries below a folder, known by how they begin.
+/// Finds the programs and libraries below a folder, by their first bytes.
 fn find_binaries(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), PackageError> {
     for entry in fs::read_dir(folder).map_err(about(folder))? {
         let entry = entry.map_err(about(folder))?;
@@ -73,7 +73,7 @@ fn find_binaries(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), PackageE
     Ok(())
 }
 
-/// Copies those files and links of a folder that belong to the package.
+/// Copies the files and links of a folder that belong to the package.
 pub fn copy(
     prefix: &Path,
     inside: &Path,

@@ -1,7 +1,7 @@
-//! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as an archive that is unpacked anywhere.
+//! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as a relocatable archive.
 //!
-//! All are made of one installation, which finds its own parts from where its programs lie. So nothing but what debuggers read is
-//! taken out of its files, and what one package holds the others hold too.
+//! All are made from one installation, which finds its parts relative to its programs. Only debug information is
+//! removed from its files, and all packages have the same files.
 
 mod debian;
 mod files;
@@ -33,12 +33,12 @@ pub struct Options {
     pub dev: bool,
 }
 
-/// How hard the tools that pack try.
+/// The effort of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// As they do by themselves: for packages that are handed on.
+    /// The defaults of the tools: for packages that are distributed.
     Usual,
-    /// As little as the formats allow: for packages that are unpacked once.
+    /// The minimum that the formats allow: for packages that are unpacked once.
     Quick,
 }
 
@@ -56,20 +56,20 @@ pub struct Packages {
 /// Why there is no package.
 #[derive(Debug)]
 pub enum PackageError {
-    /// There is no installation to pack.
+    /// The installation failed.
     Install(InstallError),
-    /// A tool that packs failed.
+    /// A packing tool failed.
     Tool {
-        /// What was to be made.
+        /// The package.
         what: &'static str,
-        /// How it failed, with what was printed.
+        /// The failure, with the output.
         reason: ProcessError,
     },
     /// A file could not be read or written.
     File {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
 }
@@ -86,13 +86,13 @@ impl fmt::Display for PackageError {
 
 impl std::error::Error for PackageError {}
 
-/// Says which file an error is about.
+/// Adds the path to an error.
 fn about(path: &Path) -> impl FnOnce(std::io::Error) -> PackageError {
     let path = path.to_owned();
     move |reason| PackageError::File { path, reason }
 }
 
-/// Makes all packages and says where they are.
+/// Makes all packages and prints their paths.
 pub fn run(options: &Options) -> Result<(), PackageError> {
     let out = options.out.clone();
     let out = out.unwrap_or_else(|| workspace::target().join("packages"));
@@ -129,7 +129,7 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// Packs an installation in every form, without what only debuggers read; the packages lie in `out` then.
+/// Packs an installation in every form, without debug information, into `out`.
 pub fn pack(
     installation: &Path,
     out: &Path,

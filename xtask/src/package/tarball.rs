@@ -1,4 +1,4 @@
-//! An archive of an installation: it is unpacked anywhere and used from there.
+//! A relocatable archive of an installation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{Compression, PackageError, VERSION};
 use crate::process;
 
-/// Packs an installation below one folder, with no trace of the user that packs it.
+/// Packs an installation below one folder, without the user's name and id.
 pub fn tarball(
     prefix: &Path,
     out: &Path,

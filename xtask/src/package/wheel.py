@@ -10,7 +10,7 @@ prefix, file, version, tag, level = sys.argv[1:]
 name = f"portcullis-{version}"
 info = f"{name}.dist-info"
 records = []
-# The same archive whenever the files are the same.
+# A constant time, so that equal files give an equal archive.
 MOMENT = (2020, 1, 1, 0, 0, 0)
 
 
@@ -52,17 +52,17 @@ with zipfile.ZipFile(file, "w") as archive:
             path = os.path.join(folder, one)
             inside = os.path.relpath(path, prefix)
             if inside == "lib/portcullis/abi/libmpi_abi.so.1":
-                # A link elsewhere, by which programs find the library; a second copy would not find the files beside the first.
+                # A link in other packages, by which programs find the library; a copy would not find the files beside the original.
                 continue
             with open(path, "rb") as source:
                 data = source.read()
             if inside == "lib/libmpi_abi.so":
-                # A link elsewhere; the linker reads this instead of a second copy.
+                # A link in other packages; the linker reads this script instead of a copy.
                 data = b"INPUT(libmpi_abi.so.1)\n"
             mode = 0o755 if os.stat(path).st_mode & 0o100 else 0o644
             add(archive, f"{name}.data/data/{inside}", data, mode)
             if inside == "lib/portcullis/compat/mpich/libmpi.so.12":
-                # Where mpi4py looks, also without mpirun.
+                # mpi4py loads this name, also without mpirun.
                 add(archive, f"{name}.data/data/lib/libmpi.so.12", data, mode)
     add(archive, f"{info}/METADATA", METADATA.encode(), 0o644)
     for one in LICENSES:

@@ -1,8 +1,7 @@
 //! A Python wheel: `pip install` puts `mpirun`, `mpicc`, `mpi.h` and the libraries into a Python environment.
 //!
-//! The files lie as they do in any installation, below the environment's prefix. Archives of this kind have no links, so a
-//! link's place is taken by what it leads to. The archive is written by Python's own library (`wheel.py`), which has to be
-//! there anyway.
+//! The files have the layout of an installation, below the environment's prefix. Archives of this kind have no links, so a
+//! link is replaced by its target. Python's own library writes the archive (`wheel.py`), since Python is needed in any case.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +14,7 @@ const SCRIPT: &str = include_str!("wheel.py");
 /// Packs an installation as a wheel for every Python 3 of this system.
 pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
     let (major, minor) = files::needed_glibc(prefix)?;
-    // pip installs it where the C library is of this version at least (PEP 600).
+    // pip installs it only with at least this version of the C library (PEP 600).
     let tag = format!(
         "py3-none-manylinux_{major}_{minor}_{}",
         std::env::consts::ARCH
@@ -28,7 +27,7 @@ pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<Path
         .arg(&file)
         .args([VERSION, &tag])
         .arg(match compression {
-            // zlib's own choice.
+            // zlib's default.
             Compression::Usual => "-1",
             Compression::Quick => "1",
         });

@@ -1,6 +1,6 @@
-//! The failed tests of a test program, with their messages, from what the program printed.
+//! Extracts the failed tests and their messages from the output of a test program.
 //!
-//! libtest prints a section for each failed test, and in it the test's own output, the panic and its backtrace:
+//! libtest prints a section for each failed test, with the test's output, the panic message and its backtrace:
 //!
 //! ```text
 //! ---- module::name stdout ----
@@ -9,20 +9,20 @@
 //! stack backtrace:
 //! ```
 //!
-//! Other programs, and test programs that a signal ended, have no such section; their last lines say most.
+//! Other programs, and test programs that a signal ended, have no such section; their last lines are used.
 
-/// The most lines of one test's message.
+/// Maximum lines of one test's message.
 const MOST_LINES: usize = 12;
-/// The most tests whose messages are repeated.
+/// Maximum number of tests whose messages are repeated.
 const MOST_TESTS: usize = 10;
-/// The most lines of a program without sections.
+/// Maximum lines of a program without sections.
 const LAST_LINES: usize = 8;
 
-/// Lines that name each failed test, its message indented below it; none if the program printed nothing, or if all its tests passed.
+/// Returns lines that name each failed test, with its message indented below; empty if the program printed nothing, or if all its tests passed.
 pub fn summary(printed: &[u8]) -> Vec<String> {
     let printed = String::from_utf8_lossy(printed);
     let sections = sections(&printed);
-    // Tests that passed say nothing: the program failed by what it left.
+    // All tests passed: the program failed because of files that it left.
     if sections.is_empty() && printed.contains("\ntest result: ok.") {
         return Vec::new();
     }
@@ -45,7 +45,7 @@ pub fn summary(printed: &[u8]) -> Vec<String> {
     summary
 }
 
-/// The name of each failed test, and the lines of its section.
+/// Returns the name of each failed test and the lines of its section.
 fn sections(printed: &str) -> Vec<(&str, Vec<&str>)> {
     let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut is_open = false;
@@ -72,7 +72,7 @@ fn sections(printed: &str) -> Vec<(&str, Vec<&str>)> {
     sections
 }
 
-/// The panic's place and message, without the test's other output before it and the backtrace behind it.
+/// Returns the location and the message of the panic, without the test's output before it and the backtrace after it.
 fn message<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let panicked = |line: &&str| line.starts_with("thread '") && line.contains(" panicked at ");
     let begin = lines.iter().position(panicked).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: installs what the tests need, then runs all of them.
+//! `cargo xtask test`: installs what the tests need, then runs all tests.
 
 mod failures;
 mod suites;
@@ -21,7 +21,7 @@ use crate::workspace;
 pub use suites::NEED_MORE;
 use suites::{Running, Suite, Suites};
 
-/// If this is set in the environment, tests fail that would say what they need and be skipped.
+/// If this is set in the environment, tests with a missing requirement fail instead of being skipped.
 pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
 /// How much is run.
@@ -36,22 +36,22 @@ pub struct Options {
     offline: bool,
 }
 
-/// Why the tests did not all pass.
+/// Why some tests did not pass.
 #[derive(Debug)]
 pub enum TestError {
-    /// What the tests need of Debian is not there and could not be installed.
+    /// Debian packages that the tests need are missing and could not be installed.
     Packages(PackagesError),
-    /// The environment of MPICH, Open MPI or mpi4py could not be made; `--offline` does without.
+    /// The environment of MPICH, Open MPI or mpi4py could not be made; `--offline` works without them.
     Venv(VenvError),
-    /// mpi4py could not be built with our `mpicc`.
+    /// mpi4py could not be built with Portcullis's `mpicc`.
     Build(BuildError),
-    /// cargo-deny could not be installed, or a dependency is not what `deny.toml` allows; what it objects to is above.
+    /// cargo-deny could not be installed, or `deny.toml` does not allow a dependency; the objection is in the output above.
     Dependencies(DenyError),
-    /// cargo says that a test could not be built, or that a memory model failed; the names are above, in its own output.
+    /// A test could not be built, or a memory model failed; the names are in cargo's output above.
     Failed(ProcessError),
-    /// cargo has built everything and told of no test program.
+    /// cargo has built everything and reported no test program.
     NoSuites,
-    /// Test programs failed; each has a sentence with its failed tests below it, and the rest of what it printed is above.
+    /// Test programs failed: a sentence for each with its failed tests; the rest of the output is above.
     Suites(Vec<String>),
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for TestError {
 
 impl std::error::Error for TestError {}
 
-/// Everything, in the order in which failures are cheapest.
+/// Runs everything, cheap failures first.
 pub fn run(options: &Options) -> Result<(), TestError> {
     let mut steps = Steps::new(if options.offline { 4 } else { 6 });
     if !options.offline {
@@ -90,7 +90,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Dependencies)?;
     }
     thread::scope(|scope| {
-        // The network is waited for, and not the processor.
+        // This waits for the network, not for the processor.
         let fetched = scope.spawn(|| match options.offline {
             true => Ok(()),
             false => fetch(),
@@ -104,7 +104,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
         joined(fetched)
     })?;
     let mut suites = thread::scope(|scope| {
-        // One thread compiles it, and cargo leaves a core idle now and then.
+        // One thread compiles it, while cargo sometimes leaves a core idle.
         let mpi4py = scope.spawn(|| match options.offline {
             true => Ok(()),
             false => build_mpi4py(venv::MPI4PY),
@@ -149,27 +149,27 @@ pub fn run(options: &Options) -> Result<(), TestError> {
     Ok(())
 }
 
-/// What a thread of ours gives; its panic is ours.
+/// Returns the result of a thread, or resumes its panic.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What the tests need of elsewhere; it is kept for later runs.
+/// Fetches what the tests need from the network; it is kept for later runs.
 fn fetch() -> Result<(), TestError> {
-    // MPICH is the peer for both directions of the ABI, Open MPI's launchers speak PMIx.
+    // MPICH is the peer for both directions of the ABI; Open MPI's launchers speak PMIx.
     for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
         environment.ensure(&[]).map_err(TestError::Venv)?;
     }
-    // Without the target the tests of the microcontroller say so and are skipped: not every mirror of the compiler has it.
+    // Without the target the tests of the microcontroller report that and are skipped: not every mirror of the compiler has it.
     if let Err(error) = firmware::add_target() {
         ui::say(&format!("      {error}"));
     }
     Ok(())
 }
 
-/// The barrier's suite that shares nothing with the crates.
+/// The barrier's test suite that shares no code with the crates.
 fn cocotb() -> Suite {
     let mut command = Command::new(venv::COCOTB.bin("python"));
     let suite = workspace::root().join("hdl/shared/dv/cocotb/run.py");
@@ -186,11 +186,11 @@ fn mpi4py(long: bool) -> Suite {
     Suite::of("the quick part of mpi4py's own tests", &command)
 }
 
-/// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.
+/// The loom models of mpi-base, which cover every interleaving; in a separate target folder, because all crates are built with another configuration.
 fn loom() -> Suite {
     let mut command = cargo(&["test", "-p", "mpi-base", "--lib"]);
     command
-        // Optimised, without the link-time optimisation that a few seconds of models do not repay.
+        // Optimised, but without link-time optimisation, which does not pay off for a few seconds of models.
         .args(["--profile", "demo"])
         .arg("--target-dir")
         .arg(workspace::target().join("loom"))
@@ -199,7 +199,7 @@ fn loom() -> Suite {
     Suite::of("loom's models of mpi-base", &command)
 }
 
-/// cargo in the workspace, the one that started us.
+/// A command of the cargo that started this process, in the workspace.
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);

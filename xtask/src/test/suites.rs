@@ -1,14 +1,14 @@
-//! The test programs of the workspace, three at a time.
+//! Runs the test programs of the workspace, in three lanes.
 //!
-//! cargo runs one test program after the other. Some of ours wait for the solver of a proof, for a package manager or for a linker, and
-//! others wait for processes and limits; one after the other they leave cores idle.
+//! cargo runs the test programs one after another. Some of them wait for the solver of a proof, for a package manager or for a linker, and
+//! others wait for processes and time limits, so sequential runs leave cores idle.
 //!
-//! Promise: each test program that `cargo test` would run is run once, in its package's folder, also after another has failed.
-//! What it prints comes whole and under its name when it has ended. Each has a folder for temporary files to itself, in which it must
-//! leave nothing.
+//! Guarantee: each test program that `cargo test` would run is run once, in its package's folder, even after another has failed.
+//! Its output is printed as a whole, under its name, after it has ended. Each has its own folder for temporary files, which it must
+//! leave empty.
 //!
-//! There are three lanes. The programs of [`BACKGROUND`] run at a low priority and take what the others leave of the machine, so that the
-//! limits of those, which are meant for a machine that is theirs, are not felt more often. Those of [`WAITING`] leave nearly all of it.
+//! There are three concurrent lanes. The programs of [`BACKGROUND`] run at a low priority and use the capacity that the others leave, so that
+//! the time limits of the others, which assume an idle machine, are not exceeded more often. The programs of [`WAITING`] use almost no capacity.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -27,7 +27,7 @@ use super::failures;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Packages' folders and test programs that compute with tools or build installations, the longest first: no limit of theirs is near what they take.
+/// Packages' folders and test programs that compute with tools or build installations, the longest first; their time limits are far above their durations.
 const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "proofs"),
     ("tests", "plugin"),
@@ -41,27 +41,27 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// The same of test programs that sleep for nearly all of their time, until Slurm's daemons have answered.
+/// Test programs that sleep for nearly all of their time, until Slurm's daemons have answered.
 ///
-/// `hang` sleeps as much, but says of ranks that they have waited equally long, which is not so on a machine that is not its own.
+/// `hang` sleeps as much, but asserts that ranks have waited equally long, which is only true on an idle machine.
 const WAITING: &[(&str, &str)] = &[("tests", "slurm")];
 
-/// How much of the machine those of [`BACKGROUND`] leave to the others, as nice(1) has it.
+/// The niceness of [`BACKGROUND`], as for nice(1).
 const NICENESS: &str = "10";
 
-/// A test program that takes longer hangs; the longest takes four minutes on two idle cores.
+/// Time limit of a test program; the longest takes four minutes on two idle cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// One test program.
 #[derive(Debug)]
 pub struct Suite {
     name: String,
-    /// The package's, where cargo starts it.
+    /// The package's folder, in which cargo starts it.
     folder: PathBuf,
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    /// Whether it is one of cargo's, in which tests can be marked as long.
+    /// Whether it is one of cargo's, whose tests can be marked as long.
     has_marks: bool,
 }
 
@@ -73,26 +73,26 @@ pub struct Suites {
     waiting: Vec<Suite>,
 }
 
-/// What test programs find in their environment beside what we find in ours.
+/// Environment variables that are set for test programs.
 pub type Environment<'a> = &'a [(&'a str, &'a OsStr)];
 
 /// How test programs are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Running<'a> {
-    /// For each of them.
+    /// The environment of each program.
     pub environment: Environment<'a>,
-    /// With the tests that are marked to be ignored because they are long.
+    /// Whether to run the tests that are marked as ignored because they are long.
     pub long: bool,
 }
 
-/// Tests that are ignored for another reason, which their marks give: they need what this command does not install.
+/// Tests that are ignored for another reason, given in their marks: they need what this command does not install.
 pub const NEED_MORE: &[&str] = &[
     "a_browser_shows_every_plot_of_a_report",
     "two_kernels_synchronise_through_the_simulator",
 ];
 
 impl Running<'_> {
-    /// What a test program is told.
+    /// Returns the arguments of a test program.
     fn arguments(self) -> Vec<&'static str> {
         match self.long {
             true => {
@@ -104,7 +104,7 @@ impl Running<'_> {
     }
 }
 
-/// The part of cargo's messages that is read.
+/// The fields of cargo's messages that are used.
 #[derive(Deserialize)]
 struct Message {
     manifest_path: PathBuf,
@@ -145,7 +145,7 @@ impl Suites {
         }
     }
 
-    /// Those that cargo's messages tell of.
+    /// Returns the test programs in cargo's messages.
     fn of(messages: &str) -> Self {
         let suites: Vec<_> = messages.lines().filter_map(suite).collect();
         let (mut background, rest): (Vec<_>, Vec<_>) = suites
@@ -163,40 +163,40 @@ impl Suites {
         }
     }
 
-    /// Whether cargo has told of none, which is a fault of the reading here: there are many.
+    /// Returns true if cargo has reported none, which means that the messages were misread: there are many.
     pub fn is_empty(&self) -> bool {
         [&self.foreground, &self.background, &self.waiting]
             .iter()
             .all(|lane| lane.is_empty())
     }
 
-    /// Takes something else that tests among those that take what is left of the machine.
+    /// Adds another test program to the background lane.
     pub fn add_to_background(&mut self, suite: Suite) {
-        // Behind the longest, so that what is long does not begin when all else has ended.
+        // After the longest, so that a long program does not start last.
         let place = self.background.len().min(1);
         self.background.insert(place, suite);
     }
 
-    /// Runs those that need the machine; one sentence for each that failed.
+    /// Runs the programs that need the machine. Returns one sentence for each failure.
     pub fn foreground(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&[], how);
         self.foreground.iter().filter_map(failed).collect()
     }
 
-    /// The same of those that sleep.
+    /// Runs the programs that sleep. Returns one sentence for each failure.
     pub fn waiting(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&[], how);
         self.waiting.iter().filter_map(failed).collect()
     }
 
-    /// The same of those that take what is left of it.
+    /// Runs the programs at low priority. Returns one sentence for each failure.
     pub fn background(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS], how);
         self.background.iter().filter_map(failed).collect()
     }
 }
 
-/// The test program that a line of cargo's messages tells of.
+/// Returns the test program in a line of cargo's messages.
 fn suite(line: &str) -> Option<Suite> {
     let message = serde_json::from_str::<Message>(line).ok()?;
     let program = message.executable.filter(|_| message.profile.test)?;
@@ -225,20 +225,20 @@ impl Suite {
         }
     }
 
-    /// The package's folder below the workspace's.
+    /// Returns the package's folder relative to the workspace.
     fn package(&self) -> &Path {
         let root = workspace::root();
         self.folder.strip_prefix(root).unwrap_or(&self.folder)
     }
 
-    /// Where it stands in a list of packages' folders and programs.
+    /// Returns its index in a list of packages' folders and programs.
     fn place(&self, list: &[(&str, &str)]) -> Option<usize> {
         list.iter()
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
-    /// Runs it below another program, if one is named, and prints what it said.
-    /// If it failed, a sentence with the reason, and below it the failed tests with their messages.
+    /// Runs it, under another program if one is given, and prints its output.
+    /// Returns a sentence with the reason if it failed, followed by the failed tests with their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
         let (said, ended) = match self.tried(below, how) {
@@ -247,7 +247,7 @@ impl Suite {
         };
         let took = begin.elapsed().as_secs_f64();
         let mut out = io::stdout().lock();
-        // No process reads it when standard output is closed.
+        // An error means that standard output is closed, so no process reads it.
         let _ = writeln!(out, "     Ran {self}, which took {took:.1} s");
         let _ = out.write_all(&said);
         let why = ended.err()?;
@@ -256,9 +256,9 @@ impl Suite {
         Some(format!("{self} {why}{}", lines.collect::<String>()))
     }
 
-    /// What it said, and what is wrong with how it ended or with what it left.
+    /// Returns its output, and the error in its exit status or in the files that it left.
     fn tried(&self, below: &[&str], how: Running<'_>) -> io::Result<(Vec<u8>, Result<(), String>)> {
-        // A short name, since sockets that lie in it may have some hundred characters.
+        // A short name, since the path of a socket is limited to about a hundred characters.
         let scratch = tempfile::Builder::new().prefix("pt-").tempdir()?;
         let mut environment = how.environment.to_vec();
         environment.push(("TMPDIR", scratch.path().as_os_str()));
@@ -268,16 +268,16 @@ impl Suite {
         };
         let (said, status) = self.ended(below, how)?;
         let ended = verdict(status).and_then(|()| is_empty(scratch.path()));
-        // What cannot be removed was told of as left.
+        // Files that cannot be removed have been reported as left.
         drop(scratch);
         Ok((said, ended))
     }
 
-    /// What it said and how it ended, or `None` for what did not and was killed.
+    /// Returns its output and its exit status, or `None` if it timed out and was killed.
     ///
-    /// It stays in our process group, so that an interrupt from the terminal ends it as well.
+    /// It stays in this process group, so that an interrupt from the terminal ends it as well.
     fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<(Vec<u8>, Option<ExitStatus>)> {
-        // Files, since a pipe could be held open by a process that outlives the tests.
+        // A file, since a process that outlives the tests could keep a pipe open.
         let said = File::from(rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC)?);
         let program = self.program.as_os_str();
         let mut words = below.iter().map(OsStr::new).chain([program]);
@@ -336,7 +336,7 @@ fn verdict(status: Option<ExitStatus>) -> Result<(), String> {
     }
 }
 
-/// Nothing lies in a folder, or the sentence that says what does.
+/// Returns an error that lists the content of a folder, unless it is empty.
 fn is_empty(folder: &Path) -> Result<(), String> {
     let names = fs::read_dir(folder).and_then(|entries| {
         let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name());

@@ -1,9 +1,9 @@
-//! Files of one crate that import each other in a loop.
+//! Finds files of one crate that import each other in a cycle.
 //!
-//! An import is a path from the crate's root, from a module above or from a module that a `use` has brought in, in code that is not
-//! a test. It leads to the file that defines the name: a name that a module only hands on is followed to where it comes from, so
-//! `pub use` alone ties nothing. What a module takes from one that it lies in is no import: the two are one subject, as the compiler
-//! has it with private names. What the compiler finds without a path, such as methods, is not seen.
+//! An import is a path from the crate root, from a parent module or from a module that a `use` has brought in, in code that is not
+//! a test. It refers to the file that defines the name: re-exports are followed to the definition, so
+//! `pub use` alone is no import. A module's imports from its parents do not count: the two are one unit, as in the
+//! compiler's rules for private names. Names without a path, such as methods, are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use quote::ToTokens;
 
 type Names = Vec<String>;
 
-/// The files of one circle, and what ties them: from, to, the name.
+/// The files of one cycle, and its imports: from, to, name.
 pub struct Circle {
     pub files: Vec<PathBuf>,
     pub ties: Vec<(PathBuf, PathBuf, String)>,
@@ -25,15 +25,15 @@ struct Module {
     defines: BTreeSet<String>,
     brought: Vec<Brought>,
     globs: Vec<Names>,
-    /// Every path in the code, as it is written.
+    /// All paths in the code, as written.
     paths: Vec<Names>,
 }
 
-/// What a `use` brings in.
+/// A name that a `use` brings in.
 struct Brought {
     alias: String,
     from: Names,
-    /// Whether others get it from here.
+    /// Whether the `use` re-exports it.
     handed_on: bool,
 }
 
@@ -42,7 +42,7 @@ struct Crate {
     modules: BTreeMap<Names, Module>,
 }
 
-/// The circles of the crate with this root file.
+/// Returns the import cycles of the crate with this root file.
 pub fn circles(root: &Path) -> Vec<Circle> {
     let mut tree = Crate::default();
     let beside = root.parent().expect("a file lies in a folder");
@@ -91,7 +91,7 @@ fn reached<'a>(
 }
 
 impl Crate {
-    /// Reads the file of a module, whose own modules lie in `folder`.
+    /// Reads the file of a module, whose submodules are in `folder`.
     fn read(&mut self, file: &Path, folder: &Path, name: Names) {
         let text = super::read(file);
         let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -164,7 +164,7 @@ impl Crate {
         ties.into_iter().collect()
     }
 
-    /// The file that defines what `path` means in module `at`; `None` if it is a module itself or comes from outside.
+    /// Returns the file that defines `path` in module `at`; `None` if the path is a module itself or external.
     fn resolve(&self, at: &Names, path: &[String], depth: usize) -> Option<PathBuf> {
         if depth > 20 {
             return None;
@@ -182,7 +182,7 @@ impl Crate {
             }
             (rooted, rest) = (true, after);
         }
-        // From here on `at` is a module and `rest` is looked up in it.
+        // From here on `at` is a module, and `rest` is resolved in it.
         loop {
             let module = self.modules.get(&at)?;
             let (first, after) = rest.split_first()?;
@@ -200,7 +200,7 @@ impl Crate {
                 .iter()
                 .find(|brought| brought.alias == *first)
             {
-                // A crate may have the name of what is brought in from it.
+                // A crate may have the same name as an item that is imported from it.
                 if brought.from.first() == Some(first) {
                     return None;
                 }
@@ -214,7 +214,7 @@ impl Crate {
             if by_glob.is_some() {
                 return by_glob;
             }
-            // A macro made it, in the module that was named.
+            // A macro in the named module defines it.
             let made = rooted && depth == 0 && module.globs.is_empty();
             return made.then(|| module.file.clone());
         }
@@ -303,7 +303,7 @@ fn brought(tree: &syn::UseTree, mut from: Names, handed_on: bool, module: &mut M
     });
 }
 
-/// Every path in the tokens, with `a::{b, c}` taken apart. A name by itself is a path too.
+/// Collects every path in the tokens, with `a::{b, c}` expanded. A single name is a path, too.
 fn paths(tokens: TokenStream, found: &mut Vec<Names>) {
     let mut path = Names::new();
     let mut joined = false;

@@ -1,7 +1,7 @@
-//! The lexicon: phrases that comments, strings and documents avoid, and a ratchet for those that are left.
+//! The lexicon: phrases that comments, strings and documents avoid, and a ratchet for the remaining ones.
 //!
-//! `words.txt` lists each phrase with what to write instead.
-//! `words_left.txt` lists how often each is left in each package; `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
+//! `words.txt` lists each phrase with its replacement.
+//! `words_left.txt` lists the number of occurrences of each phrase in each package; `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::{files, name, read, root};
 
-/// A phrase, and what to write instead.
+/// A phrase and its replacement.
 struct Entry {
     phrase: String,
     instead: String,
@@ -18,14 +18,14 @@ struct Entry {
 /// The number of occurrences of a phrase in a package.
 type Counts = BTreeMap<(String, String), usize>;
 
-/// How the language of a file marks its prose.
+/// The syntax of prose in a language.
 #[derive(Clone, Copy)]
 enum Prose {
     /// `//`, `/* */`, and strings in double quotes.
     Slashes,
     /// Comments from this mark to the end of the line.
     Marks(&'static str),
-    /// Everything but fences.
+    /// Everything except fences.
     Markdown,
 }
 
@@ -56,7 +56,7 @@ fn lexicon() -> Vec<Entry> {
     entries.map(entry).collect()
 }
 
-/// The comments and strings of a text in a language with `//`, in order.
+/// Returns the comments and strings of a text in a language with `//`, in order.
 fn of_slashes(text: &str) -> String {
     let mut prose = String::new();
     let mut rest = text;
@@ -91,7 +91,7 @@ fn of_slashes(text: &str) -> String {
     prose
 }
 
-/// The text of the string literal that begins here, and what is behind it; `before` shows whether it is a raw one.
+/// Returns the text of the string literal that begins here, and the rest; `before` shows whether it is a raw literal.
 fn string<'a>(here: &'a str, before: &str) -> (&'a str, &'a str) {
     let hashes = before.len() - before.trim_end_matches('#').len();
     let is_raw = before[..before.len() - hashes].ends_with('r');
@@ -114,7 +114,7 @@ fn string<'a>(here: &'a str, before: &str) -> (&'a str, &'a str) {
     (inside, "")
 }
 
-/// What is behind a character literal, or behind the apostrophe of a lifetime.
+/// Returns the text after a character literal, or after the apostrophe of a lifetime.
 fn behind_character(here: &str) -> &str {
     let inside = &here[1..];
     let mut chars = inside.char_indices();
@@ -129,7 +129,7 @@ fn behind_character(here: &str) -> &str {
     }
 }
 
-/// The prose of a file in lower case, without code in backticks, each run of blanks as one.
+/// Returns the prose of a file in lower case, without code in backticks, with each run of blanks as one.
 fn prose(text: &str, language: Prose) -> String {
     let found = match language {
         Prose::Slashes => of_slashes(text),
@@ -150,7 +150,7 @@ fn prose(text: &str, language: Prose) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How often a phrase stands in a text as words of their own.
+/// Returns the number of occurrences of a phrase as separate words.
 fn count(text: &str, phrase: &str) -> usize {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let occurrences = text.match_indices(phrase).filter(|(at, _)| {
@@ -161,7 +161,7 @@ fn count(text: &str, phrase: &str) -> usize {
     occurrences.count()
 }
 
-/// The folder of the package to which a file belongs, or its top folder.
+/// Returns the folder of the package of a file, or its top-level folder.
 fn package(path: &Path) -> String {
     let mut folders = path.ancestors().skip(1);
     let own = folders.find(|folder| folder.join("Cargo.toml").exists());
@@ -174,7 +174,7 @@ fn package(path: &Path) -> String {
     }
 }
 
-/// Counts of all phrases, and the files in which each stands.
+/// Returns the counts of all phrases, and the files in which each occurs.
 fn counted(lexicon: &[Entry]) -> (Counts, BTreeMap<(String, String), Vec<String>>) {
     let (mut counts, mut places) = (Counts::new(), BTreeMap::new());
     for (extension, language) in LANGUAGES {

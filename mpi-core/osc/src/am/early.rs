@@ -1,8 +1,8 @@
-//! Messages for windows that this process does not have: not yet, or not any more.
+//! Messages for windows that this process has not made yet or has freed.
 //!
 //! A member that has made a window may use it at once, while another member is still making it.
-//! Messages for a number that this process has not met wait until it has made that window, in the order in which they arrived.
-//! A window that this process has freed, or could not make, does not exist: accesses to it are refused with a sentence, so that the origin does not wait without end.
+//! Messages for an unknown context id wait until this process has made that window, in order of arrival.
+//! A window that this process has freed, or failed to make, does not exist: accesses to it are refused with an error text, so that the origin does not wait indefinitely.
 
 use super::super::{OscClass, OscError};
 use super::Service;
@@ -12,16 +12,16 @@ use crate::btl::{Am, Header, ProcId};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
-/// The bytes of messages that wait for windows at most.
+/// Maximum bytes of messages that wait for windows.
 const MOST_BYTES: usize = 16 << 20;
 
-/// What a message costs in addition to its payload.
+/// Accounted cost of a message in addition to its payload, in bytes.
 const COST: usize = 64;
 
-/// The number of windows that have gone whose numbers are known.
+/// The number of freed windows whose context ids are remembered.
 const MOST_GONE: usize = 1024;
 
-/// A message as it arrived.
+/// A received message.
 pub(super) struct Message {
     pub from: ProcId,
     pub am: Am,
@@ -43,7 +43,7 @@ pub(super) struct Early {
 }
 
 impl Early {
-    /// Keeps a message for a window that may be made later; false if that window was freed, or too much waits.
+    /// Keeps a message for a window that may be made later. Returns false if that window was freed, or the limit is reached.
     fn keep(&self, message: Message) -> bool {
         let (window, bytes) = (message.header[0], self.bytes.get() + message.cost());
         if bytes > MOST_BYTES || self.gone.borrow().contains(&window) {
@@ -74,7 +74,7 @@ impl Early {
 }
 
 impl Service {
-    /// This process does not have a window any more, or could not make it: accesses to it are refused from now on.
+    /// Records that this process has freed a window, or failed to make it; accesses to it are refused from now on.
     pub(in super::super) fn has_gone(&self, window: u64) {
         self.early.add_gone(window);
         for message in self.early.take(window) {
@@ -82,7 +82,7 @@ impl Service {
         }
     }
 
-    /// A message for a window that this process does not have: it waits until the window is made, or is refused.
+    /// Handles a message for an unknown window: keeps it until the window is made, or refuses it.
     #[cold]
     pub(super) fn serve_without_window(
         &self,
@@ -113,9 +113,9 @@ impl Service {
             wire::PUT => 0,
             wire::GET | wire::ACCUMULATE | wire::SWAP => second,
             wire::LOCK => wire::LOCK_TOKEN,
-            // The refusals of the accesses before it are on their way in front of it.
+            // The refusals of earlier accesses were sent before this reply and arrive first.
             wire::FLUSH => return self.reply(from, wire::FLUSHED, [window, second], Vec::new()),
-            // What no origin waits for.
+            // No origin waits for a reply to the other messages.
             _ => return self.protocol_error(),
         };
         let me = self.engine.upgrade().map_or(0, |engine| engine.me());

@@ -1,15 +1,15 @@
 //! The component `am`: one-sided communication by active messages, over any transport.
 //!
-//! The origin cuts an access into messages that say which runs of the target's window they are about ([`wire`]);
-//! the target carries each out when it comes, in whatever MPI call it is, and for whatever window.
-//! Transports keep the order of messages, so what comes behind an access finds it done:
-//! a flush is a question and its answer, and a completion needs no more than to be sent last.
+//! The origin splits an access into messages that list runs of the target's window ([`wire`]).
+//! The target serves each message on arrival, in whatever MPI call it is, for any of its windows.
+//! Transports deliver in order, so a message that follows an access finds it complete:
+//! a flush is a request and its reply, and a completion only has to be sent last.
 //!
-//! Nothing that arrives is followed: windows go by their communicator's number, answers by index and generation of what waits for them,
-//! memory by offsets that the target checks. What is wrong is answered with a sentence, which the origin reports at its next flush.
-//! A message for a window that the target has not made yet waits for it; one for a window that the target does not have any more is refused ([`early`]).
+//! No received value is trusted: a window is looked up by its context id, a reply by index and generation of the fetch that waits for it,
+//! and memory by offsets that the target checks. An invalid access is refused with an error text, which the origin reports at its next flush.
+//! A message for a window that the target has not made yet waits for it; a message for a freed window is refused ([`early`]).
 //!
-//! Every member of this process's windows is a [`Far`](remote::Far), though few are ever spoken to; a [`Peer`] is a process to which messages go.
+//! Every member of this process's windows has a [`Far`](remote::Far), although few of them ever get messages. A [`Peer`] is a process that messages are sent to.
 
 mod early;
 mod origin;
@@ -31,16 +31,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::{Rc, Weak};
 
-/// As many bytes may wait for room to one process before the origin of more waits too.
+/// Maximum bytes that are queued for one process; above it the origin of an access waits.
 const QUEUED: usize = 4 << 20;
-/// As many bytes may be asked for from one member and not have come.
+/// Maximum bytes that are requested from one member and have not arrived.
 const ASKED: u64 = 8 << 20;
 
-/// A process to which messages go.
+/// A process that messages are sent to.
 struct Peer {
     btl: Rc<dyn Btl>,
     endpoint: Endpoint,
-    /// The longest payload.
+    /// The maximum payload in bytes.
     max: usize,
     queue: RefCell<VecDeque<Message>>,
     queued: Cell<usize>,
@@ -52,7 +52,7 @@ struct Message {
     payload: Vec<u8>,
 }
 
-/// Data that are to come for an access.
+/// The pending reply of an access: data that have not arrived yet.
 struct Fetch {
     win: Weak<Inner>,
     rank: u32,
@@ -62,7 +62,7 @@ struct Fetch {
     req: Option<Req>,
 }
 
-/// A member elsewhere that waits for our lock.
+/// A member on another node that waits for this process's lock.
 struct Waiting {
     win: Weak<Inner>,
     index: usize,
@@ -70,7 +70,7 @@ struct Waiting {
     ticket: Ticket,
 }
 
-/// The answers that are waited for, by index and generation.
+/// The pending replies, by index and generation.
 #[derive(Default)]
 struct Fetches {
     slots: Vec<(u32, Option<Fetch>)>,
@@ -96,7 +96,7 @@ impl Fetches {
     fn remove(&mut self, token: u64) -> Option<Fetch> {
         self.get(token)?;
         let slot = self.slots.get_mut(token as u32 as usize)?;
-        // Generation 0 is never given out, so that token 0 is none.
+        // Generation 0 is never assigned, so token 0 means "no reply".
         slot.0 = slot.0.wrapping_add(1).max(1);
         self.free.push(token as u32);
         slot.1.take()
@@ -111,7 +111,7 @@ impl Fetches {
     }
 }
 
-/// One process's part in all windows.
+/// The active-message service of this process, for all of its windows.
 pub struct Service {
     engine: WeakEngine,
     windows: RefCell<HashMap<u64, Weak<Inner>>>,
@@ -119,17 +119,17 @@ pub struct Service {
     peers: RefCell<HashMap<ProcId, Rc<Peer>>>,
     fetches: RefCell<Fetches>,
     waiting: RefCell<Vec<Waiting>>,
-    /// Whether turns have been asked for.
+    /// Whether this service is registered for `turn`.
     turning: Cell<bool>,
     lost: RefCell<HashMap<ProcId, String>>,
-    /// Messages that made no sense.
+    /// The number of malformed messages.
     protocol_errors: Cell<u64>,
-    /// Whether its messages reach it.
+    /// Whether this service is registered as the handler of its messages.
     is_registered: Cell<bool>,
 }
 
 impl Service {
-    /// The service of this process, from its first window on.
+    /// Returns the service of this process; the first window creates it.
     pub fn of(engine: &Engine) -> Rc<Service> {
         let service = engine.extension(|| Service {
             engine: engine.downgrade(),
@@ -150,7 +150,7 @@ impl Service {
         service
     }
 
-    /// The windows of this process that have not been freed.
+    /// Returns the windows of this process that have not been freed.
     pub fn windows(&self) -> Vec<Win> {
         let windows = self.windows.borrow();
         windows
@@ -201,10 +201,10 @@ impl Service {
         }
     }
 
-    /// Sends a message, now or as soon as there is room.
+    /// Sends a message now, or queues it until the transport has space.
     fn send(&self, proc: ProcId, am: Am, header: Header, payload: Vec<u8>) -> Result<(), OscError> {
         if self.is_lost(proc) {
-            // Accesses that wait for an answer have learnt it; what waits for room to a dead process would wait without end.
+            // Accesses that wait for a reply have failed already (`lose`); a message queued for a dead process would stay forever.
             return Ok(());
         }
         let peer = self.peer(proc)?;
@@ -215,7 +215,7 @@ impl Service {
             {
                 Ok(()) => return Ok(()),
                 Err(SendError::WouldBlock) => {}
-                // Accesses that wait for an answer learn that the peer is lost.
+                // `lose` fails the accesses that wait for a reply.
                 Err(SendError::PeerGone) => {
                     self.lose(proc, "the peer has ended");
                     return Ok(());
@@ -244,7 +244,7 @@ impl Service {
         }
     }
 
-    /// Sends what waits for room; whether anything went.
+    /// Sends queued messages. Returns true if any was sent.
     fn drain(&self) -> bool {
         let peers: Vec<(ProcId, Rc<Peer>)> = {
             let peers = self.peers.borrow();
@@ -281,7 +281,7 @@ impl Service {
         peers.values().any(|peer| !peer.queue.borrow().is_empty())
     }
 
-    /// A fetch has ended, well or not.
+    /// Ends a fetch, with success or an error.
     fn finish(&self, token: u64, outcome: Result<(), OscError>) {
         let Some(fetch) = self.fetches.borrow_mut().remove(token) else {
             return;
@@ -302,7 +302,7 @@ impl Service {
         requests.nudge();
     }
 
-    /// The request will not be asked for any more.
+    /// Releases the request: no call will wait for it.
     pub(super) fn detach(&self, req: &Req) {
         {
             let mut fetches = self.fetches.borrow_mut();
@@ -316,7 +316,7 @@ impl Service {
         }
     }
 
-    /// A peer cannot be reached any more.
+    /// Records that a peer is unreachable and fails what waits for it.
     fn lose(&self, proc: ProcId, why: &str) {
         {
             let mut lost = self.lost.borrow_mut();
@@ -333,7 +333,7 @@ impl Service {
         }
     }
 
-    /// A request for an access that is not over when its call returns.
+    /// Returns a request for an access that is incomplete when its call returns.
     fn begin(&self, engine: &Engine) -> Req {
         engine.pml().requests().begin(Body::Idle)
     }
@@ -376,7 +376,7 @@ impl Win {
         Service::of(&self.0.engine)
     }
 
-    /// Messages for this window are taken from now on, first those that have arrived before it was made.
+    /// Starts to serve messages for this window, first those that arrived before it was made.
     pub(super) fn register(&self) {
         let service = self.service();
         let window = Rc::downgrade(&self.0);
@@ -386,7 +386,7 @@ impl Win {
         }
     }
 
-    /// No more are.
+    /// Stops serving messages for this window.
     pub(super) fn unregister(&self) {
         let service = self.service();
         service.windows.borrow_mut().remove(&self.id());

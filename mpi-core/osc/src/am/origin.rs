@@ -1,4 +1,4 @@
-//! The origin's side: accesses become messages, and waits for answers.
+//! The origin's side of active messages: accesses become messages; waits for replies.
 
 use super::super::access::There;
 use super::super::apply::Combine;
@@ -18,7 +18,7 @@ use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
 use std::rc::Rc;
 
-/// Words in front of the runs of a message.
+/// Bytes of the two words before the runs of a message.
 const FRONT: usize = 2 * size_of::<u64>();
 
 impl Win {
@@ -26,7 +26,7 @@ impl Win {
         self.0.remote.of(target.rank)
     }
 
-    /// Sends a message to a member, as soon as not too much waits for room.
+    /// Sends a message to a member; waits first while more than `QUEUED` bytes are queued for it.
     fn say(&self, target: &Target, am: Am, header: Header, payload: Vec<u8>) -> Result<(), Error> {
         let service = self.service();
         let named = |e: OscError| {
@@ -77,7 +77,7 @@ impl Win {
         })
     }
 
-    /// Sees to it that a member that owes much is not asked for more.
+    /// Flow control of gets: waits while the member still owes more than `ASKED` bytes.
     fn wait_for_room(&self, target: &Target) -> Result<(), Error> {
         let far = self.far(target);
         if far.due.get() <= ASKED {
@@ -88,7 +88,7 @@ impl Win {
         })
     }
 
-    /// Notes that `bytes` bytes are to come for `buf`.
+    /// Registers a fetch of `bytes` bytes into `buf`. Returns its token and request.
     fn expect(&self, target: &Target, buf: &RecvBuf, bytes: u64) -> (u64, Req) {
         let service = self.service();
         let req = service.begin(&self.0.engine);
@@ -121,7 +121,7 @@ impl Win {
         self.wait_for_room(target)?;
         let runs = runs::of(there.datatype, there.count, bytes);
         let (token, req) = self.expect(target, origin, bytes as u64);
-        // The message holds runs only, the answer data only; so runs are cut where the list of them is long.
+        // The request carries runs only and the reply data only, so an access is split only where the list of runs is long.
         let budget = self.budget(target)?;
         let outcome = wire::pieces(runs, at, 1, budget, |piece| {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len());
@@ -132,7 +132,7 @@ impl Win {
         self.unless_failed(token, req, outcome)
     }
 
-    /// A fetch whose question could not be asked is over.
+    /// Returns the request, or cancels the fetch if its message could not be sent.
     fn unless_failed(
         &self,
         token: u64,
@@ -218,7 +218,7 @@ impl Win {
         Ok(())
     }
 
-    /// Waits until all accesses to a member, or to all, are complete there and here.
+    /// Waits until all accesses to a member, or to all members, are complete at the target and at the origin.
     pub(in super::super) fn flush_remote(&self, only: Option<&Target>) -> Result<(), Error> {
         if self.0.remote.is_idle() {
             return Ok(());
@@ -265,7 +265,7 @@ impl Win {
         match far.lock_refused.take() {
             None => Ok(()),
             Some(refused) => {
-                // The next grant is the answer to the next question.
+                // A refused request gets no grant: count it as answered, so the next grant belongs to the next request.
                 far.wanted.set(far.granted.get());
                 Err(refused.into())
             }
@@ -284,14 +284,14 @@ impl Win {
         self.say(target, wire::COMPLETE, [self.id(), 0], Vec::new())
     }
 
-    /// An answer that says that a lock was refused.
+    /// Handles the refusal of a lock.
     pub(super) fn hear_lock_refused(&self, rank: u32, error: OscError) {
         let far = self.0.remote.of(rank);
         far.lock_refused.borrow_mut().get_or_insert(error);
         self.0.engine.pml().requests().nudge();
     }
 
-    /// An answer that says that an access was refused.
+    /// Handles the refusal of an access.
     pub(super) fn hear_refusal(&self, rank: u32, class: OscClass, sentence: String) {
         let far = self.0.remote.of(rank);
         let error = OscError::new(class, sentence);

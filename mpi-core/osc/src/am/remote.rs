@@ -1,35 +1,35 @@
-//! What a window knows of its members elsewhere.
+//! The state of a window for its members on other nodes: counters of requests and replies.
 
 use super::super::OscError;
 use mpi_base::window::Mode;
 use std::cell::{Cell, RefCell};
 
-/// What a window knows of its members elsewhere.
+/// The state of a window for its members on other nodes.
 pub(in super::super) struct Remote {
     members: Box<[Far]>,
-    /// How many members have accesses under way that no flush has completed.
+    /// The number of members with accesses that no flush has completed.
     busy: Cell<u32>,
 }
 
-/// A member as messages see it.
+/// The state of one member that is reached by messages.
 #[derive(Default)]
 pub(in super::super) struct Far {
-    /// How often it has posted and completed.
+    /// The number of its posts and completions.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
     /// Whether accesses were sent that no flush has completed.
     pub(super) sent: Cell<bool>,
-    /// Flushes that were asked for and answered.
+    /// The numbers of the last flush that was requested and of the last that was answered.
     pub(super) asked: Cell<u32>,
     pub(super) answered: Cell<u32>,
-    /// Bytes that it is still to send.
+    /// Bytes of replies that it still owes.
     pub(super) due: Cell<u64>,
-    /// How often it has granted its lock.
+    /// The number of locks that it has granted, and that were requested.
     pub(super) granted: Cell<u32>,
     pub(super) wanted: Cell<u32>,
-    /// The lock of ours that it holds.
+    /// The lock of this process that it holds.
     pub(super) holds: Cell<Option<Mode>>,
-    /// Why it has refused its lock.
+    /// The error with which it refused its lock.
     pub(super) lock_refused: RefCell<Option<OscError>>,
     /// The first access that it has refused since the last flush.
     pub(super) refused: RefCell<Option<OscError>>,
@@ -47,20 +47,20 @@ impl Remote {
         &self.members[rank as usize]
     }
 
-    /// Whether no message is under way.
+    /// Returns true if no member has incomplete accesses by messages.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.busy.get() == 0
     }
 
-    /// Something was sent to a member.
+    /// Marks a member as having incomplete accesses.
     pub(super) fn begins(&self, far: &Far) {
         if !far.sent.replace(true) {
             self.busy.set(self.busy.get() + 1);
         }
     }
 
-    /// It is complete.
+    /// Marks the accesses to a member as complete.
     pub(super) fn ends(&self, far: &Far) {
         if far.sent.replace(false) {
             self.busy.set(self.busy.get() - 1);

@@ -1,6 +1,6 @@
-//! The target's side: what comes is checked and carried out; and what comes back to an origin.
+//! The target's side of active messages: checks and executes requests; and the origin's handling of replies.
 //!
-//! Everything here runs inside progress, in whatever call this process is. Nothing waits but for a stripe, which is held for a moment.
+//! All of this runs inside progress, in whatever MPI call this process is. Nothing blocks except on a stripe lock, which is held briefly.
 #![allow(unsafe_code)]
 
 use super::super::apply::{self, Reach};
@@ -13,11 +13,11 @@ use crate::datatype::{Datatype, Named};
 use mpi_base::window::Mode;
 use std::rc::Rc;
 
-/// The payload of [`wire::REFUSED`].
+/// Returns the payload of [`wire::REFUSED`].
 pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
     let mut payload = Vec::new();
     put_word(&mut payload, token);
-    // A message has room for any error text of this library, but none is worth more than this.
+    // A message could carry any error text of this library; longer texts are cut here.
     const LONGEST: usize = 1000;
     let mut end = error.sentence.len().min(LONGEST);
     while !error.sentence.is_char_boundary(end) {
@@ -28,7 +28,7 @@ pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
 }
 
 impl Service {
-    /// Carries out what a message asks for.
+    /// Executes the request of a message.
     pub(super) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         if am == wire::REPLY {
             return self.on_reply(from, header, payload);
@@ -77,12 +77,12 @@ impl Service {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// Sends an answer; a receiver that cannot be reached is noticed by the next call that needs it.
+    /// Sends a reply. If the receiver is unreachable, the next call that needs it reports that.
     pub(super) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
 
-    /// Sends what an access answers: old elements and their position, or why it was refused.
+    /// Sends the result of an access: old elements and their position, or the reason of the refusal.
     fn answer(
         &self,
         win: &Win,
@@ -122,7 +122,7 @@ impl Service {
             while left > 0 {
                 let len = left.min(longest - piece.len());
                 let at = start.wrapping_offset(offset as isize);
-                // SAFETY: inside the span, which was checked; other accesses to it are the program's responsibility.
+                // SAFETY: `own_memory` checked that the span is inside the window; concurrent conflicting accesses are the program's responsibility.
                 piece.extend_from_slice(unsafe { std::slice::from_raw_parts(at, len) });
                 offset += len as i64;
                 left -= len;
@@ -205,7 +205,7 @@ impl Service {
         }
     }
 
-    /// Grants locks whose turn has come; whether there were any.
+    /// Grants the locks whose tickets are admitted. Returns true if there were any.
     pub(super) fn grant_waiting(&self) -> bool {
         let mut all = self.waiting.take();
         let before = all.len();
@@ -234,7 +234,7 @@ impl Service {
 }
 
 impl Win {
-    /// Our own index among the members on this node.
+    /// This process's own index among the members on this node.
     pub(super) fn my_index(&self) -> usize {
         let me = &self.0.targets[self.rank() as usize];
         me.here.unwrap_or(0)
@@ -262,14 +262,14 @@ impl Win {
         for run in runs.from(span.start) {
             let (data, rest) = payload.split_at(run.len as usize);
             let at = start.wrapping_offset(run.offset as isize);
-            // SAFETY: inside the span, which was checked; other accesses to it are the program's responsibility.
+            // SAFETY: `own_memory` checked that the span is inside the window; concurrent conflicting accesses are the program's responsibility.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len()) };
             payload = rest;
         }
         Ok(())
     }
 
-    /// The old elements, if they are wanted, and their position.
+    /// Executes an accumulate. Returns the old elements, if they are requested, and their position.
     fn serve_accumulate(
         &self,
         mut payload: &[u8],
@@ -292,7 +292,7 @@ impl Win {
             true => vec![0; runs.bytes() as usize],
             false => Vec::new(),
         };
-        // SAFETY: the span was checked.
+        // SAFETY: `own_memory` checked that the span is inside the window.
         let done = unsafe {
             let result = wanted.then_some(&mut old[..]);
             combine.run(&memory, runs.from(span.start), payload, result)
@@ -301,7 +301,7 @@ impl Win {
         Ok(wanted.then_some((position, old)))
     }
 
-    /// What was there.
+    /// Executes a compare-and-swap. Returns the old element.
     fn serve_swap(&self, mut payload: &[u8]) -> Result<Vec<u8>, OscError> {
         let at = take_word(&mut payload).ok_or_else(|| self.nonsense())?;
         let handle = take_word(&mut payload).and_then(|word| usize::try_from(word).ok());
@@ -316,7 +316,7 @@ impl Win {
         let (compare, new) = payload.split_at(size);
         let mut old = vec![0; size];
 
-        // SAFETY: the range was checked.
+        // SAFETY: `own_memory` checked that `at..end` is inside the window; all three slices have `size` bytes.
         let done = unsafe { apply::compare_and_swap(&memory, named, [compare, new], &mut old) };
         done.map_err(|_| self.nonsense())?;
         Ok(old)

@@ -1,6 +1,6 @@
-//! What the component says: messages and their fields. All numbers are little-endian words of 64 bits.
+//! The wire format of active messages: message types and their fields. All numbers are little-endian words of 64 bits.
 //!
-//! The first word of every header is the window's number, but for [`REPLY`].
+//! The first word of every header is the window's context id, except in [`REPLY`].
 
 use crate::btl::{Am, Family};
 use crate::datatype::Run;
@@ -8,54 +8,54 @@ use crate::op::{Op, Predefined};
 
 /// Data for runs of the window. Header: [window, 0]; payload: [`Runs`], then the data.
 pub const PUT: Am = Family::Osc.am(0);
-/// Runs of the window are wanted. Header: [window, token]; payload: position of their data in the answer, then [`Runs`].
+/// Request for runs of the window. Header: [window, token]; payload: position of their data in the result, then [`Runs`].
 pub const GET: Am = Family::Osc.am(1);
-/// Data that were wanted. Header: [token, position]; payload: the data.
+/// Requested data. Header: [token, position]; payload: the data.
 pub const REPLY: Am = Family::Osc.am(2);
-/// Elements to combine. Header: [window, token, or 0 where the old ones are not wanted];
-/// payload: position in the answer, operator and datatype, then [`Runs`], then the elements unless the operator reads none.
+/// Elements to combine. Header: [window, token, or 0 if the old elements are not requested];
+/// payload: position in the result, operator and datatype, then [`Runs`], then the elements unless the operator reads none.
 pub const ACCUMULATE: Am = Family::Osc.am(3);
 /// An element to compare and replace. Header: [window, token]; payload: offset, datatype, then the element to compare with, then the new one.
 pub const SWAP: Am = Family::Osc.am(4);
-/// Whether everything before has been carried out. Header: [window, number].
+/// Request to confirm that all messages before it have been executed. Header: [window, number].
 pub const FLUSH: Am = Family::Osc.am(5);
-/// It has. Header: [window, number].
+/// Reply to [`FLUSH`]: they have been executed. Header: [window, number].
 pub const FLUSHED: Am = Family::Osc.am(6);
-/// The target's lock is wanted. Header: [window, 1 if exclusive].
+/// Request for the target's lock. Header: [window, 1 if exclusive].
 pub const LOCK: Am = Family::Osc.am(7);
-/// It is granted. Header: [window, 0].
+/// The lock is granted. Header: [window, 0].
 pub const GRANTED: Am = Family::Osc.am(8);
-/// It is given back. Header: [window, 0].
+/// The lock is released. Header: [window, 0].
 pub const UNLOCK: Am = Family::Osc.am(9);
 /// The sender has posted. Header: [window, 0].
 pub const POST: Am = Family::Osc.am(10);
 /// The sender has completed. Header: [window, 0].
 pub const COMPLETE: Am = Family::Osc.am(11);
-/// An access was refused. Header: [window, class]; payload: the token of what waits for an answer, [`LOCK_TOKEN`] or 0, then a sentence.
+/// An access was refused. Header: [window, class]; payload: the token of the request, [`LOCK_TOKEN`] or 0, then an error text.
 pub const REFUSED: Am = Family::Osc.am(12);
 
-/// The token of a lock that was refused; no fetch has it, since the indices of fetches are lower.
+/// The token of a refused lock. No fetch has it, since fetch indices are smaller.
 pub const LOCK_TOKEN: u64 = u64::MAX;
 
-/// Bytes of a run on the wire, and of the number of rows in front of them.
+/// Bytes of a run on the wire, and of the row count before the runs.
 pub const RUN: usize = 16;
 pub const COUNT: usize = 8;
 
-/// In the length of a row: how far apart its runs are and how many there are follows.
+/// Flag in the length of a row: its stride and its number of runs follow.
 const SEVERAL: u64 = 1 << 63;
 
 pub fn put_word(to: &mut Vec<u8>, word: u64) {
     to.extend_from_slice(&word.to_le_bytes());
 }
 
-/// Takes a word from the front.
+/// Takes a word from the front of a payload.
 pub fn take_word(from: &mut &[u8]) -> Option<u64> {
     let (word, rest) = from.split_first_chunk()?;
     *from = rest;
     Some(u64::from_le_bytes(*word))
 }
 
-/// Runs of one length at equal distances that do not overlap, as vectors and arrays have them: they cost no more than two single ones.
+/// Runs of equal length at a constant stride that do not overlap, as vectors and arrays have them. Encoded, a row takes the space of two single runs.
 #[derive(Clone, Copy)]
 struct Row {
     at: u64,
@@ -74,7 +74,7 @@ impl Row {
         }
     }
 
-    /// Takes a run in, if it goes on where this row ends.
+    /// Appends a run if it continues this row.
     fn extend(&mut self, at: u64, len: u64) -> bool {
         if len != self.len || at < self.at {
             return false;
@@ -90,7 +90,7 @@ impl Row {
         true
     }
 
-    /// Bytes on the wire.
+    /// Bytes of this row on the wire.
     fn cost(&self) -> usize {
         match self.count {
             1 => RUN,
@@ -110,7 +110,7 @@ impl Row {
         }
     }
 
-    /// Takes one from the front of a payload; nothing where its runs overlap or end beyond all numbers.
+    /// Takes a row from the front of a payload; `None` if its runs overlap or its end overflows.
     fn take(from: &mut &[u8]) -> Option<Row> {
         let (at, len) = (take_word(from)?, take_word(from)?);
         let row = match len & SEVERAL {
@@ -133,14 +133,14 @@ impl Row {
     }
 }
 
-/// Runs of a window as a message names them: number of rows, then each, a single run as offset and length.
+/// The runs of a window in a message: number of rows, then each row; a single run is an offset and a length.
 pub struct Runs {
     rows: Vec<Row>,
     bytes: u64,
 }
 
 impl Runs {
-    /// Takes them from the front of a payload.
+    /// Takes the runs from the front of a payload.
     pub fn take(from: &mut &[u8]) -> Option<Runs> {
         let count = usize::try_from(take_word(from)?).ok()?;
         if count > from.len() / RUN {
@@ -160,14 +160,14 @@ impl Runs {
         self.bytes
     }
 
-    /// From the lowest byte to the end of the highest.
+    /// Returns the range from the lowest byte to the end of the highest.
     pub fn span(&self) -> std::ops::Range<u64> {
         let lowest = self.rows.iter().map(|row| row.at).min().unwrap_or(0);
         let highest = self.rows.iter().filter_map(Row::end).max();
         lowest..highest.unwrap_or(lowest)
     }
 
-    /// Counted from `start`.
+    /// Returns the runs with offsets relative to `start`.
     pub fn from(&self, start: u64) -> impl Iterator<Item = Run> + '_ {
         self.rows.iter().flat_map(move |row| {
             let first = row.at - start;
@@ -176,14 +176,14 @@ impl Runs {
     }
 }
 
-/// What one message is about: runs that hold packed bytes from `position` on.
+/// The content of one message: encoded runs, which hold the packed bytes from `position` on.
 pub struct Piece {
     pub position: u64,
     pub bytes: usize,
     pub runs: Vec<u8>,
 }
 
-/// Cuts runs into pieces of whole elements of `size` bytes, none of which, with its runs, is longer than `budget`.
+/// Splits runs into pieces of whole elements of `size` bytes, each, with its encoded runs, of at most `budget` bytes.
 pub fn pieces(
     runs: impl Iterator<Item = Run>,
     at: u64,
@@ -251,7 +251,7 @@ pub fn operation(op: Predefined, handle: u32) -> u64 {
     (op as u64) << 32 | u64::from(handle)
 }
 
-/// Both, if there are any of these numbers.
+/// Decodes both; `None` if either number is unknown.
 pub fn read_operation(word: u64) -> Option<(Predefined, usize)> {
     match Op::predefined((word >> 32) as usize)? {
         Op::Predefined(op) => Some((op, word as u32 as usize)),
@@ -271,7 +271,7 @@ mod tests {
             size in 1usize..9,
             budget in 80usize..400,
         ) {
-            // Runs of whole elements, one behind the other with holes.
+            // Runs of whole elements, in ascending order with holes between them.
             let mut offset = 5;
             let runs: Vec<Run> = lens.iter().map(|len| {
                 let run = Run::new(offset, len * size as i64);
@@ -321,7 +321,7 @@ mod tests {
             if let Some(runs) = Runs::take(&mut rest) {
                 let span = runs.span();
                 prop_assert!(span.start <= span.end);
-                // Runs of one row do not overlap, so no row asks for more than the span.
+                // Runs of one row do not overlap, so no row holds more bytes than the span.
                 let rows = runs.rows.len() as u64;
                 prop_assert!(u128::from(runs.bytes()) <= u128::from(rows) * u128::from(span.end - span.start));
             }

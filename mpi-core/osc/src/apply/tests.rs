@@ -1,11 +1,11 @@
-//! Which elements are updated by the processor alone, and that updates by many at once are whole.
+//! Tests: which elements are updated by atomic instructions alone, and that concurrent updates are atomic.
 
 use super::*;
 
 #[repr(align(16))]
 struct Window([f64; 4]);
 
-/// Memory at `from` in the window; without stripes an update that wants a lock ends the test.
+/// Memory at `from` in the window; without stripes an update that takes a lock panics.
 fn memory<'a>(base: *mut u8, from: usize, stripes: &'a [Stripe]) -> Memory<'a> {
     let at = base.wrapping_add(from);
     Memory {
@@ -21,14 +21,14 @@ fn stripes() -> [Stripe; STRIPES] {
     std::array::from_fn(|_| Stripe::new())
 }
 
-/// One addition of a complex number; answers what was there before.
+/// Adds a complex number. Returns the old value.
 fn add(memory: &Memory<'_>, number: [f64; 2]) -> [f64; 2] {
     let sum = Combine::new(Predefined::Sum, Named::COMPLEX16).expect("a sum");
     let [re, im] = number.map(f64::to_ne_bytes);
     let input = [re, im].concat();
     let mut old = [0; 16];
     let run = std::iter::once(Run::new(0, 16));
-    // SAFETY: the tests' windows hold two numbers, and both places that are used lie inside.
+    // SAFETY: the tests' windows hold two numbers, and both offsets that are used are inside.
     unsafe { sum.run(memory, run, &input, Some(&mut old)) }.expect("memory of this process");
     let part = |at: usize| f64::from_ne_bytes(*old[at..].first_chunk().expect("eight bytes"));
     [part(0), part(8)]
@@ -49,7 +49,7 @@ fn an_element_of_sixteen_bytes_needs_no_lock_where_the_processor_takes_it_whole(
     let swap = |compare: i128, new: i128| {
         let (compare, new) = (compare.to_ne_bytes(), new.to_ne_bytes());
         let mut old = [0; 16];
-        // SAFETY: the integer is there.
+        // SAFETY: `integer` is a local of 16 bytes, aligned as `i128` is.
         unsafe { compare_and_swap(&there, Named::INTEGER16, [&compare, &new], &mut old) }
             .expect("memory of this process");
         i128::from_ne_bytes(old)

@@ -1,6 +1,6 @@
-//! Windows over memory of the test's own, among ranks that are threads: mapped where this machine has XPMEM, else copied by the system.
+//! Tests of windows over memory outside of the arenas, among ranks that are threads: mapped where this machine has XPMEM, otherwise copied by the kernel.
 //!
-//! With the [stand-in](super::way) it is mapped on every machine, as far as the rest of the component knows.
+//! With the [replacement](super::way) it is mapped on every machine, as far as the rest of the component can see.
 
 use super::way;
 use crate::coll::Call;
@@ -21,7 +21,7 @@ fn window(engine: &Engine, memory: &mut [i64]) -> Win {
     Win::new(&engine.world().expect("a world"), &spec).expect("a window")
 }
 
-/// Each rank counts up a word of each rank, and puts its number to a place of its own there.
+/// Each rank increments a word of each rank and puts its rank number to its own slot there.
 fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     const TIMES: i64 = 50;
     let win = window(engine, memory);
@@ -39,11 +39,11 @@ fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
                 datatype: &long,
             };
             let (one, me, mut old, mut back) = (1_i64, i64::from(engine.me()), -1_i64, -1_i64);
-            // SAFETY: numbers of this loop, which are complete at the flush.
+            // SAFETY: locals of this iteration; the flush completes the accesses before they go out of scope.
             let send = |value: &i64| unsafe {
                 SendBuf::new(std::ptr::from_ref(value).cast(), 1, Named::INT64.into())
             };
-            // SAFETY: as above.
+            // SAFETY: a local of this iteration; the flush completes the access before it goes out of scope.
             let recv = |value: &mut i64| unsafe {
                 RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into())
             };
@@ -103,7 +103,7 @@ fn nothing_is_mapped_where_processes_outlive_others() {
     });
 }
 
-/// Ranks that take each other's memory as it is, whether or not this machine has XPMEM.
+/// Ranks with the replacement mapping, whether or not this machine has XPMEM.
 fn mapped(ranks: u32) -> Job {
     Job::of(ranks)
         .with("osc_direct_xpmem", "true")
@@ -145,7 +145,7 @@ fn what_one_member_cannot_offer_is_copied_and_the_rest_is_mapped() {
     });
 }
 
-/// Two numbers that lie this many bytes behind where an access says, or before it, with one number between them.
+/// Two numbers at this byte offset from the displacement of an access, with one number between them.
 fn moved(by: i64) -> Datatype {
     let pair = Datatype::hindexed(&[1, 1], &[by, by + 16], &Named::INT64.into()).expect("a type");
     pair.commit().expect("its layout");
@@ -157,10 +157,10 @@ fn meet(engine: &Engine) {
     world.collective(Call::Barrier).expect("a barrier");
 }
 
-/// Each rank accesses numbers of each rank, which lie in two regions that adjoin, by types that begin before and behind the place that is named.
+/// Each rank accesses numbers of each rank in two adjacent regions, by types that begin before and after the named displacement.
 fn access_attached(engine: &Engine) {
     const BLOCK: usize = 8;
-    // Nothing may be written before what is attached, nor behind it.
+    // Nothing may be written before or after the attached memory.
     const MARGIN: usize = 24;
     let (me, ranks) = (engine.me() as usize, engine.size() as usize);
     let words = BLOCK * ranks;
@@ -175,7 +175,7 @@ fn access_attached(engine: &Engine) {
     let world = engine.world().expect("a world");
     let win = Win::new(&world, &spec).expect("a window");
     let base = memory.as_mut_ptr().wrapping_add(MARGIN);
-    // The middle one of three blocks lies in both.
+    // The middle one of three blocks is in both regions.
     let (len, first) = (8 * words as u64, 8 * (words / 2) as u64);
     win.attach(base.cast(), first).expect("a region");
     let second = base.cast::<u8>().wrapping_add(first as usize);
@@ -196,11 +196,11 @@ fn access_attached(engine: &Engine) {
             };
             let values = [10 * round as i64, 100 + me as i64];
             let (fives, mut back, mut old) = ([5_i64, 5], [-1_i64; 2], [-1_i64; 2]);
-            // SAFETY: numbers of this loop, which are complete at the flush.
+            // SAFETY: locals of this iteration; the flush completes the accesses before they go out of scope.
             let send = |values: &[i64; 2]| unsafe {
                 SendBuf::new(values.as_ptr().cast(), 2, Named::INT64.into())
             };
-            // SAFETY: as above.
+            // SAFETY: a local of this iteration; the flush completes the access before it goes out of scope.
             let recv = |values: &mut [i64; 2]| unsafe {
                 RecvBuf::new(values.as_mut_ptr().cast(), 2, Named::INT64.into())
             };

@@ -1,6 +1,6 @@
-//! What maps neighbours' memory: XPMEM, and in tests a stand-in, so that what is done with mapped memory is tried on every machine.
+//! The service that maps other members' memory: XPMEM, and in tests a replacement, so that mapped memory is tested on every machine.
 //!
-//! The stand-in is for ranks that are threads of one process: what a neighbour has is already where it is.
+//! The replacement is for ranks that are threads of one process: the memory of the other rank is already in this address space.
 
 use crate::engine::Engine;
 #[cfg(test)]
@@ -8,7 +8,7 @@ use mpi_base::param::{Level, Param};
 use mpi_base::xpmem::{self, Attachment, Device, Name, Permit};
 use std::ops::Range;
 
-/// Whether the stand-in is used.
+/// Whether the replacement is used.
 #[cfg(test)]
 pub static STAND_IN: Param<bool> = Param::new(
     "osc",
@@ -19,21 +19,21 @@ pub static STAND_IN: Param<bool> = Param::new(
     "Whether ranks that are threads take each other's memory as it is",
 );
 
-/// The way to neighbours' memory.
+/// The service that maps other members' memory.
 pub(super) enum Way {
     Device(&'static Device),
     #[cfg(test)]
     StandIn,
 }
 
-/// Leave to map memory of one neighbour.
+/// Permission to map memory of one other member.
 pub(super) enum Leave {
     Device(Permit),
     #[cfg(test)]
     StandIn,
 }
 
-/// Memory of a neighbour that is mapped.
+/// Mapped memory of another member.
 pub(super) enum Piece {
     Device(Attachment),
     #[cfg(test)]
@@ -41,7 +41,7 @@ pub(super) enum Piece {
 }
 
 impl Way {
-    /// The way that this machine has, or why there is none.
+    /// Opens the service of this machine, or returns why there is none.
     #[cfg_attr(not(test), allow(unused_variables))]
     pub fn open(engine: &Engine) -> Result<Way, String> {
         #[cfg(test)]
@@ -52,7 +52,7 @@ impl Way {
         Ok(Way::Device(device))
     }
 
-    /// What neighbours call this process's memory; not 0.
+    /// Returns the name under which others map this process's memory; not 0.
     pub fn name(&self) -> u64 {
         match self {
             Way::Device(device) => device.name().get(),
@@ -61,7 +61,7 @@ impl Way {
         }
     }
 
-    /// Leave to map memory of the process with this name.
+    /// Returns the permission to map memory of the process with this name.
     pub fn leave(&self, name: u64) -> Option<Leave> {
         match self {
             Way::Device(device) => Some(Leave::Device(device.permit(Name::new(name)?).ok()?)),
@@ -72,7 +72,7 @@ impl Way {
 }
 
 impl Leave {
-    /// Maps what holds `range` of the neighbour.
+    /// Maps `range` of the other member.
     pub fn attach(&self, range: Range<u64>) -> Option<Piece> {
         match self {
             Leave::Device(permit) => permit.attach(range).ok().map(Piece::Device),
@@ -83,7 +83,7 @@ impl Leave {
 }
 
 impl Piece {
-    /// Where `range` of the neighbour is here, if it is mapped.
+    /// Returns the local address of `range` of the other member, if it is mapped.
     pub fn at(&self, range: &Range<u64>) -> Option<*mut u8> {
         match self {
             Piece::Device(attached) => attached.at(range),

@@ -1,13 +1,13 @@
-//! Subarray and distributed array, in terms of the simpler constructors (MPI 5.0, sections 5.1.3 and 5.1.4).
+//! Subarray and distributed array types, built from the simpler constructors (MPI 5.0, sections 5.1.3 and 5.1.4).
 //!
-//! Both build one dimension after another, the fastest first, then move the whole to its place in the array and give
-//! it the array's extent, so that successive elements are successive arrays.
+//! Both build one dimension after another, the fastest first, then shift the result to its offset in the array and give
+//! it the extent of the array, so that successive elements are successive arrays.
 
 use super::Datatype;
 use super::construct::{Made, same_length};
 use super::error::TypeError;
 
-/// Which dimension lies together in memory.
+/// The dimension that is contiguous in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// The last one.
@@ -17,7 +17,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The dimensions, the fastest first.
+    /// Iterates over the dimensions, the fastest first.
     fn dimensions(self, n: usize) -> Box<dyn Iterator<Item = usize>> {
         match self {
             Order::C => Box::new((0..n).rev()),
@@ -26,10 +26,10 @@ impl Order {
     }
 }
 
-/// How one dimension of a distributed array is dealt out; `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
+/// The distribution of one dimension of a distributed array; an argument `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
-    /// Not at all; the argument is only remembered.
+    /// Not distributed; the argument is only kept for `MPI_Type_get_contents`.
     None(Option<i64>),
     Block(Option<i64>),
     Cyclic(Option<i64>),
@@ -75,7 +75,7 @@ impl Datatype {
         Datatype::derive_array(made, old, lowered)
     }
 
-    /// `MPI_Type_create_darray`; `grid` is the standard's `psizes`.
+    /// `MPI_Type_create_darray`; `grid` is `psizes` of the standard.
     pub fn darray(
         processes: i64,
         rank: i64,
@@ -115,7 +115,7 @@ impl Datatype {
     }
 }
 
-/// What a process gets of one dimension: blocks of `block` elements, `cycle` elements apart.
+/// The part of one dimension that a process owns: blocks of `block` elements, `cycle` elements apart.
 struct Share {
     first: i64,
     len: i64,
@@ -170,7 +170,7 @@ impl Share {
         }
     }
 
-    /// The share of a dimension whose elements are `part`, `stride` bytes apart.
+    /// Builds the owned part of a dimension whose elements are `part`, `stride` bytes apart.
     fn along(&self, stride: i64, part: &Datatype) -> Result<Datatype, TypeError> {
         let full = self.len / self.block;
         let rest = self.len % self.block;
@@ -186,12 +186,12 @@ impl Share {
     }
 }
 
-/// A part of an array at its offset, with the extent of the whole array.
+/// Places a part of an array at its offset, with the extent of the whole array.
 fn in_place(part: &Datatype, offset: i64, extent: i64) -> Result<Datatype, TypeError> {
     Datatype::resized(0, extent, &Datatype::hindexed_block(1, &[offset], part)?)
 }
 
-/// The place of `rank` in the process grid; it is in C order always.
+/// Returns the coordinates of `rank` in the process grid, which is always in C order.
 fn coordinates(processes: i64, rank: i64, grid: &[i64]) -> Result<Vec<i64>, TypeError> {
     for (d, &n) in grid.iter().enumerate() {
         within(d, "number of processes", n, 1, i64::MAX)?;

@@ -1,25 +1,25 @@
 //! Lower bound, upper bound and extent (MPI 5.0, section 5.1.6).
 //!
-//! Where a resized type takes part, only its markers count;
+//! If a type or one of its components is resized, only the markers count;
 //! otherwise the extent is padded to the strictest alignment of the basic types.
 //!
-//! The padding of a part belongs to the part, as in MPICH and Open MPI: the whole ends behind the padding of its last part.
-//! The type map alone gives the same where displacements are multiples of the alignment. Where they are not, it would give the whole
-//! a smaller extent than its parts take, and a program that rebuilds the whole from its parts (NumPy's structures) would not find room.
+//! The padding of a component belongs to the component, as in MPICH and Open MPI: the type ends after the padding of its last component.
+//! The type map alone gives the same extent if displacements are multiples of the alignment. If they are not, it would give the type
+//! a smaller extent than its components take, too small for a program that rebuilds it from its components (NumPy's structures).
 
 use std::ops::Range;
 
 use super::construct::Placement;
 use super::{Datatype, Repr};
 
-/// Where a type begins and ends.
+/// The bounds of a type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bounds {
     /// The span of the data.
     pub data: Option<Range<i64>>,
-    /// The span of the parts with their padding, from where the data begin.
+    /// The span of the components with their padding, from the start of the data.
     parts: Option<Range<i64>>,
-    /// The markers that resizing has put, here or in a part.
+    /// The markers set by resizing, here or in a component.
     marks: Option<Range<i64>>,
     /// The strictest alignment among the basic types.
     align: i64,
@@ -33,12 +33,12 @@ impl Bounds {
             .map_or(0, |r| r.start)
     }
 
-    /// Puts markers, in place of any that parts have brought.
+    /// Sets the markers, replacing any of the components.
     pub fn mark(&mut self, marks: Range<i64>) {
         self.marks = Some(marks);
     }
 
-    /// The extent, padded to the alignment where no marker says otherwise.
+    /// Returns the extent, padded to the alignment unless markers set it.
     pub fn extent(&self) -> Option<i64> {
         match &self.marks {
             Some(marks) => marks.end.checked_sub(marks.start),
@@ -54,7 +54,7 @@ impl Bounds {
         len.checked_add((align - len % align) % align)
     }
 
-    /// What the parts of a whole that this is a part of span of it.
+    /// Returns the span of this type with its padding, as a component of another type.
     fn padded(&self) -> Option<Option<Range<i64>>> {
         let len = self.padded_len()?;
         match &self.parts {
@@ -75,7 +75,7 @@ impl Bounds {
         }
     }
 
-    /// Takes a placement in; `None` is an overflow.
+    /// Includes a placement; `None` on overflow.
     pub fn include(&mut self, p: &Placement<'_>, child: &Bounds, extent: i64) -> Option<()> {
         if p.count == 0 || p.reps == 0 {
             return Some(());

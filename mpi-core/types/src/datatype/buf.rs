@@ -1,10 +1,10 @@
-//! Buffers: memory, a count and a datatype together, and moving their data.
+//! Buffers: memory, count and datatype, and the transfer of their data.
 //!
-//! The promise about a user's memory is given once, when a buffer is made (`unsafe`); everything after that is safe.
-//! [`Scratch`](super::Scratch) is memory of our own with the same views.
+//! The guarantee about user memory is given once, when a buffer is made (`unsafe`); all later operations are safe.
+//! [`Scratch`](super::Scratch) is memory of the library with the same interface.
 //!
-//! A position in a buffer is a packed byte: `pack_at` and `unpack_at` resume anywhere and keep no state,
-//! [`Packer`](super::Packer) and [`Unpacker`](super::Unpacker) remember one.
+//! A position in a buffer is an offset in its packed bytes: `pack_at` and `unpack_at` start anywhere and keep no state;
+//! [`Packer`](super::Packer) and [`Unpacker`](super::Unpacker) keep a position.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -16,17 +16,17 @@ use super::scratch::Block;
 use super::{Datatype, Packer, Runs, Unpacker};
 use mpi_base::copy::copy as copy_bytes;
 
-/// Data to be read.
+/// A buffer to read from.
 #[derive(Clone)]
 pub struct SendBuf {
     ptr: *const u8,
     count: i64,
     datatype: Datatype,
-    /// Keeps a scratch alive that this is a view of.
+    /// Keeps the scratch memory alive that this buffer refers to.
     owner: Option<Rc<Block>>,
 }
 
-/// Data to be written.
+/// A buffer to write to.
 #[derive(Clone)]
 pub struct RecvBuf {
     ptr: *mut u8,
@@ -36,7 +36,7 @@ pub struct RecvBuf {
 }
 
 impl SendBuf {
-    /// `count` elements at `ptr`, which is the start of the buffer as MPI means it (data may lie before it).
+    /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, all data of the `count` elements must be readable and
@@ -51,7 +51,7 @@ impl SendBuf {
         }
     }
 
-    /// Nothing at all.
+    /// A buffer without elements.
     pub fn empty() -> SendBuf {
         SendBuf {
             ptr: std::ptr::null(),
@@ -61,26 +61,26 @@ impl SendBuf {
         }
     }
 
-    /// The whole buffer as one slice, if its memory is one run.
+    /// Returns the whole buffer as one slice, if its data are contiguous.
     #[inline]
     pub fn contiguous(&self) -> Option<&[u8]> {
         let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
         if len <= 0 {
             return Some(&[]);
         }
-        // SAFETY: the maker of this buffer vouched that its data may be read and does not change;
-        // the data of all elements is this one run.
+        // SAFETY: `new` guarantees that the data of the elements are readable and do not change;
+        // `contiguous_bytes` gives exactly their range.
         Some(unsafe {
             std::slice::from_raw_parts(self.ptr.wrapping_offset(offset as isize), len as usize)
         })
     }
 
-    /// Whether the data of all elements lie in one run, wherever that is.
+    /// Returns true if the data of all elements are contiguous.
     pub fn is_one_run(&self) -> bool {
         self.datatype.contiguous_bytes(self.count).is_some()
     }
 
-    /// Copies packed bytes from `at` on to `out`; answers how many there were.
+    /// Copies packed bytes from `at` on to `out`. Returns their number.
     #[inline]
     pub fn pack_at(&self, at: i64, out: &mut [u8]) -> usize {
         if let Some(all) = self.contiguous() {
@@ -94,29 +94,29 @@ impl SendBuf {
 
     #[inline(never)]
     fn pack_scattered(&self, at: i64, out: &mut [u8]) -> usize {
-        // SAFETY: the maker of this buffer vouched for the data of its elements.
+        // SAFETY: `new` guarantees that the data of the elements are readable, and the shape covers these only.
         unsafe { loops::pack(self.ptr, &self.datatype.shape(self.count), at, out) }
     }
 
-    /// Shows the first `len` packed bytes to `f` where they lie, if they are in few and long runs.
+    /// Passes the first `len` packed bytes to `f` in place, if they are in few long runs.
     pub fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
         if let Some(all) = self.contiguous() {
             return Some(f(&[all.get(..usize::try_from(len).ok()?)?]));
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize);
-            // SAFETY: the maker of this buffer vouched that its data may be read and does not change; runs are data.
+            // SAFETY: `new` guarantees that the data of the elements are readable and do not change; runs cover these data only.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// A packer at the start.
+    /// Returns a packer at the start.
     pub fn packer(&self) -> Packer {
         Packer::at_start(self.clone())
     }
 
-    /// All packed bytes.
+    /// Returns all packed bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes() as usize];
         let n = self.pack_at(0, &mut bytes);
@@ -126,7 +126,7 @@ impl SendBuf {
 }
 
 impl RecvBuf {
-    /// `count` elements at `ptr`, which is the start of the buffer as MPI means it (data may lie before it).
+    /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, all data of the `count` elements must be writable and
@@ -141,7 +141,7 @@ impl RecvBuf {
         }
     }
 
-    /// Elements of a scratch, which stays alive as long as this does.
+    /// Elements of scratch memory, which stays alive as long as this buffer.
     pub(super) fn of_scratch(
         ptr: *mut u8,
         count: i64,
@@ -156,7 +156,7 @@ impl RecvBuf {
         }
     }
 
-    /// Nothing at all.
+    /// A buffer without elements.
     pub fn empty() -> RecvBuf {
         RecvBuf {
             ptr: std::ptr::null_mut(),
@@ -166,21 +166,21 @@ impl RecvBuf {
         }
     }
 
-    /// The whole buffer as one slice, if its memory is one run.
+    /// Returns the whole buffer as one slice, if its data are contiguous.
     #[inline]
     pub fn contiguous(&mut self) -> Option<&mut [u8]> {
         let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
         if len <= 0 {
             return Some(&mut []);
         }
-        // SAFETY: the maker of this buffer vouched that its data may be written and that no other code uses it;
-        // the data of all elements is this one run.
+        // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
+        // `contiguous_bytes` gives exactly their range.
         Some(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.wrapping_offset(offset as isize), len as usize)
         })
     }
 
-    /// Copies `input` to packed bytes from `at` on; answers how many had room.
+    /// Copies `input` to packed bytes from `at` on. Returns the number of bytes that fit.
     #[inline]
     pub fn unpack_at(&mut self, at: i64, input: &[u8]) -> usize {
         if let Some(all) = self.contiguous() {
@@ -194,13 +194,13 @@ impl RecvBuf {
 
     #[inline(never)]
     fn unpack_scattered(&mut self, at: i64, input: &[u8]) -> usize {
-        // SAFETY: the maker of this buffer vouched for the data of its elements.
+        // SAFETY: `new` guarantees that the data of the elements are writable, and the shape covers these only.
         unsafe { loops::unpack(self.ptr, &self.datatype.shape(self.count), at, input) }
     }
 
-    /// Shows the places of the first `len` packed bytes to `f`, if they are in few and long runs.
+    /// Passes the memory of the first `len` packed bytes to `f`, if it is in few long runs.
     ///
-    /// They are cells, because the runs of an erroneous type may overlap.
+    /// The slices are of cells, because the runs of an erroneous type may overlap.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
         if let Some(all) = self.contiguous() {
             let all = all.get_mut(..usize::try_from(len).ok()?)?;
@@ -208,19 +208,19 @@ impl RecvBuf {
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize).cast();
-            // SAFETY: the maker of this buffer vouched that its data may be written and that no other code uses it;
-            // runs are data, and cells may overlap.
+            // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
+            // runs cover these data only, and slices of cells may overlap.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// An unpacker at the start.
+    /// Returns an unpacker at the start.
     pub fn unpacker(&self) -> Unpacker {
         Unpacker::at_start(self.clone())
     }
 
-    /// The same memory as a buffer of bytes, if it is one run.
+    /// Returns the same memory as a buffer of bytes, if it is contiguous.
     pub fn as_bytes(&self) -> Option<RecvBuf> {
         let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
         Some(RecvBuf {
@@ -231,7 +231,7 @@ impl RecvBuf {
         })
     }
 
-    /// The same data, to be read: what was received is sent on.
+    /// Returns the same data as a send buffer, to send on what was received.
     #[inline]
     pub fn as_send(&self) -> SendBuf {
         SendBuf {
@@ -243,40 +243,40 @@ impl RecvBuf {
     }
 }
 
-/// What both buffers can tell.
+/// The methods of both buffers.
 macro_rules! common {
     ($buf:ident, $pointer:ty) => {
         impl $buf {
-            /// The start of the buffer, for operators and for addresses that other processes read.
+            /// Returns the buffer address, for operators and for addresses that other processes read.
             #[inline]
             pub fn ptr(&self) -> $pointer {
                 self.ptr
             }
 
-            /// How many elements of the datatype it has.
+            /// Returns the number of elements.
             #[inline]
             pub fn count(&self) -> i64 {
                 self.count
             }
 
-            /// The type of its elements, which it keeps alive after `MPI_Type_free` (MPI 5.0, section 5.1.9).
+            /// Returns the datatype, which the buffer keeps alive after `MPI_Type_free` (MPI 5.0, section 5.1.9).
             #[inline]
             pub fn datatype(&self) -> &Datatype {
                 &self.datatype
             }
 
-            /// The packed bytes of the whole buffer.
+            /// Returns the number of packed bytes of the buffer.
             #[inline]
             pub fn bytes(&self) -> i64 {
                 self.datatype.bytes(self.count)
             }
 
-            /// The runs of memory, counted from [`Self::ptr`], that hold packed bytes `range`, in packed order.
+            /// Returns the runs of memory, relative to [`Self::ptr`], that hold packed bytes `range`, in packed order.
             pub fn runs(&self, range: Range<i64>) -> Runs<'_> {
                 self.datatype.runs(self.count, range)
             }
 
-            /// How many runs of memory the data are; neighbours that touch may count as two.
+            /// Returns the number of runs of memory; adjacent runs may count as two.
             #[inline]
             pub fn run_count(&self) -> i64 {
                 match self.datatype.contiguous_bytes(self.count) {
@@ -285,8 +285,8 @@ macro_rules! common {
                 }
             }
 
-            /// Whether all of it is in few and long runs, so that packing it is no more than copying it:
-            /// for a caller that pays for each run more than for the bytes of a short one.
+            /// Returns true if all data are in few long runs, so that packing them costs no more than copying them:
+            /// for a caller to which a run costs more than the bytes of a short run.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()
@@ -298,14 +298,14 @@ macro_rules! common {
                 runs <= MOST_RUNS && self.bytes() >= runs * LONG_RUN
             }
 
-            /// The runs that hold the first `len` packed bytes, if they are few and long.
+            /// Returns the runs that hold the first `len` packed bytes, if they are few and long.
             fn long_runs(&self, len: i64) -> Option<Runs<'_>> {
                 self.has_long_runs().then(|| self.runs(0..len))
             }
 
-            /// The same start and datatype with another count, for calls whose buffer holds more than its count says:
-            /// `MPI_Gather`'s receive buffer has that many elements for each rank.
-            /// The maker of the buffer for such a call vouched for all of them.
+            /// Returns a buffer at the same address with another count, for calls whose buffer holds more elements than its count:
+            /// `MPI_Gather`'s receive buffer has `count` elements for each rank.
+            /// The maker of such a buffer guaranteed all of these elements.
             pub fn with_count(&self, count: i64) -> $buf {
                 $buf {
                     count,
@@ -313,7 +313,7 @@ macro_rules! common {
                 }
             }
 
-            /// Elements `elements` of this buffer as a buffer; the range is cut to what there is.
+            /// Returns elements `elements` of this buffer as a buffer; the range is clamped to the buffer.
             pub fn slice(&self, elements: Range<i64>) -> $buf {
                 let end = elements.end.clamp(0, self.count);
                 let start = elements.start.clamp(0, end);
@@ -329,17 +329,17 @@ macro_rules! common {
     };
 }
 
-/// What counts as few runs, and as long ones.
+/// The maximum number of runs that count as few, and the minimum bytes of a long run.
 ///
-/// A run costs the system's cross-process copy about a third of a microsecond, in which the two sides together
-/// pack and unpack some four KiB.
+/// In the kernel's cross-process copy a run costs about a third of a microsecond, in which the two sides together
+/// pack and unpack about 4 KiB.
 const MOST_RUNS: i64 = 64;
 const LONG_RUN: i64 = 4 << 10;
 
 common!(SendBuf, *const u8);
 common!(RecvBuf, *mut u8);
 
-/// Copies data from one buffer to another, as many bytes as the smaller has; answers how many.
+/// Copies data from one buffer to another, the bytes of the smaller one. Returns their number.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     match (from.contiguous(), to.contiguous()) {
         (Some(run), Some(out)) => {
@@ -349,7 +349,7 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
         }
         (None, Some(out)) => from.pack_at(0, out) as i64,
         (Some(run), None) => to.unpack_at(0, run) as i64,
-        // SAFETY: the maker of the buffers vouched for the data of their elements.
+        // SAFETY: the makers of the buffers guaranteed the data of their elements (`new`), and the shapes cover these only.
         _ => unsafe {
             loops::copy(
                 from.ptr,

@@ -1,4 +1,4 @@
-//! One run of bytes to be written: the buffer of most receives, small enough for registers; and a receive's buffer of either kind.
+//! A contiguous receive buffer of bytes, small enough for registers; and the receive buffer of either kind.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use super::{Named, RecvBuf};
 use mpi_base::copy::copy;
 
-/// A run of bytes of the user's.
+/// Contiguous bytes of user memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RecvBytes {
     ptr: *mut u8,
@@ -23,7 +23,7 @@ impl RecvBytes {
         RecvBytes { ptr, len }
     }
 
-    /// Nothing at all.
+    /// A buffer of 0 bytes.
     pub const fn empty() -> RecvBytes {
         RecvBytes {
             ptr: std::ptr::null_mut(),
@@ -31,19 +31,19 @@ impl RecvBytes {
         }
     }
 
-    /// In bytes; what a longer message has beyond that is cut off.
+    /// Returns the length in bytes; a longer message is truncated to it.
     #[inline]
     pub fn len(self) -> usize {
         self.len
     }
 
-    /// Room for nothing still receives: a message without data.
+    /// A buffer of 0 bytes still receives: a message without data.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// So many of the bytes from `at` on; cut to what there is.
+    /// Returns `len` bytes from `at` on, clamped to the buffer.
     #[inline]
     pub fn part(self, at: usize, len: usize) -> RecvBytes {
         let at = at.min(self.len);
@@ -53,17 +53,17 @@ impl RecvBytes {
         }
     }
 
-    /// Shows the bytes to `f`.
+    /// Passes the bytes to `f`.
     #[inline]
     pub fn with<R>(self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         if self.len == 0 {
             return f(&mut []);
         }
-        // SAFETY: the maker of this vouched for its bytes until the operation is complete, and the operation is ours.
+        // SAFETY: `new` guarantees that the bytes are writable and unused by other code until the operation is complete, and this operation is the library's.
         f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
     }
 
-    /// Copies as much of `data` as there is room for.
+    /// Copies as much of `data` as fits.
     #[inline]
     pub fn fill(self, data: &[u8]) {
         let n = data.len().min(self.len);
@@ -73,12 +73,12 @@ impl RecvBytes {
 
 impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
-        // SAFETY: the same bytes, vouched for by the maker of `bytes`.
+        // SAFETY: the same bytes, which the maker of `bytes` guaranteed (`RecvBytes::new`).
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
     }
 }
 
-/// The buffer of a receive.
+/// The buffer of a receive: bytes, or elements of a datatype.
 pub enum Room {
     Bytes(RecvBytes),
     Typed(RecvBuf),
@@ -99,7 +99,7 @@ impl From<RecvBuf> for Room {
 }
 
 impl Room {
-    /// How many packed bytes it holds.
+    /// Returns the number of packed bytes that fit.
     #[inline]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -108,7 +108,7 @@ impl Room {
         }
     }
 
-    /// Takes a whole message, as much of it as fits.
+    /// Stores a whole message, truncated to the buffer.
     #[inline]
     pub fn fill(&mut self, data: &[u8]) {
         match self {
@@ -119,7 +119,7 @@ impl Room {
         }
     }
 
-    /// Takes packed bytes that belong at `at`, as many as fit.
+    /// Stores packed bytes at position `at`, truncated to the buffer.
     pub fn unpack_at(&mut self, at: i64, data: &[u8]) {
         match self {
             Room::Bytes(bytes) => {
@@ -131,7 +131,7 @@ impl Room {
         }
     }
 
-    /// Whether all of it is in few and long runs.
+    /// Returns true if the whole buffer is in few long runs.
     #[inline]
     pub fn is_in_runs(&self) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl Room {
         }
     }
 
-    /// Shows the places of the first `len` packed bytes to `f`, if they are in few and long runs.
+    /// Passes the memory of the first `len` packed bytes to `f`, if it is in few long runs.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
         if let Room::Typed(buf) = self {
             return buf.in_runs(len, f);
@@ -149,12 +149,12 @@ impl Room {
         Some(f(&[Cell::from_mut(all).as_slice_of_cells()]))
     }
 
-    /// The whole of it as one slice, if its memory is one run.
+    /// Returns the whole buffer as one slice, if its data are contiguous.
     pub fn contiguous(&mut self) -> Option<&mut [u8]> {
         match self {
             Room::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
             Room::Bytes(bytes) => {
-                // SAFETY: the maker of this vouched for its bytes until the operation is complete, and the operation is ours.
+                // SAFETY: `RecvBytes::new` guarantees that the bytes are writable and unused by other code until the operation is complete, and this operation is the library's.
                 Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
             }
             Room::Typed(buf) => buf.contiguous(),

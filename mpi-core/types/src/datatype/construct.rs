@@ -1,6 +1,6 @@
-//! Constructors of derived datatypes: their arguments are kept, everything else is a fold over their *placements*.
+//! Constructors of derived datatypes: a type keeps its constructor's arguments; everything else is a fold over its *placements*.
 //!
-//! Each constructor says only which blocks of which older types lie where ([`Derived::placements`]).
+//! A constructor only defines the displacements of blocks of older types ([`Derived::placements`]).
 //! Bounds, size, normal form, element counts and signatures are each one pass over these placements.
 
 use std::cell::{Cell, OnceCell};
@@ -76,15 +76,15 @@ pub enum Made {
 /// A derived datatype.
 pub struct Derived {
     pub made: Made,
-    /// Which C form of the constructor was called.
+    /// The C form of the constructor that was called.
     pub counts: Cell<Form>,
-    /// The types that the user gave.
+    /// The old types that the user gave.
     pub types: Box<[Datatype]>,
-    /// What an array type stands for in terms of simpler constructors.
+    /// The equivalent of an array type by simpler constructors.
     lowered: Option<Datatype>,
     pub size: i64,
     pub bounds: Bounds,
-    /// `bounds.extent()`, which the hot path reads.
+    /// `bounds.extent()`, cached for the fast path.
     pub extent: i64,
     pub committed: Cell<bool>,
     layout: OnceCell<Layout>,
@@ -115,7 +115,7 @@ impl<'a> Placement<'a> {
 }
 
 impl Derived {
-    /// Calls `f` for each placement in the order of the type map, until it answers `None`.
+    /// Calls `f` for each placement in the order of the type map, until it returns `None`.
     pub fn placements<'a>(&'a self, mut f: impl FnMut(Placement<'a>) -> Option<()>) -> Option<()> {
         let child = self.lowered.as_ref().or(self.types.first());
         let Some(child) = child else {
@@ -219,9 +219,9 @@ impl Derived {
         Ok(())
     }
 
-    /// The normal form, made now if the type was never committed.
+    /// Returns the normal form, which is made now if the type was never committed.
     ///
-    /// A type that commit refuses as too irregular has an empty one, so that using it nevertheless moves nothing.
+    /// A type that `commit` refuses as too irregular has an empty normal form, so using it anyway moves no data.
     #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout
@@ -234,7 +234,7 @@ impl Derived {
         }
         let mut sequence = Sequence::default();
         let mut failed = None;
-        // Indexed types place the same child again and again; its form is made once.
+        // Indexed types place the same child repeatedly; its form is made once.
         let mut known: Option<(&Datatype, Part)> = None;
         self.placements(|p| {
             let placed = match &known {

@@ -1,8 +1,8 @@
-//! Envelope and contents: how a datatype was made (MPI 5.0, section 5.1.13).
+//! Envelope and contents: the constructor of a datatype and its arguments (MPI 5.0, section 5.1.13).
 //!
 //! The order of the arguments is the standard's.
-//! A type made by a large-count form (`_c`) gives back its counts and displacements as counts;
-//! made by the ordinary form, as integers and addresses.
+//! For a type made by a large-count form (`_c`) counts and displacements are returned as counts;
+//! for a type made by the ordinary form, as integers and addresses.
 
 use super::arrays::{Distribution, Order};
 use super::construct::{Derived, Made};
@@ -32,7 +32,7 @@ pub enum Combiner {
 }
 
 impl Combiner {
-    /// The constructor's name as the standard writes it.
+    /// Returns the constructor's name as in the standard.
     pub fn word(self) -> &'static str {
         use Combiner::*;
         match self {
@@ -57,12 +57,12 @@ impl Combiner {
     }
 }
 
-/// Which C form of a constructor was called.
+/// The C form of a constructor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// The ordinary one: `int` counts.
+    /// The ordinary form with `int` counts.
     Int,
-    /// The large-count one: `MPI_Count`, its name ends in `_c`.
+    /// The large-count form with `MPI_Count`; its name ends in `_c`.
     Count,
 }
 
@@ -75,7 +75,7 @@ pub struct Contents {
     pub types: Vec<Datatype>,
 }
 
-/// How many arguments of each sort there are.
+/// The number of arguments of each sort.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
     pub integers: usize,
@@ -100,7 +100,7 @@ impl Order {
         }
     }
 
-    /// From the value of `MPI_ORDER_*`.
+    /// Returns the order of a value of `MPI_ORDER_*`.
     pub fn from_value(value: i64) -> Option<Order> {
         match value {
             ORDER_C => Some(Order::C),
@@ -120,7 +120,7 @@ impl Distribution {
         (value, argument.unwrap_or(DISTRIBUTE_DFLT_DARG))
     }
 
-    /// From the values of `MPI_DISTRIBUTE_*` and of the argument.
+    /// Returns the distribution of a value of `MPI_DISTRIBUTE_*` and its argument.
     pub fn from_values(distribution: i64, argument: i64) -> Option<Distribution> {
         let argument = (argument != DISTRIBUTE_DFLT_DARG).then_some(argument);
         match distribution {
@@ -132,7 +132,7 @@ impl Distribution {
     }
 }
 
-/// What an argument is in each of the two forms.
+/// The type of an argument in each of the two forms.
 enum Sort {
     /// `int` in both.
     Integer,
@@ -250,7 +250,7 @@ impl Made {
 }
 
 impl Datatype {
-    /// Remembers that the large-count form of the constructor was called.
+    /// Records the form of the constructor that was called.
     pub fn with_form(self, form: Form) -> Datatype {
         if let Repr::Derived(derived) = &self.0 {
             derived.counts.set(form);
@@ -273,7 +273,7 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_get_contents_c`; empty for a predefined type, of which the standard forbids to ask.
+    /// `MPI_Type_get_contents_c`; empty for a predefined type, for which the standard forbids the call.
     pub fn contents(&self) -> Contents {
         match &self.0 {
             Repr::Named(_) => Contents::default(),

@@ -1,4 +1,4 @@
-//! Positions in a buffer, for code that packs or unpacks it bit by bit.
+//! Positions in a buffer, for packing or unpacking it piecewise.
 
 use super::{RecvBuf, SendBuf};
 
@@ -10,7 +10,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Copies the next packed bytes to `out`; answers how many, less than asked only at the end.
+    /// Copies the next packed bytes to `out`. Returns their number, which is smaller than `out` only at the end.
     #[inline]
     pub fn pack(&mut self, out: &mut [u8]) -> usize {
         let n = self.buf.pack_at(self.at, out);
@@ -27,7 +27,7 @@ pub struct Unpacker {
 }
 
 impl Unpacker {
-    /// Copies `input` to the next packed bytes; answers how many had room.
+    /// Copies `input` to the next packed bytes. Returns the number of bytes that fit.
     #[inline]
     pub fn unpack(&mut self, input: &[u8]) -> usize {
         let n = self.buf.unpack_at(self.at, input);
@@ -39,27 +39,27 @@ impl Unpacker {
 macro_rules! positions {
     ($cursor:ident, $buf:ty) => {
         impl $cursor {
-            /// At the first packed byte.
+            /// Starts at the first packed byte.
             pub(super) fn at_start(buf: $buf) -> $cursor {
                 $cursor { buf, at: 0 }
             }
 
-            /// The next packed byte.
+            /// Returns the position of the next packed byte.
             pub fn position(&self) -> i64 {
                 self.at
             }
 
-            /// Goes to packed byte `at`, or to the end.
+            /// Moves to packed byte `at`, or to the end.
             pub fn seek(&mut self, at: i64) {
                 self.at = at.clamp(0, self.buf.bytes());
             }
 
-            /// How many packed bytes are left from the position on.
+            /// Returns the number of packed bytes from the position on.
             pub fn remaining(&self) -> i64 {
                 (self.buf.bytes() - self.at).max(0)
             }
 
-            /// What is walked through; the position is no part of it.
+            /// Returns the buffer, which does not include the position.
             pub fn buf(&self) -> &$buf {
                 &self.buf
             }

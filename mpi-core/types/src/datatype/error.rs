@@ -1,4 +1,4 @@
-//! What can be wrong with a datatype.
+//! Errors of datatypes.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::normalise::MAX_RUNS;
 pub enum TypeError {
     /// A count or block length below zero.
     Negative { what: &'static str, value: i64 },
-    /// Arrays of one call that should be equally long.
+    /// Arrays of one call with different lengths that must be equal.
     Lengths {
         what: &'static str,
         len: usize,
@@ -18,23 +18,23 @@ pub enum TypeError {
     },
     /// An address or size beyond 63 bits.
     Overflow { combiner: &'static str },
-    /// A subarray or darray whose numbers do not fit together.
+    /// Inconsistent arguments of a subarray or darray.
     Array {
         dimension: usize,
         what: &'static str,
         value: i64,
         limit: i64,
     },
-    /// The grid of processes of a darray has another size than the group.
+    /// The process grid of a darray has another size than its group.
     Grid { processes: i64, grid: i64 },
     /// The rank given to a darray is not one of its processes.
     Rank { rank: i64, processes: i64 },
-    /// Fortran has no kind with so many digits or such a range.
+    /// Fortran has no kind with that many digits or that range.
     NoKind {
         combiner: &'static str,
         asked: String,
     },
-    /// Too irregular for its normal form.
+    /// The normal form would have too many runs.
     TooManyRuns,
 }
 

@@ -1,27 +1,27 @@
-//! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian, IEEE numbers, sizes that every machine agrees on.
+//! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian, IEEE numbers, the same sizes on every machine.
 //!
-//! Packed data are basic elements in the order of the type map, in this representation as in the machine's own.
-//! So the engine packs as always, and each basic element is translated on its way between the packed bytes and the caller's:
-//! most are turned round, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
-//! Integers that are shortened keep their less significant bytes, as the standard has it.
+//! Packed data are basic elements in the order of the type map, in this representation as in the native one.
+//! So the engine packs as always, and each basic element is converted between the packed bytes and the caller's:
+//! most are byte-swapped, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
+//! Truncated integers keep their less significant bytes, as the standard requires.
 
 use super::buf::{RecvBuf, SendBuf};
 use super::construct::Derived;
 use super::named::{Kind, Named, Scalar};
 use super::{Datatype, Repr};
 
-/// How one basic element is translated.
+/// The conversion of one basic element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
-    /// The same bytes, the most significant first.
+    /// Byte-swapped.
     Turned,
-    /// An integer of another length; the flag says whether it has a sign.
+    /// An integer of another length; the flag is true if it is signed.
     Resized { signed: bool },
-    /// The 80-bit format of the x87 as binary128.
+    /// The 80-bit x87 format, converted to binary128.
     Extended,
 }
 
-/// The two lengths of a basic element and the way between them.
+/// The two lengths of a basic element and its conversion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Format {
     native: usize,
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// The machine's bytes as external ones; both slices have the lengths of this format.
+    /// Converts native bytes to external ones; both slices have the lengths of this format.
     fn to_external(self, native: &[u8], external: &mut [u8]) {
         match self.how {
             How::Turned => turned(native, external),
@@ -63,7 +63,7 @@ impl Format {
         }
     }
 
-    /// External bytes as the machine's.
+    /// Converts external bytes to native ones.
     fn to_native(self, external: &[u8], native: &mut [u8]) {
         match self.how {
             How::Turned => turned(external, native),
@@ -78,7 +78,7 @@ impl Format {
     }
 }
 
-/// The longest basic element in either representation.
+/// The longest basic element in either representation, in bytes.
 const WIDEST: usize = 16;
 
 fn turned(from: &[u8], to: &mut [u8]) {
@@ -87,7 +87,7 @@ fn turned(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// A little-endian integer with more bytes.
+/// Extends a little-endian integer to the longest length.
 fn extended(little: &[u8], signed: bool) -> [u8; WIDEST] {
     let negative = signed && little.last().is_some_and(|top| top & 0x80 != 0);
     let mut wide = [if negative { 0xff } else { 0 }; WIDEST];
@@ -99,19 +99,19 @@ fn extended(little: &[u8], signed: bool) -> [u8; WIDEST] {
 const SPARE: u32 = 112 - 63;
 const EXPONENT: u16 = 0x7fff;
 const SIGN: u16 = 0x8000;
-/// The x87 format writes the leading one of the significand out.
+/// The x87 format has an explicit leading one in the significand.
 const ONE: u64 = 1 << 63;
 
-/// `long double` of x86 as big-endian binary128; both have the same exponents, so nothing is lost.
+/// Converts `long double` of x86 to big-endian binary128; both have the same exponents, so the conversion is exact.
 fn to_quad(native: &[u8]) -> [u8; 16] {
     let mut bits = [0; 16];
     bits[..10].copy_from_slice(&native[..10]);
     let bits = u128::from_le_bytes(bits);
     let (significand, top) = (bits as u64, (bits >> 64) as u16);
     let exponent = match (top & EXPONENT, significand & ONE != 0) {
-        // The same number with and without the leading one written out.
+        // A pseudo-denormal: the same number in both encodings.
         (0, true) => 1,
-        // No processor since the 80387 takes these for numbers.
+        // Invalid encodings on all processors since the 80387.
         (1.., false) => EXPONENT,
         (exponent, _) => exponent,
     };
@@ -123,13 +123,13 @@ fn to_quad(native: &[u8]) -> [u8; 16] {
     (top | fraction).to_be_bytes()
 }
 
-/// Big-endian binary128 as `long double` of x86, rounded to the nearest, ties to even.
+/// Converts big-endian binary128 to `long double` of x86, rounded to nearest, ties to even.
 fn from_quad(external: &[u8]) -> [u8; 16] {
     let mut bits = [0; 16];
     bits.copy_from_slice(&external[..16]);
     let bits = u128::from_be_bytes(bits);
     let sign = (bits >> 112) as u16 & SIGN;
-    // Exponent and fraction are rounded as one number, so that a carry goes on into the exponent.
+    // Exponent and fraction are rounded as one number, so a carry propagates into the exponent.
     let magnitude = bits & !(1 << 127);
     let is_nan = magnitude > u128::from(EXPONENT) << 112;
     let kept = magnitude >> SPARE;
@@ -142,17 +142,17 @@ fn from_quad(external: &[u8]) -> [u8; 16] {
         significand |= ONE;
     }
     if is_nan {
-        // A payload only in the lost bits must not turn into an infinity.
+        // A NaN payload only in the lost bits must not become an infinity.
         significand |= 1 << 62;
     }
     (u128::from(sign | exponent) << 64 | u128::from(significand)).to_le_bytes()
 }
 
-/// The basic elements of a predefined type: one format and how many of them, or two for a pair.
+/// Returns the basic elements of a predefined type: one format and the number of elements, or two formats for a pair.
 fn formats(named: Named) -> (Format, Option<Format>, i64) {
     let one = |format| (format, None, 1);
     match (named, named.info().kind) {
-        // The three types whose length in this representation is not the machine's.
+        // The three types whose length in this representation differs from the native one.
         (Named::LONG, _) => one(Format::resized(Scalar::I64, 4, true)),
         (Named::UNSIGNED_LONG, _) => one(Format::resized(Scalar::U64, 4, false)),
         (Named::WCHAR, _) => one(Format::resized(Scalar::U32, 2, false)),
@@ -177,7 +177,7 @@ fn formats(named: Named) -> (Format, Option<Format>, i64) {
     }
 }
 
-/// Calls `f` with each format and how many elements of it follow, in packed order.
+/// Calls `f` with each format and the number of consecutive elements of it, in packed order.
 fn each(datatype: &Datatype, count: i64, f: &mut dyn FnMut(Format, i64)) {
     match &datatype.0 {
         Repr::Named(named) => match formats(*named) {
@@ -198,7 +198,7 @@ fn each(datatype: &Datatype, count: i64, f: &mut dyn FnMut(Format, i64)) {
     }
 }
 
-/// External bytes of one element.
+/// Returns the external bytes of one element.
 fn size(datatype: &Datatype) -> i64 {
     match &datatype.0 {
         Repr::Named(named) => {
@@ -211,7 +211,7 @@ fn size(datatype: &Datatype) -> i64 {
 
 fn size_of_parts(derived: &Derived) -> i64 {
     let mut all = 0i64;
-    // A type with one old type in many blocks asks for its size once.
+    // A type with one old type in many blocks computes its size once.
     let mut known: Option<(&Datatype, i64)> = None;
     derived.placements(|p| {
         let each = match known {
@@ -227,17 +227,17 @@ fn size_of_parts(derived: &Derived) -> i64 {
 }
 
 impl Datatype {
-    /// The bytes of `count` elements in `external32`.
+    /// Returns the bytes of `count` elements in `external32`.
     pub fn external_bytes(&self, count: i64) -> i64 {
         size(self).saturating_mul(count.max(0))
     }
 }
 
-/// Packed bytes that are translated at a time.
+/// Packed bytes that are converted at a time.
 const STRETCH: usize = 8 << 10;
 
 impl SendBuf {
-    /// Packs all elements in `external32`; `out` should have [`Datatype::external_bytes`], more stays as it is.
+    /// Packs all elements in `external32`; `out` should have [`Datatype::external_bytes`] bytes, and excess bytes do not change.
     pub fn pack_external(&self, out: &mut [u8]) {
         let mut packer = self.packer();
         let mut native = [0; STRETCH];
@@ -268,7 +268,7 @@ impl SendBuf {
 }
 
 impl RecvBuf {
-    /// Unpacks elements from `external32`, as many basic ones as `input` has whole.
+    /// Unpacks elements from `external32`, as many whole basic elements as `input` has.
     pub fn unpack_external(&mut self, input: &[u8]) {
         let mut unpacker = self.unpacker();
         let mut native = [0; STRETCH];

@@ -1,7 +1,7 @@
-//! Types of Fortran's kinds, chosen by digits and range (MPI 5.0, section 19.1.9).
+//! Datatypes of Fortran kinds, selected by precision and range (MPI 5.0, section 19.1.9).
 //!
-//! They are unnamed predefined types: committed from the start, never freed, and the operators know them.
-//! All the same they have an envelope, so they are values like derived types, of one basic element.
+//! They are unnamed predefined types: committed from the start, never freed, and valid for the operators.
+//! But they have an envelope, so they are represented like derived types, with one basic element.
 
 use super::construct::Made;
 use super::contents::Combiner;
@@ -13,31 +13,31 @@ use super::{Datatype, Repr};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FortranKind {
     pub combiner: Combiner,
-    /// Decimal digits, which integers do not have.
+    /// Decimal digits; none for integers.
     precision: Option<i64>,
-    /// The decimal range of exponents, or of an integer.
+    /// The decimal exponent range, or the decimal range of an integer.
     range: i64,
     pub basic: Named,
 }
 
 impl FortranKind {
-    /// The arguments as `MPI_Type_get_contents` returns them.
+    /// Returns the arguments as `MPI_Type_get_contents` does.
     pub fn arguments(&self) -> Vec<i64> {
         self.precision.into_iter().chain([self.range]).collect()
     }
 }
 
-/// `MPI_UNDEFINED` in the standard ABI: an argument that is left out.
+/// `MPI_UNDEFINED` in the standard ABI: an omitted argument.
 const UNDEFINED: i64 = -32766;
 
-/// Digits, range, and the types of such reals and complex numbers.
+/// Digits, range, and the real and complex types that have them.
 const REALS: [(i64, i64, Named, Named); 3] = [
     (6, 37, Named::REAL4, Named::COMPLEX8),
     (15, 307, Named::REAL8, Named::COMPLEX16),
     (33, 4931, Named::REAL16, Named::COMPLEX32),
 ];
 
-/// Decimal range and type.
+/// Decimal range and the type that has it.
 const INTEGERS: [(i64, Named); 5] = [
     (2, Named::INTEGER1),
     (4, Named::INTEGER2),
@@ -107,7 +107,7 @@ impl Datatype {
         })
     }
 
-    /// What it was chosen by, if it is a type of a Fortran kind.
+    /// Returns the arguments of its selection, if it is a type of a Fortran kind.
     pub fn fortran_kind(&self) -> Option<&FortranKind> {
         match &self.0 {
             Repr::Named(_) => None,

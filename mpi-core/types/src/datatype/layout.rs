@@ -1,16 +1,16 @@
 //! The normal form of a datatype: a short list of runs inside at most three nested loops.
 //!
-//! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are many runs;
-//! a contiguous or vector type of an indexed one is runs in loops, so that its size does not multiply.
-//! A long list of runs that are a number or two long is kept in units of one length.
-//! The repetition that a message's count adds is one more loop, which [`Shape`] puts outside.
+//! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are several runs;
+//! a contiguous or vector type of an indexed type is runs in loops, so that its size does not multiply.
+//! A long list of runs of one to three numbers each is split into units of one length.
+//! The count of a message is one more loop, which [`Shape`] adds outside.
 //!
 //! After OPAL's optimised description and yaksa's nested vectors.
-//! Packed positions are found by division, and within irregular runs by their prefix sums.
+//! A packed position is located by division, and within irregular runs by a search in their prefix sums.
 
 use std::ops::Range;
 
-/// Bytes that lie together, relative to the start of the element or of the buffer.
+/// Contiguous bytes, relative to the start of the element or of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     pub offset: i64,
@@ -32,12 +32,12 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Whether the repetition after the last would be `stride` bytes after the first.
+    /// Returns true if the repetition after the last would start `stride` bytes after the first.
     pub fn ends_at(&self, stride: i64) -> bool {
         self.stride.checked_mul(self.count) == Some(stride)
     }
 
-    /// The loop over `times` elements, `extent` apart, if each of them ends as the next begins.
+    /// Merges this loop with one over `times` elements, `extent` apart, if each element ends where the next begins.
     #[inline]
     fn goes_on(self, extent: i64, times: i64) -> Option<Loop> {
         self.ends_at(extent).then_some(Loop {
@@ -47,23 +47,23 @@ impl Loop {
     }
 }
 
-/// Loops that a type may keep; deeper nests have their innermost loop written out as runs.
+/// Maximum number of loops of a type; of deeper nests the innermost loop is expanded into runs.
 pub const MAX_LOOPS: usize = 3;
 
 /// A normalised type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
-    /// Where each run of the body begins, in packed order; empty exactly when the type has no data.
+    /// The offset of each run of the body, in packed order; empty exactly if the type has no data.
     offsets: Vec<i64>,
-    /// The packed position of each run and the end, when the runs differ in length; empty when they do not.
+    /// The packed position of each run and the end, if the runs differ in length; otherwise empty.
     starts: Vec<i64>,
-    /// The length of all runs, when it is one.
+    /// The length of each run, if all are equal.
     len: i64,
     /// Innermost first.
     loops: Vec<Loop>,
     /// Packed bytes of the body.
     bytes: i64,
-    /// How many runs there are in all loops.
+    /// The number of runs over all loops.
     runs: i64,
 }
 
@@ -114,13 +114,13 @@ impl Layout {
         &self.loops
     }
 
-    /// How many runs one element is; neighbours that touch may count as two.
+    /// Returns the number of runs of one element; adjacent runs may count as two.
     #[inline]
     pub fn runs(&self) -> i64 {
         self.runs
     }
 
-    /// The memory of `count` elements, `extent` apart, if it is one run.
+    /// Returns the memory of `count` elements, `extent` apart, if it is one run.
     #[inline]
     pub fn contiguous(&self, extent: i64, count: i64) -> Option<Run> {
         match (self.offsets.as_slice(), self.loops.as_slice()) {
@@ -132,7 +132,7 @@ impl Layout {
         }
     }
 
-    /// The form in words, for tests and explanations.
+    /// Returns the name of the form, for tests and explanations.
     pub fn form(&self) -> &'static str {
         match (self.offsets.len(), self.loops.len()) {
             (0, _) => "empty",
@@ -144,15 +144,15 @@ impl Layout {
     }
 }
 
-/// Lists shorter than this stay as they are: the loops around them do them run by run.
+/// Shorter lists are not split: the loops around them process them run by run.
 const LONG_LIST: usize = 32;
 
-/// How many units a run may have on average for its list to be written out in units.
+/// Maximum mean number of units per run for a list to be split.
 const FEW: i64 = 3;
 
-/// A long list of short runs of different lengths, in units of their common measure.
+/// Splits a long list of short runs of different lengths into units of their greatest common divisor.
 ///
-/// Runs that all have one known length are copied without looking a length up and without a guess at the next one;
+/// Runs of one known length are copied without a length lookup and without a mispredicted branch;
 /// measured, a list of one to three numbers each takes half the time.
 fn in_units(runs: &[Run]) -> Option<Vec<Run>> {
     let unit = runs.iter().fold(0, |unit, run| gcd(unit, run.len));
@@ -179,18 +179,18 @@ fn gcd(a: i64, b: i64) -> i64 {
 /// The runs inside all loops.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
-    /// Where each run begins.
+    /// The offset of each run.
     pub offsets: &'a [i64],
-    /// The packed position of each run and the end; empty when all runs have one length.
+    /// The packed position of each run and the end; empty if all runs have one length.
     pub starts: &'a [i64],
-    /// That length; only then it means something.
+    /// The length of each run; valid only if `starts` is empty.
     len: i64,
     /// Packed bytes.
     pub bytes: i64,
 }
 
 impl<'a> Body<'a> {
-    /// Two runs of different lengths; `starts` as above.
+    /// Two runs of different lengths; `starts` as in the field.
     pub const fn two_of(offsets: &'a [i64; 2], starts: &'a [i64; 3]) -> Body<'a> {
         Body {
             offsets,
@@ -200,7 +200,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The runs of `offsets`, all of them `len` bytes long.
+    /// Runs at `offsets`, each `len` bytes long.
     pub const fn uniform_of(offsets: &'a [i64], len: i64) -> Body<'a> {
         Body {
             offsets,
@@ -210,7 +210,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The length of all runs, if it is one.
+    /// Returns the length of each run, if all are equal.
     #[inline]
     pub fn uniform(&self) -> Option<i64> {
         self.starts.is_empty().then_some(self.len)
@@ -229,7 +229,7 @@ impl<'a> Body<'a> {
         (0..self.offsets.len()).map(move |i| self.run(i))
     }
 
-    /// `n` of the runs, from `first` on.
+    /// Returns `n` of the runs, from `first` on.
     pub fn part(&self, first: usize, n: usize) -> Body<'a> {
         let offsets = &self.offsets[first..first + n];
         if self.starts.is_empty() {
@@ -244,7 +244,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The run that packed byte `at` is in, and its place in the run.
+    /// Returns the run of packed byte `at`, and the offset in that run.
     fn locate(&self, at: i64) -> (usize, i64) {
         match self.uniform() {
             Some(len) => ((at / len) as usize, at % len),
@@ -255,7 +255,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The whole runs from `first` on that fit into `room` bytes.
+    /// Returns the number of whole runs from `first` on that fit into `room` bytes.
     pub fn whole_runs(&self, first: usize, room: i64) -> usize {
         match self.uniform() {
             Some(len) => ((room / len) as usize).min(self.offsets.len() - first),
@@ -267,15 +267,15 @@ impl<'a> Body<'a> {
     }
 }
 
-/// `count` elements of a normalised type, ready to walk: the type's loops with the count's outside.
+/// `count` elements of a normalised type, ready to iterate over: the type's loops inside the loop of the count.
 ///
 /// It is cheap to make, so each call of the packing engine makes its own.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
     pub body: Body<'a>,
-    /// Innermost first; the unused ones have count 1.
+    /// Innermost first; unused loops have count 1.
     pub loops: [Loop; MAX_LOOPS + 1],
-    /// Packed bytes of everything.
+    /// Packed bytes of all elements.
     pub total: i64,
 }
 
@@ -293,7 +293,7 @@ impl<'a> Shape<'a> {
             count,
             stride: extent,
         };
-        // Field by field: what is put together in memory word by word and then read in wider pieces stalls the processor.
+        // Written field by field: memory that is stored in words and then loaded in wider pieces fails store forwarding and stalls.
         let loops = match *inner {
             [] => [all, ONCE, ONCE, ONCE],
             [a] => match a.goes_on(extent, count) {
@@ -313,12 +313,12 @@ impl<'a> Shape<'a> {
         Shape { body, loops, total }
     }
 
-    /// Where packed bytes `range` (of what there is) begin, if they lie in one run, as most fragments of long runs do.
+    /// Returns the offset of packed bytes `range` (inside `total`) if they are in one run, as most fragments of long runs are.
     #[inline]
     pub fn in_one_run(&self, range: &Range<i64>) -> Option<i64> {
         let len = range.end - range.start;
         let body = &self.body;
-        // Runs that are shorter on average are not looked at.
+        // A range longer than the mean run is not searched.
         if len == 0 || len > body.bytes / body.offsets.len() as i64 {
             return None;
         }
@@ -327,12 +327,12 @@ impl<'a> Shape<'a> {
         (len <= run.len - place.skip).then_some(place.base + run.offset + place.skip)
     }
 
-    /// Where packed byte `at` (less than `total`) lies.
+    /// Returns the position of packed byte `at` (less than `total`).
     pub fn locate(&self, at: i64) -> Place {
         let mut rest = at / self.body.bytes;
         let mut place = Place::default();
         for (index, l) in place.index.iter_mut().zip(&self.loops) {
-            // Dividing by one takes as long as any other division.
+            // Skips divisions by one, which take as long as any other.
             if l.count > 1 {
                 *index = rest % l.count;
                 rest /= l.count;
@@ -347,11 +347,11 @@ impl<'a> Shape<'a> {
 /// A position in a [`Shape`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Place {
-    /// How far each loop is.
+    /// The index in each loop.
     pub index: [i64; MAX_LOOPS + 1],
-    /// The sum of the loops' displacements.
+    /// The sum of the displacements of the loops.
     pub base: i64,
-    /// The run of the body, and the bytes of it that are done.
+    /// The run of the body, and the number of its bytes that are done.
     pub run: usize,
     pub skip: i64,
 }

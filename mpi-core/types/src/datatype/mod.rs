@@ -1,28 +1,28 @@
-//! Datatypes: what lies where in a user's memory, and moving it.
+//! Datatypes: the layout of data in user memory, and the transfer of these data.
 //!
 //! A [`Datatype`] is cheap to clone: a predefined one is a small number, a derived one a reference-counted value that
-//! keeps the arguments of its constructor (for `MPI_Type_get_contents`) and, from [`Datatype::commit`] on, its normal
-//! form ([`layout`]).  Sizes and counts are 64 bits wide everywhere (MPI 5.0, chapter 5, and its large-count forms).
+//! keeps the arguments of its constructor (for `MPI_Type_get_contents`) and, after [`Datatype::commit`], its normal
+//! form ([`layout`]). All sizes and counts have 64 bits (MPI 5.0, chapter 5, and its large-count forms).
 //!
 //! | file | subject |
 //! |---|---|
 //! | [`named`] | the table of predefined types |
 //! | [`construct`] | constructors |
 //! | [`bounds`] | lower bound and extent |
-//! | [`arrays`] | subarray and darray in terms of the others |
+//! | [`arrays`] | subarray and darray by the other constructors |
 //! | [`contents`] | envelope and contents |
 //! | [`layout`] | the normal form |
-//! | [`normalise`] | bringing a type into it |
-//! | [`walk`] | walking over data from any byte to any byte |
+//! | [`normalise`] | the conversion to the normal form |
+//! | [`walk`] | iteration over data from any byte to any byte |
 //! | [`copy`](mod@copy) | the copy loops |
-//! | [`buf`] | a user's buffer: pointer, count and type; packing and unpacking it |
+//! | [`buf`] | a user buffer: address, count and datatype; packing and unpacking |
 //! | [`cursor`] | a position in a buffer |
-//! | [`scratch`] | buffers of our own, for temporaries |
-//! | [`external32`] | the representation that all machines share |
-//! | [`f90`] | Fortran's kinds chosen by digits and range |
+//! | [`scratch`] | buffers in library memory, for temporaries |
+//! | [`external32`] | the data representation `external32` |
+//! | [`f90`] | Fortran kinds selected by precision and range |
 //! | [`signature`] | counting basic elements, comparing signatures |
 //!
-//! The path of a contiguous message asks [`Datatype::contiguous_bytes`] and never enters the engine.
+//! A contiguous message only calls [`Datatype::contiguous_bytes`] and does not enter the engine.
 
 mod arrays;
 mod bounds;
@@ -81,12 +81,12 @@ impl From<Named> for Datatype {
 }
 
 impl Datatype {
-    /// The predefined datatype with this value of its handle in the standard ABI.
+    /// Returns the predefined datatype with this handle value in the standard ABI.
     pub fn named(handle: usize) -> Option<Datatype> {
         Named::from_handle(handle).map(Datatype::from)
     }
 
-    /// The predefined datatype that this is, if it is one.
+    /// Returns the predefined datatype, if it is one.
     #[inline]
     pub fn as_named(&self) -> Option<Named> {
         match &self.0 {
@@ -95,7 +95,7 @@ impl Datatype {
         }
     }
 
-    /// The predefined datatype whose elements these are: a type of a Fortran kind is as good as the one of its size.
+    /// Returns the predefined datatype of its elements: a type of a Fortran kind is equivalent to the predefined type of its size.
     #[inline]
     pub fn as_basic(&self) -> Option<Named> {
         match &self.0 {
@@ -104,7 +104,7 @@ impl Datatype {
         }
     }
 
-    /// Whether both are the same datatype, not just equal ones.
+    /// Returns true if both are the same datatype, not just equal ones.
     pub fn same(&self, other: &Datatype) -> bool {
         match (&self.0, &other.0) {
             (Repr::Named(a), Repr::Named(b)) => a == b,
@@ -113,7 +113,7 @@ impl Datatype {
         }
     }
 
-    /// Bytes of data in one element.
+    /// Returns the bytes of data in one element.
     #[inline]
     pub fn size(&self) -> i64 {
         match &self.0 {
@@ -122,7 +122,7 @@ impl Datatype {
         }
     }
 
-    /// The lower bound.
+    /// Returns the lower bound.
     #[inline]
     pub fn lb(&self) -> i64 {
         match &self.0 {
@@ -131,7 +131,7 @@ impl Datatype {
         }
     }
 
-    /// The distance from one element to the next.
+    /// Returns the distance from one element to the next.
     #[inline]
     pub fn extent(&self) -> i64 {
         match &self.0 {
@@ -140,7 +140,7 @@ impl Datatype {
         }
     }
 
-    /// The lowest byte of data.
+    /// Returns the offset of the lowest byte of data.
     pub fn true_lb(&self) -> i64 {
         match &self.0 {
             Repr::Named(_) => 0,
@@ -148,7 +148,7 @@ impl Datatype {
         }
     }
 
-    /// From the lowest byte of data to the end of the highest.
+    /// Returns the distance from the lowest byte of data to the end of the highest.
     pub fn true_extent(&self) -> i64 {
         match &self.0 {
             Repr::Named(named) => named.info().true_extent,
@@ -156,7 +156,7 @@ impl Datatype {
         }
     }
 
-    /// The bytes that the data of `count` elements spans, counted from the start of the buffer.
+    /// Returns the range of the data of `count` elements, relative to the start of the buffer.
     pub fn span(&self, count: i64) -> Range<i64> {
         if count <= 0 || self.size() == 0 {
             return 0..0;
@@ -166,7 +166,7 @@ impl Datatype {
         lb.saturating_add(last.min(0))..ub.saturating_add(last.max(0))
     }
 
-    /// Whether the type may be used for communication.
+    /// Returns true if the type may be used for communication.
     #[inline]
     pub fn is_committed(&self) -> bool {
         match &self.0 {
@@ -175,7 +175,7 @@ impl Datatype {
         }
     }
 
-    /// Makes the type ready for communication: brings it into its normal form.
+    /// Prepares the type for communication: converts it to its normal form.
     pub fn commit(&self) -> Result<(), TypeError> {
         match &self.0 {
             Repr::Named(_) => Ok(()),
@@ -183,7 +183,7 @@ impl Datatype {
         }
     }
 
-    /// The memory of `count` elements, if it is one run: (offset from the start of the buffer, bytes).
+    /// Returns the memory of `count` elements, if it is one run: (offset from the start of the buffer, bytes).
     #[inline]
     pub fn contiguous_bytes(&self, count: i64) -> Option<(i64, i64)> {
         match &self.0 {
@@ -197,13 +197,13 @@ impl Datatype {
         }
     }
 
-    /// The packed bytes of `count` elements.
+    /// Returns the packed bytes of `count` elements.
     #[inline]
     pub fn bytes(&self, count: i64) -> i64 {
         self.size().saturating_mul(count.max(0))
     }
 
-    /// How many runs of memory `count` elements are; neighbours that touch may count as two.
+    /// Returns the number of runs of memory of `count` elements; adjacent runs may count as two.
     #[inline]
     fn run_count(&self, count: i64) -> i64 {
         let each = match &self.0 {
@@ -213,12 +213,12 @@ impl Datatype {
         each.saturating_mul(count.max(0))
     }
 
-    /// The runs of memory that hold packed bytes `range` of `count` elements, in packed order.
+    /// Returns the runs of memory that hold packed bytes `range` of `count` elements, in packed order.
     pub fn runs(&self, count: i64, range: Range<i64>) -> Runs<'_> {
         Runs::new(self.shape(count), range)
     }
 
-    /// The normal form in one word.
+    /// Returns the name of the normal form.
     pub fn form(&self) -> &'static str {
         match &self.0 {
             Repr::Named(named) => {
@@ -246,7 +246,7 @@ impl fmt::Debug for Datatype {
     }
 }
 
-/// The name of a predefined type, or what a derived one was made by.
+/// The name of a predefined type, or the constructor of a derived one.
 impl fmt::Display for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -1,12 +1,12 @@
-//! The predefined datatypes: one table, everything else follows from it.
+//! The predefined datatypes: one table, from which all other properties follow.
 //!
-//! A row says handle, name and kind (MPI 5.0, sections 3.2.2 and 20.3, and Annex A.1.1).
+//! A row is handle, name and kind (MPI 5.0, sections 3.2.2 and 20.3, and Annex A.1.1).
 //! Size, alignment, extent and the runs of data inside an element are computed from the kind at compile time;
-//! a test compares them with the values that the standard's ABI gives on this machine (`predefined.csv`).
+//! a test compares them with the values of the standard ABI on this machine (`predefined.csv`).
 
 use super::layout::Body;
 
-/// A number as a processor knows it.
+/// A number format of the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Scalar {
     I8,
@@ -30,7 +30,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Bytes in memory; also the alignment, for every scalar of the x86-64 and AArch64 ABIs.
+    /// Returns the bytes in memory; also the alignment, for every scalar of the x86-64 and AArch64 ABIs.
     pub const fn size(self) -> i64 {
         use Scalar::*;
         match self {
@@ -43,7 +43,7 @@ impl Scalar {
     }
 }
 
-/// What a predefined datatype is; the groups are those that the standard's table of operators uses (section 6.9.2).
+/// The group of a predefined datatype; the groups are those of the standard's table of operators (section 6.9.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Kind {
     /// C integer.
@@ -56,9 +56,9 @@ pub enum Kind {
     Complex(Scalar),
     /// Fortran's LOGICAL and the Booleans of C and C++.
     Logical(Scalar),
-    /// Printable characters: transferred, never computed with.
+    /// Printable characters: transferred, never used in arithmetic.
     Character(Scalar),
-    /// `MPI_CHAR`: a character for the standard, and for Open MPI and MPICH an integer as C's `char` is one.
+    /// `MPI_CHAR`: a character in the standard; Open MPI and MPICH treat it as an integer, as C treats `char`.
     Char(Scalar),
     Byte,
     Packed,
@@ -67,7 +67,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The scalars of one element in order; one for most, two for complex numbers' parts and for pairs.
+    /// Returns the scalars of one element in order: two for complex numbers and pairs, otherwise one.
     const fn parts(self) -> (Scalar, Option<Scalar>) {
         match self {
             Kind::CInteger(s)
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Where the second scalar of a pair lies.
+    /// Returns the offset of the second scalar of a pair.
     pub const fn second_at(value: Scalar, index: Scalar) -> i64 {
         round_up(value.size(), index.size())
     }
@@ -97,7 +97,7 @@ const fn round_up(n: i64, to: i64) -> i64 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Named(u8);
 
-/// What is known of a predefined datatype.
+/// The properties of a predefined datatype.
 #[derive(Debug)]
 pub struct Info {
     /// The value of its handle in the standard ABI.
@@ -125,7 +125,7 @@ impl Info {
                 } else {
                     second.size()
                 };
-                // Both parts are one run where the second follows at once.
+                // Both parts are one run if the second is adjacent.
                 let run_count = if at == first.size() { 1 } else { 2 };
                 ([0, at], run_count, align, at + second.size())
             }
@@ -150,14 +150,14 @@ impl Info {
 }
 
 impl Named {
-    /// The predefined datatype with this ABI handle value.
+    /// Returns the predefined datatype with this ABI handle value.
     #[inline]
     pub fn from_handle(handle: usize) -> Option<Named> {
         let slot = *SLOT_OF_HANDLE.get(handle.checked_sub(FIRST_HANDLE)?)?;
         (slot != NO_SLOT).then_some(Named(slot))
     }
 
-    /// The bytes of one element of the type with this ABI handle value, if it is predefined and its elements lie side by side; else 0.
+    /// Returns the bytes of one element of the type with this ABI handle value, if it is predefined and its elements are contiguous; otherwise 0.
     #[inline]
     pub fn dense_size(handle: usize) -> usize {
         let slot = handle.wrapping_sub(FIRST_HANDLE);
@@ -166,18 +166,18 @@ impl Named {
             .map_or(0, |size| usize::from(*size))
     }
 
-    /// Everything that is known of it.
+    /// Returns its properties.
     #[inline]
     pub fn info(self) -> &'static Info {
         &TABLE[self.0 as usize]
     }
 
-    /// All predefined datatypes in the order of their handles.
+    /// Iterates over all predefined datatypes in the order of their handles.
     pub fn all() -> impl Iterator<Item = Named> {
         (0..ROWS.len() as u8).map(Named)
     }
 
-    /// The runs of data in one element.
+    /// Returns the runs of data in one element.
     #[inline]
     pub(crate) fn body(self) -> Body<'static> {
         let info = self.info();
@@ -187,14 +187,14 @@ impl Named {
         }
     }
 
-    /// Whether elements lie side by side without a hole.
+    /// Returns true if elements are contiguous, without holes.
     #[inline]
     pub fn is_dense(self) -> bool {
         let info = self.info();
         info.size == info.extent
     }
 
-    /// The basic scalars of one element, in order: a pair has two, everything else one.
+    /// Returns the sizes of the basic scalars of one element, in order: a pair has two, all others one.
     pub(crate) fn basics(self) -> (i64, Option<i64>) {
         match self.info().kind {
             Kind::Pair(value, index) => (value.size(), Some(index.size())),
@@ -205,7 +205,7 @@ impl Named {
 
 macro_rules! named_constants {
     ($($name:ident = $handle:expr;)*) => {
-        /// The datatypes that the library itself speaks of.
+        /// The datatypes that the library itself uses.
         impl Named {
             $(
                 /// MPI's datatype of this name, with the handle that the standard ABI gives it (MPI 5.0, chapter 20).
@@ -264,7 +264,7 @@ type Row = (u32, &'static str, Kind);
 use Kind::*;
 use Scalar::*;
 
-/// C's `char`, which has a sign on some processors.
+/// C's `char`, which is signed on some processors.
 const CHAR: Scalar = match std::ffi::c_char::MIN {
     0 => U8,
     _ => I8,
@@ -320,7 +320,7 @@ const ROWS: [Row; 71] = [
     (0x247, "MPI_BYTE", Byte),
     (0x248, "MPI_INT16_T", CInteger(I16)),
     (0x249, "MPI_UINT16_T", CInteger(U16)),
-    // Not in the standard yet, whose ABI reserves the handle; programs of MPICH and Open MPI have it as an extension.
+    // Not in the standard yet; its ABI reserves the handle. MPICH and Open MPI have it as an extension.
     (0x24a, "MPIX_C_FLOAT16", Float(F16)),
     (0x250, "MPI_INT32_T", CInteger(I32)),
     (0x251, "MPI_UINT32_T", CInteger(U32)),

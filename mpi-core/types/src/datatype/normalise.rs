@@ -1,18 +1,18 @@
-//! From placements to the normal form: repeating, joining and writing out parts of a type while it is committed.
+//! The conversion from placements to the normal form: repeats, joins and expands parts of a type in `commit`.
 //!
-//! Runs stand in the order of the type map (that is the order of the packed bytes), and neighbours that touch are fused.
-//! A part that stands alone keeps its loops; parts that follow one another are written out as runs.
+//! Runs are in the order of the type map (the order of the packed bytes), and adjacent runs are merged.
+//! A single part keeps its loops; several consecutive parts are expanded into runs.
 
 use super::layout::{Layout, Loop, MAX_LOOPS, Run};
 
-/// The most runs that commit writes out.
+/// Maximum number of runs that `commit` expands.
 pub const MAX_RUNS: usize = 1 << 28;
 
 /// A commit that would need more than [`MAX_RUNS`] runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyRuns;
 
-/// A part of a type while it is being built: runs inside loops.
+/// A part of a type under construction: runs inside loops.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
     runs: Vec<Run>,
@@ -29,7 +29,7 @@ impl Part {
         part
     }
 
-    /// A finished type as a part of a new one.
+    /// Converts a finished type to a part of a new one.
     pub fn of_layout(layout: &Layout) -> Part {
         Part {
             runs: layout.body().runs().collect(),
@@ -41,7 +41,7 @@ impl Part {
         self.runs.is_empty()
     }
 
-    /// The only run, if there is nothing else.
+    /// Returns the run if the part is a single one.
     fn single(&self) -> Option<Run> {
         match (self.runs.as_slice(), self.loops.as_slice()) {
             ([run], []) => Some(*run),
@@ -49,7 +49,7 @@ impl Part {
         }
     }
 
-    /// The memory of `count` of these, `extent` apart, if it is one run.
+    /// Returns the memory of `count` repetitions, `extent` apart, if it is one run.
     pub fn contiguous(&self, extent: i64, count: i64) -> Option<Run> {
         if self.is_empty() || count == 0 {
             return Some(Run::new(0, 0));
@@ -58,7 +58,7 @@ impl Part {
         (count == 1 || run.len == extent).then_some(Run::new(run.offset, run.len * count))
     }
 
-    /// `count` of these, `stride` apart.
+    /// Repeats the part `count` times, `stride` apart.
     pub fn repeated(mut self, count: i64, stride: i64) -> Result<Part, TooManyRuns> {
         if count == 0 || self.is_empty() {
             return Ok(Part::default());
@@ -87,7 +87,7 @@ impl Part {
         Ok(())
     }
 
-    /// The finished form: regular lists become loops.
+    /// Returns the finished form, in which regular lists are loops.
     pub fn finish(mut self) -> Layout {
         if self.loops.len() < MAX_LOOPS
             && let Some((run, inner)) = as_regular(&self.runs)
@@ -107,7 +107,7 @@ impl Part {
     }
 }
 
-/// Parts one after another in packed order.
+/// Consecutive parts in packed order.
 #[derive(Default)]
 pub struct Sequence {
     only: Option<Part>,
@@ -115,7 +115,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Appends `part` moved by `offset`.
+    /// Appends `part` shifted by `offset`.
     pub fn push(&mut self, mut part: Part, offset: i64) -> Result<(), TooManyRuns> {
         if part.is_empty() {
             return Ok(());
@@ -155,7 +155,7 @@ impl Sequence {
     }
 }
 
-/// Equal runs at equal distances are one run in a loop.
+/// Returns one run in a loop if the runs are equal and at a constant stride.
 fn as_regular(runs: &[Run]) -> Option<(Run, Loop)> {
     let [first, second, ..] = runs else {
         return None;
@@ -167,7 +167,7 @@ fn as_regular(runs: &[Run]) -> Option<(Run, Loop)> {
         .then_some((*first, Loop { count, stride }))
 }
 
-/// Appends all runs of the loops, moved by `offset`.
+/// Appends all runs of the loops, shifted by `offset`.
 fn write_out(
     loops: &[Loop],
     runs: &[Run],

@@ -1,6 +1,6 @@
-//! The same datatype over other basic types, as data representations want it (MPI 5.0, section 14.5.1).
+//! A datatype rebuilt over other basic types, for data representations (MPI 5.0, section 14.5.1).
 //!
-//! What the program counted in elements follows the extents of the new basic types; what it gave in bytes stays as it is.
+//! Displacements in elements scale with the extents of the new basic types; displacements in bytes do not change.
 
 use super::construct::{Derived, Made};
 use super::error::TypeError;
@@ -8,7 +8,7 @@ use super::named::Named;
 use super::{Datatype, Repr};
 
 impl Datatype {
-    /// This datatype with what `basic` says in place of each predefined type.
+    /// Returns this datatype with each predefined type replaced by `basic` of it.
     pub fn over<E: From<TypeError>>(
         &self,
         basic: &mut dyn FnMut(Named) -> Result<Datatype, E>,
@@ -36,7 +36,7 @@ impl Derived {
             let types: Result<Vec<_>, E> = self.types.iter().map(|old| old.over(basic)).collect();
             return Ok(Datatype::structure(blocklengths, displacements, &types?)?);
         }
-        // All others have one old type.
+        // All other constructors have one old type.
         let Some(old) = self.types.first() else {
             return Ok(Datatype::structure(&[], &[], &[])?);
         };
@@ -100,7 +100,7 @@ mod tests {
         made.expect("a type")
     }
 
-    /// Where the bytes of two elements lie; what lies together is one run, also of two elements.
+    /// The runs of two elements, with adjacent runs merged.
     fn runs(datatype: &Datatype) -> Vec<(i64, i64)> {
         datatype.commit().expect("committed");
         let mut all: Vec<(i64, i64)> = Vec::new();

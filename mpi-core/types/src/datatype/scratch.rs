@@ -1,4 +1,4 @@
-//! Memory of our own that is seen as buffers, for the temporaries of collective algorithms.
+//! Temporary buffers in library memory, for collective algorithms.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout as Memory, alloc_zeroed, dealloc};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::{Datatype, RecvBuf, SendBuf};
 
-/// The machine has no memory for a temporary.
+/// The allocation of a temporary failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory {
     pub bytes: i64,
@@ -40,7 +40,7 @@ impl Block {
         let error = NoMemory { bytes: len };
         let size = usize::try_from(len.max(1)).map_err(|_| error)?;
         let memory = Memory::from_size_align(size, ALIGN).map_err(|_| error)?;
-        // SAFETY: the size is not zero.
+        // SAFETY: the size is at least 1.
         let start = unsafe { alloc_zeroed(memory) };
         let start = NonNull::new(start).ok_or(error)?;
         Ok(Block { start, memory })
@@ -49,18 +49,18 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `start` came from `alloc_zeroed` with this `memory`, and the last view is gone.
+        // SAFETY: `new` got `start` from `alloc_zeroed` with this `memory`, and the last buffer that refers to it has been dropped.
         unsafe { dealloc(self.start.as_ptr(), self.memory) };
     }
 }
 
-/// Memory of our own for `count` elements of a datatype.
+/// Library memory for `count` elements of a datatype.
 ///
-/// Its first byte is the lowest byte of data of all elements, so nothing is wasted on a lower bound:
-/// element 0 starts at `-span.start` of the block, which is `-true_lb` for the usual positive extent.
-/// Views speak in elements, so an algorithm need not know.
+/// The block starts at the lowest byte of data of all elements, so a lower bound wastes no memory:
+/// element 0 is at offset `-span.start` in the block, which is `-true_lb` for the usual positive extent.
+/// The methods take ranges of elements, so an algorithm need not handle this.
 ///
-/// Views of one scratch follow MPI's rule for buffers: what one operation writes, no other uses at the same time.
+/// Buffers of one scratch follow MPI's rule for buffers: while one operation writes data, no other uses them.
 #[derive(Clone)]
 pub struct Scratch {
     block: Rc<Block>,
@@ -70,7 +70,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Room for so many elements, zeroed; freed with the last view of it.
+    /// Allocates zeroed memory for `count` elements; it is freed with the last buffer that refers to it.
     pub fn new(count: i64, datatype: &Datatype) -> Result<Scratch, NoMemory> {
         let span = datatype.span(count);
         let block = Rc::new(Block::new(span.end.saturating_sub(span.start))?);
@@ -82,33 +82,33 @@ impl Scratch {
         })
     }
 
-    /// So many bytes.
+    /// Allocates `len` bytes.
     pub fn bytes(len: i64) -> Result<Scratch, NoMemory> {
         Scratch::new(len, &super::Named::BYTE.into())
     }
 
-    /// Elements `elements` to be read.
+    /// Returns elements `elements` as a send buffer.
     pub fn send(&self, elements: Range<i64>) -> SendBuf {
         self.recv(elements).as_send()
     }
 
-    /// Elements `elements` to be written.
+    /// Returns elements `elements` as a receive buffer.
     pub fn recv(&self, elements: Range<i64>) -> RecvBuf {
         self.all().slice(elements)
     }
 
-    /// All elements.
+    /// Returns all elements as a receive buffer.
     pub fn all(&self) -> RecvBuf {
         let owner = self.block.clone();
         RecvBuf::of_scratch(self.origin, self.count, self.datatype.clone(), owner)
     }
 
-    /// How many elements there is room for.
+    /// Returns the number of elements.
     pub fn count(&self) -> i64 {
         self.count
     }
 
-    /// The type of the elements that it was made for.
+    /// Returns the datatype for which it was allocated.
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
     }

@@ -1,20 +1,20 @@
-//! Type signatures: the basic types of a datatype in order, without their places.
+//! Type signatures: the basic types of a datatype in order, without displacements.
 //!
-//! Two questions are asked of them.
-//! *How many basic elements do so many bytes hold?* (`MPI_Get_elements`) is answered by walking placements,
-//! skipping whole ones by division.
-//! *Are two signatures the same?* is answered by a hash that can be composed: a signature of `n` elements with the
-//! hash `h` followed by one of `m` elements with the hash `g` has `n + m` elements and the hash `h * B^m + g`
-//! modulo 2^61 - 1 (Karp and Rabin), so `contiguous(4, INT)` and four `INT`s agree and repetition costs a logarithm.
+//! They answer two questions.
+//! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a walk over the placements,
+//! which skips whole ones by division.
+//! *Are two signatures equal?*: a composable hash. A signature of `n` elements with
+//! hash `h`, followed by one of `m` elements with hash `g`, has `n + m` elements and the hash `h * B^m + g`
+//! modulo 2^61 - 1 (Karp and Rabin), so `contiguous(4, INT)` and four `INT`s agree, and repetition costs a logarithm.
 //!
-//! Basic types count by what they are, not by name: `MPI_INT` and `MPI_INT32_T` agree.
-//! A pair type has two basic elements, as the structure that the standard defines it by.
+//! Basic types are compared by format, not by name: `MPI_INT` and `MPI_INT32_T` agree.
+//! A pair type has two basic elements, as the structure in the standard's definition.
 
 use super::construct::Derived;
 use super::named::{Kind, Named};
 use super::{Datatype, Repr};
 
-/// Order and number of the basic elements of a datatype, condensed.
+/// A digest of the sequence of basic elements of a datatype.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Signature {
     /// The number of basic elements, modulo 2^64.
@@ -43,12 +43,12 @@ fn power(mut exponent: u64) -> u64 {
 
 impl Signature {
     fn of_basic(code: u64) -> Signature {
-        // A mixing step, so that neighbouring codes are far apart.
+        // A mixing step, so that hashes of consecutive codes are far apart.
         let hash = (code + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) % PRIME;
         Signature { elements: 1, hash }
     }
 
-    /// This one followed by another.
+    /// Returns the signature of this one followed by `next`.
     pub fn then(self, next: Signature) -> Signature {
         Signature {
             elements: self.elements.wrapping_add(next.elements),
@@ -56,7 +56,7 @@ impl Signature {
         }
     }
 
-    /// This one `n` times.
+    /// Returns the signature of `n` repetitions.
     pub fn times(self, n: i64) -> Signature {
         let (mut result, mut doubled, mut n) = (Signature::default(), self, n.max(0));
         while n > 0 {
@@ -69,13 +69,13 @@ impl Signature {
         result
     }
 
-    /// One word for fingerprints.
+    /// Returns one word for fingerprints.
     pub fn word(self) -> u64 {
         self.hash ^ self.elements.rotate_left(61)
     }
 }
 
-/// What a basic type is, as a small number.
+/// Returns the signature of a basic type.
 fn basic(named: Named) -> Signature {
     let code = |class: u64, scalar: super::Scalar| Signature::of_basic(class * 16 + scalar as u64);
     match named.info().kind {
@@ -83,7 +83,7 @@ fn basic(named: Named) -> Signature {
         Kind::Complex(s) => code(1, s),
         Kind::Logical(s) => code(2, s),
         Kind::Character(s) => code(3, s),
-        // As MPI_CHARACTER, whatever sign it has.
+        // As MPI_CHARACTER, whether signed or not.
         Kind::Char(_) => code(3, super::Scalar::U8),
         Kind::Byte | Kind::Packed => code(4, super::Scalar::U8),
         Kind::Pair(value, index) => code(0, value).then(code(0, index)),
@@ -91,7 +91,7 @@ fn basic(named: Named) -> Signature {
 }
 
 impl Datatype {
-    /// The signature of one element.
+    /// Returns the signature of one element.
     pub fn signature(&self) -> Signature {
         match &self.0 {
             Repr::Named(named) => basic(*named),
@@ -99,7 +99,7 @@ impl Datatype {
         }
     }
 
-    /// The predefined datatype of all basic elements, if it is one; of a type without data there is none.
+    /// Returns the predefined datatype of all basic elements, if they have one kind; `None` for a type without data.
     pub fn basic_element(&self) -> Option<Named> {
         match &self.0 {
             Repr::Named(named) => Some(*named),
@@ -107,7 +107,7 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Get_count`: whole elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part is left over.
+    /// `MPI_Get_count`: the number of whole elements in `bytes`, `None` (`MPI_UNDEFINED`) if there is a remainder.
     pub fn count_in(&self, bytes: i64) -> Option<i64> {
         match self.size() {
             0 => (bytes == 0).then_some(0),
@@ -115,7 +115,7 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Get_elements`: basic elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part of one is left over.
+    /// `MPI_Get_elements`: the number of basic elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part of one remains.
     pub fn elements(&self, bytes: i64) -> Option<i64> {
         let size = self.size();
         if size == 0 {
@@ -151,7 +151,7 @@ fn basic_of(derived: &Derived) -> Option<Named> {
     found
 }
 
-/// Counts the basic elements at the start of one element, less than whole, and takes their bytes from `left`.
+/// Counts the basic elements in the first `left` bytes of one element, and subtracts their bytes from `left`.
 fn elements_in_part(datatype: &Datatype, left: &mut i64) -> i64 {
     match &datatype.0 {
         Repr::Named(named) => {

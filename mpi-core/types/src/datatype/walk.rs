@@ -1,16 +1,16 @@
-//! Walking over the data of many elements in packed order, from any byte to any byte.
+//! Iteration over the data of many elements in packed order, from any byte to any byte.
 //!
-//! The walk hands out *pieces*, each as large as it can be.
-//! The copy loops ([`super::copy`](mod@super::copy)) take a piece at a time; [`Runs`] takes them apart for code that needs an iovec.
+//! The iterator yields *pieces*, each as large as possible.
+//! The copy loops ([`super::copy`](mod@super::copy)) process whole pieces; [`Runs`] splits them for code that needs an iovec.
 
 use std::ops::Range;
 
 use super::layout::{Body, Place, Run, Shape};
 
-/// Work for one copy loop; offsets count from the start of the buffer.
+/// The work of one copy loop; offsets are relative to the start of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
-    /// A grid of blocks of `len` bytes: `rows` times `count` of them.
+    /// A grid of `rows` times `count` blocks of `len` bytes.
     Grid {
         offset: i64,
         len: i64,
@@ -19,7 +19,7 @@ pub enum Piece<'a> {
         rows: i64,
         row_stride: i64,
     },
-    /// All runs of `body`, moved by `base`; that `count` times, `stride` apart.
+    /// All runs of `body`, shifted by `base`; `count` times, `stride` apart.
     Bodies {
         base: i64,
         body: Body<'a>,
@@ -36,12 +36,12 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The range is cut to what the shape has.
+    /// The range is clamped to the shape.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Walk<'a> {
         let start = range.start.max(0);
         let left = range.end.min(shape.total) - start;
         Walk {
-            // Most walks start at the start, which needs no divisions.
+            // Most walks begin at position 0, which needs no division.
             place: match start {
                 1.. if left > 0 => shape.locate(start),
                 _ => Place::default(),
@@ -51,14 +51,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on by `by` repetitions of the loop `level`, carrying outwards.
+    /// Advances the loop `level` by `by` repetitions, with carry outwards.
     #[inline]
     fn step(&mut self, level: usize, by: i64) {
         let mut by = by;
         let loops = self.shape.loops[level..].iter();
         for (index, l) in self.place.index[level..].iter_mut().zip(loops) {
             *index += by;
-            // Wrapping, because behind the last repetition there may be no address.
+            // Wrapping, because after the last repetition the sum may overflow.
             self.place.base = self.place.base.wrapping_add(by.wrapping_mul(l.stride));
             if *index < l.count {
                 return;
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many repetitions of the loop `level`, of `bytes` each, may be done at once.
+    /// Returns how many repetitions of the loop `level`, of `bytes` each, fit in one piece.
     #[inline]
     fn repetitions(&self, level: usize, bytes: i64) -> i64 {
         let to_go = self.shape.loops[level].count - self.place.index[level];
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Less than a run: what is left of it, or what is left to do.
+    /// A part of a run: the rest of it, or of the range.
     fn part_of_run(&mut self, run: Run) -> Piece<'a> {
         let len = (run.len - self.place.skip).min(self.left);
         let offset = self.place.base + run.offset + self.place.skip;
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whole repetitions of a body that is one run: of the two innermost loops, or a part of the innermost.
+    /// Whole repetitions of a body of one run: of the two innermost loops, or a part of the innermost.
     #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;
@@ -187,15 +187,15 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// The single runs of a range of packed bytes, in packed order.
+/// The runs of a range of packed bytes, in packed order.
 pub struct Runs<'a> {
     walk: Walk<'a>,
-    /// The piece that is being taken apart.
+    /// The piece that is being split.
     piece: Option<Piece<'a>>,
     done: Within,
 }
 
-/// How far a piece is: the run or block, and the repetition or row.
+/// The progress in a piece: the run or block, and the repetition or row.
 #[derive(Default)]
 struct Within {
     inner: i64,
@@ -203,7 +203,7 @@ struct Within {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs of the packed bytes `range` of a buffer of this shape, relative to its start.
+    /// Returns the runs of packed bytes `range` of a buffer of this shape, relative to its start.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Runs<'a> {
         Runs {
             walk: Walk::new(shape, range),
@@ -212,7 +212,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The run at the present place of `piece`, and how many it has inside and outside.
+    /// Returns the run at the current position of `piece`, and its inner and outer counts.
     #[inline]
     fn here(&self, piece: &Piece<'a>) -> (Run, i64, i64) {
         let Within { inner, outer } = self.done;

@@ -1,7 +1,7 @@
 //! Groups: ordered sets of processes (MPI 5.0, section 7.3).
 //!
-//! A group is a value; copying one copies a pointer.
-//! Members are named by their rank in the job, so translating ranks between groups needs no communication.
+//! A group is a value; cloning it copies a pointer.
+//! Members are identified by their rank in the job, so translating ranks between groups needs no communication.
 
 use mpi_base::proc::ProcId;
 use std::cell::OnceCell;
@@ -18,7 +18,7 @@ pub struct Group(Rc<Inner>);
 
 struct Inner {
     members: Members,
-    /// Built at the first reverse look-up of a group that is not a prefix of the job.
+    /// Built at the first reverse lookup in a group that is a list.
     ranks: OnceCell<HashMap<ProcId, u32>>,
 }
 
@@ -31,7 +31,7 @@ enum Members {
     List(Box<[ProcId]>),
 }
 
-/// How two groups or communicators relate (`MPI_IDENT` and its kin), from alike to different.
+/// The relation of two groups or communicators (`MPI_IDENT` etc.), from equal to different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Comparison {
     Identical,
@@ -55,7 +55,7 @@ pub enum GroupError {
         first: usize,
         second: usize,
     },
-    /// A range triplet that steps nowhere or away from its end.
+    /// A range triplet with stride 0, or with a stride away from its end.
     Range {
         position: usize,
         first: i64,
@@ -124,7 +124,7 @@ impl Group {
         Group::range(0, 0)
     }
 
-    /// Members in the order given; the caller has made sure that none is named twice.
+    /// Members in the given order; the caller guarantees that none is given twice.
     pub fn from_procs(procs: Vec<ProcId>) -> Group {
         let consecutive = procs.windows(2).all(|w| w[0].checked_add(1) == Some(w[1]));
         match (consecutive, procs.first()) {
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    /// How many members it has; the empty group has none (MPI 5.0, section 7.2.1).
+    /// Returns the number of members; the empty group has none (MPI 5.0, section 7.2.1).
     pub fn size(&self) -> u32 {
         match &self.0.members {
             Members::Range { len, .. } => *len,
@@ -145,7 +145,7 @@ impl Group {
         }
     }
 
-    /// The job rank of a member.
+    /// Returns the job rank of a member.
     #[inline]
     pub fn proc(&self, rank: u32) -> Option<ProcId> {
         match &self.0.members {
@@ -154,7 +154,7 @@ impl Group {
         }
     }
 
-    /// The rank of a process in this group.
+    /// Returns the rank of a process in this group.
     pub fn rank_of(&self, proc: ProcId) -> Option<u32> {
         match &self.0.members {
             Members::Range { first, len } => proc.checked_sub(*first).filter(|r| r < len),
@@ -172,12 +172,12 @@ impl Group {
         }
     }
 
-    /// The job ranks of its members, in the order of their ranks in the group.
+    /// Iterates over the job ranks of its members, in the order of their ranks in the group.
     pub fn iter(&self) -> impl Iterator<Item = ProcId> + '_ {
         (0..self.size()).filter_map(|r| self.proc(r))
     }
 
-    /// The members at `ranks`, in that order.
+    /// Returns the members at `ranks`, in that order.
     pub fn include(&self, ranks: &[i64]) -> Result<Group, GroupError> {
         self.check(ranks)?;
         Ok(Group::from_procs(
@@ -185,7 +185,7 @@ impl Group {
         ))
     }
 
-    /// All members but those at `ranks`, in the order of this group.
+    /// Returns all members except those at `ranks`, in the order of this group.
     pub fn exclude(&self, ranks: &[i64]) -> Result<Group, GroupError> {
         self.check(ranks)?;
         let mut keep = vec![true; self.size() as usize];
@@ -201,7 +201,7 @@ impl Group {
         ))
     }
 
-    /// The ranks that `(first, last, stride)` triplets name, as `MPI_Group_range_incl` reads them.
+    /// Returns the ranks of `(first, last, stride)` triplets, as in `MPI_Group_range_incl`.
     pub fn expand(&self, ranges: &[(i64, i64, i64)]) -> Result<Vec<i64>, GroupError> {
         let mut ranks = Vec::new();
         for (position, &(first, last, stride)) in ranges.iter().enumerate() {
@@ -215,7 +215,7 @@ impl Group {
             }
             let mut r = first;
             while if stride > 0 { r <= last } else { r >= last } {
-                // Only ranks that are really named must exist: (1, 6, 2) is right in a group of six.
+                // Only the ranks of the sequence must exist: (1, 6, 2) is valid in a group of six.
                 self.check_rank(position, r)?;
                 ranks.push(r);
                 r += stride;
@@ -224,13 +224,13 @@ impl Group {
         Ok(ranks)
     }
 
-    /// Members of this group, then those of `other` that are not in it.
+    /// Returns the members of this group, then those of `other` that are not in it.
     pub fn union(&self, other: &Group) -> Group {
         let more = other.iter().filter(|p| self.rank_of(*p).is_none());
         Group::from_procs(self.iter().chain(more).collect())
     }
 
-    /// Members of both, in the order of this group.
+    /// Returns the members of both, in the order of this group.
     pub fn intersection(&self, other: &Group) -> Group {
         Group::from_procs(
             self.iter()
@@ -239,7 +239,7 @@ impl Group {
         )
     }
 
-    /// Members of this group that are not in `other`.
+    /// Returns the members of this group that are not in `other`.
     pub fn difference(&self, other: &Group) -> Group {
         Group::from_procs(
             self.iter()
@@ -248,7 +248,7 @@ impl Group {
         )
     }
 
-    /// The first member, by its rank here and in the job, that is not in `other`.
+    /// Returns the first member, by its rank here and in the job, that is not in `other`.
     pub fn outsider(&self, other: &Group) -> Option<(u32, ProcId)> {
         if Rc::ptr_eq(&self.0, &other.0) {
             return None;
@@ -258,7 +258,7 @@ impl Group {
             .find(|(_, proc)| other.rank_of(*proc).is_none())
     }
 
-    /// Identical in members and order, similar in members only, or unequal.
+    /// Compares members and order: identical, similar (same members in another order), or unequal.
     pub fn compare(&self, other: &Group) -> Comparison {
         if Rc::ptr_eq(&self.0, &other.0)
             || (self.size() == other.size() && self.iter().eq(other.iter()))

@@ -1,4 +1,4 @@
-//! Groups as the standard defines them: ranks, set operations and ranges.
+//! Tests of groups against the standard: ranks, set operations and ranges.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! An operator on one predefined type whose elements have no holes, looked up once and for all: what is left to do is one loop over bytes.
+//! An operator on a predefined type without holes, looked up once: applying it is one loop over bytes.
 
 use super::kernel::{Kernel, Level};
 use super::{Op, Predefined, kernel_for};
 use crate::datatype::{Datatype, RecvBytes};
 
-/// The loop of an operator on a type, and the size of an element.
+/// The loop of an operator on a type, and the size of an element in bytes.
 #[derive(Clone, Copy)]
 pub struct DenseOp {
     op: Predefined,
@@ -13,14 +13,14 @@ pub struct DenseOp {
 }
 
 impl DenseOp {
-    /// None where there is more to an element than a loop over its bytes; why, [`Op::check`] says if it is an error.
+    /// Returns `None` if an element needs more than a loop over its bytes; if that is an error, [`Op::check`] reports it.
     pub fn new(op: &Op, datatype: &Datatype) -> Option<DenseOp> {
         let Op::Predefined(op) = op else {
             return None;
         };
         datatype.as_named()?;
         let (_, size) = datatype.contiguous_bytes(1)?;
-        // Of two in a row the second begins where the first ends.
+        // The second of two elements begins where the first ends.
         (datatype.contiguous_bytes(2)? == (0, 2 * size)).then_some(())?;
         Some(DenseOp {
             op: *op,
@@ -29,18 +29,18 @@ impl DenseOp {
         })
     }
 
-    /// Which operator it is.
+    /// Returns the operator.
     pub fn operator(&self) -> Predefined {
         self.op
     }
 
-    /// `inout = input op inout`, for as many elements as both have.
+    /// `inout = input op inout`, for the smaller number of elements.
     #[inline]
     pub fn apply(&self, input: &[u8], inout: RecvBytes) {
         inout.with(|inout| self.combine(input, inout));
     }
 
-    /// The same where the bytes are ours.
+    /// The same for bytes of the library.
     #[inline]
     pub fn combine(&self, input: &[u8], inout: &mut [u8]) {
         self.kernel.run_dense(input, inout, self.size);

@@ -1,6 +1,6 @@
 //! The operators on single values.
 //!
-//! A class of operators is a trait with one generic method, so that each operator is written once for all its types.
+//! A class of operators is a trait with one generic method, so each operator is written once for all its types.
 //! Integers wrap around; comparisons with NaN keep the value of `inout`, as C's `a > b ? a : b` does.
 
 use std::marker::PhantomData;
@@ -62,7 +62,7 @@ macro_rules! floats {
 integers!(u8 u16 u32 u64 u128);
 floats!(f16 f32 f64);
 
-/// A complex number as C and Fortran lay it out.
+/// A complex number in the layout of C and Fortran.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[repr(C)]
 pub struct Complex<T> {
@@ -116,7 +116,7 @@ impl Arithmetic for Prod {
     }
 }
 
-/// MAX and MIN, and which value MAXLOC and MINLOC prefer.
+/// MAX and MIN, and the value that MAXLOC and MINLOC prefer.
 pub trait Preference {
     fn prefers<T: PartialOrd>(a: T, b: T) -> bool;
 }
@@ -160,8 +160,8 @@ macro_rules! bitwise {
 
 bitwise!(And & Or | Xor ^);
 
-/// A value and where it was found; the parts are read and written singly, because padding between or after them may
-/// not belong to us.
+/// A value and its index; the parts are read and written separately, because padding between or after them may
+/// not belong to the buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Located<V, I> {
     pub value: V,
@@ -174,7 +174,7 @@ pub struct Compute<O>(PhantomData<O>);
 pub struct Choose<O>(PhantomData<O>);
 /// Applies a [`Bitwise`] operator to bits.
 pub struct Bits<O>(PhantomData<O>);
-/// Applies a [`Bitwise`] operator to truth values: whatever is not zero is true, and true is written as one.
+/// Applies a [`Bitwise`] operator to truth values: any nonzero value is true, and true is stored as one.
 pub struct Truth<O>(PhantomData<O>);
 
 impl<T: Number, O: Arithmetic> Fold<T> for Compute<O> {
@@ -184,7 +184,7 @@ impl<T: Number, O: Arithmetic> Fold<T> for Compute<O> {
     }
 }
 
-/// A value that has an order.
+/// A value with an order.
 pub trait Ordered: PartialOrd + Copy {}
 impl<T: PartialOrd + Copy> Ordered for T {}
 
@@ -200,7 +200,7 @@ impl<T: Ordered, O: Preference> Fold<T> for Choose<O> {
 }
 
 impl<V: Ordered, I: Ordered, O: Preference> Fold<Located<V, I>> for Choose<O> {
-    /// The preferred value; of equal ones the one with the lower index.
+    /// Returns the preferred value; of equal values the one with the lower index.
     #[inline(always)]
     fn fold(input: Located<V, I>, inout: Located<V, I>) -> Located<V, I> {
         let earlier = input.value == inout.value && input.index < inout.index;

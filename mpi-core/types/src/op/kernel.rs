@@ -1,7 +1,7 @@
 //! The loops of the operators: one generic loop, compiled for each operator and type, and for narrow numbers again
-//! with AVX2 and with AVX-512, chosen at run time.
+//! with AVX2 and with AVX-512; the version is chosen at run time.
 //!
-//! Elements are read and written unaligned, because temporaries may lie anywhere; the compiler vectorises this as well
+//! Elements are read and written unaligned, because temporaries may have any alignment; the compiler vectorises this as well
 //! as aligned slices.
 #![allow(unsafe_code)]
 
@@ -10,9 +10,9 @@ use half::f16;
 use super::fold::{Complex, Fold, Located};
 use crate::datatype::{Kind, RecvBuf, Scalar, SendBuf};
 
-/// A value as it lies in a user's buffer.
+/// A value in the layout of a user buffer.
 pub trait Element: Copy {
-    /// The distance of two elements.
+    /// The distance between two elements in bytes.
     const STRIDE: usize;
     /// Whether wider vectors help.
     const VECTOR: bool;
@@ -26,7 +26,7 @@ pub trait Element: Copy {
     unsafe fn store(self, at: *mut u8);
 }
 
-/// Types whose memory is just their bytes.
+/// Types without padding.
 macro_rules! plain {
     ($vector:literal: $($t:ty)*) => {$(
         impl Element for $t {
@@ -35,13 +35,13 @@ macro_rules! plain {
 
             #[inline(always)]
             unsafe fn load(at: *const u8) -> Self {
-                // SAFETY: the caller vouches for the element; every bit pattern is a value of this type.
+                // SAFETY: the element is readable by the contract of `load`, and every bit pattern is a valid value of this type.
                 unsafe { at.cast::<$t>().read_unaligned() }
             }
 
             #[inline(always)]
             unsafe fn store(self, at: *mut u8) {
-                // SAFETY: the caller vouches for the element.
+                // SAFETY: the element is writable by the contract of `store`.
                 unsafe { at.cast::<$t>().write_unaligned(self) }
             }
         }
@@ -53,7 +53,7 @@ plain!(false: i128 u128 f16 Complex<f16>);
 #[cfg(target_arch = "x86_64")]
 plain!(false: super::wide::Extended Complex<super::wide::Extended> super::wide::Quad Complex<super::wide::Quad>);
 
-/// A scalar that a pair can be made of.
+/// A scalar that can be a part of a pair.
 pub trait Part: Element + PartialOrd {
     const SCALAR: Scalar;
 }
@@ -87,7 +87,7 @@ impl<V: Part, I: Part> Element for Located<V, I> {
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for both parts.
+        // SAFETY: both parts are readable by the contract of `load`.
         unsafe {
             Located {
                 value: V::load(at),
@@ -98,7 +98,7 @@ impl<V: Part, I: Part> Element for Located<V, I> {
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for both parts; the padding is left alone.
+        // SAFETY: both parts are writable by the contract of `store`; the padding is not written.
         unsafe {
             self.value.store(at);
             self.index.store(at.add(Self::INDEX_AT));
@@ -113,7 +113,7 @@ impl<V: Part, I: Part> Element for Located<V, I> {
 #[inline(always)]
 unsafe fn each<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
     for i in 0..n {
-        // SAFETY: the caller vouches for `n` elements on both sides.
+        // SAFETY: element `i < n` is valid on both sides by this function's contract.
         unsafe {
             let at = inout.add(i * T::STRIDE);
             let combined = F::fold(T::load(input.add(i * T::STRIDE)), T::load(at));
@@ -127,7 +127,7 @@ unsafe fn each<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
 /// # Safety
 /// As for [`each`].
 unsafe fn portable<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: `n` elements are valid on both sides by this function's contract.
     unsafe { each::<T, F>(input, inout, n) }
 }
 
@@ -138,7 +138,7 @@ unsafe fn portable<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: `n` elements are valid on both sides by this function's contract.
     unsafe { each::<T, F>(input, inout, n) }
 }
 
@@ -149,13 +149,13 @@ unsafe fn avx2<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: `n` elements are valid on both sides by this function's contract.
     unsafe { each::<T, F>(input, inout, n) }
 }
 
 type Loop = unsafe fn(*const u8, *mut u8, usize);
 
-/// Which clone of the loops to run.
+/// The compiled version of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Portable,
@@ -166,7 +166,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The best that this processor can run; the standard library remembers the answer.
+    /// Returns the best version that this processor can run; the standard library caches the result.
     pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         {
@@ -184,7 +184,7 @@ impl Level {
         Level::Portable
     }
 
-    /// All that this processor can run.
+    /// Returns all versions that this processor can run.
     #[cfg(test)]
     pub fn here() -> Vec<Level> {
         match Level::best() {
@@ -202,7 +202,7 @@ impl Level {
 pub struct Kernel(Loop);
 
 impl Kernel {
-    /// The loop of operator `F` on type `T`; types that are not computed in vectors have one for all levels.
+    /// Returns the loop of operator `F` on type `T`; types without vector code have one version for all levels.
     pub fn of<T: Element, F: Fold<T>>(level: Level) -> Kernel {
         #[cfg(target_arch = "x86_64")]
         if T::VECTOR {
@@ -217,18 +217,18 @@ impl Kernel {
         Kernel(portable::<T, F>)
     }
 
-    /// Combines the first `count` elements; both buffers have at least so many of the type that the loop is for.
+    /// Combines the first `count` elements; both buffers must have that many of the type of the loop.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
-        // SAFETY: the maker of the buffers vouched for their elements, and `Op::apply` chose the loop by their type and
-        // by what the processor has.
+        // SAFETY: the makers of the buffers guaranteed their elements (`new`), `Op::apply` clamped `count` to both buffers, and `kernel_for` chose the loop
+        // by their type and by the features of the processor.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 
-    /// Combines elements of `size` bytes that lie close together, as many as both have; of the type that the loop is for.
+    /// Combines contiguous elements of `size` bytes, the smaller number of both slices; they must have the type of the loop.
     #[inline]
     pub(super) fn run_dense(self, input: &[u8], inout: &mut [u8], size: usize) {
         let count = input.len().min(inout.len()) / size;
-        // SAFETY: so many elements lie in both; the loop was chosen by their type and by what the processor has.
+        // SAFETY: `count` elements fit both slices; the caller got the loop from `kernel_for`, by their type and the features of the processor.
         unsafe { (self.0)(input.as_ptr(), inout.as_mut_ptr(), count) }
     }
 }

@@ -1,14 +1,14 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
-//! Predefined operators are compiled loops, one for each (operator, scalar) pair, found through one table ([`table`]).
-//! They are defined on predefined datatypes only, as the standard's table says and what [`table`] adds to it; [`Op::check`] refuses the rest with a
-//! sentence, before any process communicates.
-//! User operators are callbacks; they see whole elements of the datatype that the user passed.
+//! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table ([`table`]).
+//! They are defined on predefined datatypes only, by the standard's table and the additions in [`table`]; [`Op::check`] refuses all others with an
+//! error text, before any process communicates.
+//! User operators are callbacks; they get whole elements of the datatype that the user passed.
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`table`] | which operator on which type is which loop |
-//! | [`dense`] | an operator and a type in one, for runs of bytes |
+//! | [`table`] | the loop of an operator on a type |
+//! | [`dense`] | an operator and a type combined, for contiguous bytes |
 //! | [`fold`] | the operators on single values |
 //! | [`kernel`] | the loops, cloned for AVX2 and AVX-512 |
 //! | [`wide`] | `long double` and `REAL*16` |
@@ -57,7 +57,7 @@ pub enum Predefined {
 }
 
 impl Predefined {
-    /// Those with a handle of the standard ABI, in the order of those.
+    /// The operators with a handle in the standard ABI, in the order of the handles.
     pub const ALL: [Predefined; 14] = {
         use Predefined::*;
         [
@@ -77,7 +77,7 @@ impl Predefined {
         table
     };
 
-    /// As in the standard, for error texts.
+    /// Returns the name in the standard, for error texts.
     pub fn name(self) -> &'static str {
         use Predefined::*;
         match self {
@@ -99,10 +99,10 @@ impl Predefined {
     }
 }
 
-/// A user's function: `(invec, inoutvec, len, datatype)`.
+/// A user function: `(invec, inoutvec, len, datatype)`.
 pub type UserFunction = dyn Fn(*const u8, *mut u8, i64, &Datatype);
 
-/// A user's operator.
+/// A user operator.
 pub struct UserOp {
     function: Box<UserFunction>,
     commutes: bool,
@@ -111,11 +111,11 @@ pub struct UserOp {
 /// Why an operator cannot be applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpError {
-    /// The standard defines the operator, but not on this type.
+    /// The standard does not define the operator on this type.
     NotDefined { op: &'static str, datatype: String },
-    /// Arithmetic that this processor's build does not have.
+    /// This build has no arithmetic for the type.
     NotHere { op: &'static str, datatype: String },
-    /// The two buffers have different types.
+    /// The two buffers have different datatypes.
     TypesDiffer { input: String, inout: String },
 }
 
@@ -146,12 +146,12 @@ impl From<Predefined> for Op {
 }
 
 impl Op {
-    /// The predefined operator with this value of its handle in the standard ABI.
+    /// Returns the predefined operator with this handle value in the standard ABI.
     pub fn predefined(handle: usize) -> Option<Op> {
         Predefined::BY_HANDLE.get(handle)?.map(Op::Predefined)
     }
 
-    /// An operator that calls `function`; it must combine `len` elements at its two pointers and touch nothing else.
+    /// Makes an operator that calls `function`, which must combine `len` elements at its two pointers and access nothing else.
     pub fn user(
         function: impl Fn(*const u8, *mut u8, i64, &Datatype) + 'static,
         commutes: bool,
@@ -162,16 +162,16 @@ impl Op {
         }))
     }
 
-    /// Whether operands may change places; what the program claimed of its own operator when it made it.
+    /// Returns true if the operator is commutative; for a user operator, what the program declared.
     pub fn is_commutative(&self) -> bool {
         match self {
-            // What replaces depends on which is which.
+            // MPI_REPLACE and MPI_NO_OP depend on the order of the operands.
             Op::Predefined(op) => !matches!(op, Predefined::Replace | Predefined::NoOp),
             Op::User(user) => user.commutes,
         }
     }
 
-    /// For error texts; the operators of programs have no name.
+    /// Returns the name for error texts; user operators have none.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Predefined(op) => op.name(),
@@ -179,7 +179,7 @@ impl Op {
         }
     }
 
-    /// Whether the operator may be applied to this datatype.
+    /// Returns an error if the operator cannot be applied to this datatype.
     pub fn check(&self, datatype: &Datatype) -> Result<(), OpError> {
         match self {
             Op::User(_) | Op::Predefined(Predefined::Replace | Predefined::NoOp) => Ok(()),
@@ -187,7 +187,7 @@ impl Op {
         }
     }
 
-    /// `inout = input op inout`, for as many elements as both have.
+    /// `inout = input op inout`, for the smaller number of elements.
     pub fn apply(&self, input: &SendBuf, inout: &mut RecvBuf) -> Result<(), OpError> {
         let datatype = inout.datatype();
         if !input.datatype().same(datatype) {
@@ -210,15 +210,14 @@ impl Op {
         Ok(())
     }
 
-    /// [`Op::apply`] to packed data wherever they lie, which is possible for predefined operators where elements have no holes;
-    /// else nothing has happened.
+    /// [`Op::apply`] to packed data at any address. Returns false, without any effect, for user operators and for elements with holes.
     pub fn apply_packed(&self, input: &[u8], inout: &mut RecvBuf) -> Result<bool, OpError> {
         if inout.contiguous().is_none() {
             return Ok(false);
         }
         let size = inout.datatype().size().max(1);
         match self {
-            // A user's function may expect its operands where such elements lie usually.
+            // A user function may expect its operands at the usual alignment of such elements.
             Op::User(_) => return Ok(false),
             Op::Predefined(Predefined::NoOp) => {}
             Op::Predefined(Predefined::Replace) => {

@@ -1,4 +1,4 @@
-//! Which operator on which datatype is which loop: the table of MPI 5.0, section 6.9.2, as code that is data.
+//! The table of operators and datatypes (MPI 5.0, section 6.9.2), with the loop of each pair.
 //!
 //! | operators | types |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
 //! | MAXLOC, MINLOC | pairs |
 //!
-//! The standard's table does not have logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
-//! Open MPI and MPICH both allow them, and programs use them; so they are allowed here too.
-//! So are all operators of C integers on `MPI_CHAR`, as on C's `char`.
+//! The standard's table does not define logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
+//! Open MPI and MPICH both allow them, and programs use them, so they are allowed here, too.
+//! All operators of C integers are allowed on `MPI_CHAR`, as on C's `char`.
 //! What only one of the two allows beyond the table (logical operators on floating point) is an error.
 
 use half::f16;
@@ -22,7 +22,7 @@ use super::kernel::{Kernel, Level};
 use super::wide::{Extended, Quad};
 use crate::datatype::{Kind, Scalar};
 
-/// What the table says.
+/// The result of a lookup.
 pub enum Found {
     Kernel(Kernel),
     NotDefined,
@@ -48,12 +48,12 @@ pub fn kernel(op: Predefined, kind: Kind, level: Level) -> Found {
     }
 }
 
-/// Looks a scalar up in a row `Scalar => type, ...` and names the loop of `$fold` on that type.
+/// Looks up a scalar in rows `Scalar => type, ...` and returns the loop of `$fold` on that type.
 macro_rules! row {
     ($level:ident, $scalar:expr, $fold:ty, $($(#[$here:meta])? $name:pat => $t:ty),* $(,)?) => {
         match $scalar {
             $($(#[$here])? $name => Found::Kernel(Kernel::of::<$t, $fold>($level)),)*
-            // On x86-64 some rows name every scalar.
+            // On x86-64 some tables have a row for every scalar.
             #[allow(unreachable_patterns)]
             _ => Found::NotHere,
         }
@@ -117,7 +117,7 @@ fn choice<O: Preference>(kind: Kind, level: Level) -> Found {
     }
 }
 
-/// The loop of a fold that sees only words of bits.
+/// Returns the loop of a fold that operates on words of bits only.
 macro_rules! words {
     ($level:ident, $scalar:expr, $fold:ty) => {
         row!(

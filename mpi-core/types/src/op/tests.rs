@@ -1,7 +1,7 @@
-//! Every (operator, predefined datatype) pair against a scalar reference that computes in `i128`.
+//! Tests of every (operator, predefined datatype) pair against a scalar reference that computes in `i128`.
 //!
-//! Values are small integers, which every format holds exactly, so one reference serves all of them; formats are written
-//! and read here by their definitions, not by the code under test.
+//! Values are small integers, which every format represents exactly, so one reference serves all; formats are encoded
+//! and decoded here by their definitions, not by the code under test.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -12,7 +12,7 @@ use super::wide::{Extended, Quad};
 use super::*;
 use crate::datatype::{Kind, Named, Scalar};
 
-/// An integer in a binary floating-point format with an explicit or implicit leading bit.
+/// Encodes an integer in a binary floating-point format with an explicit or implicit leading bit.
 fn float_bits(value: i128, exponent_bits: u32, fraction_bits: u32, explicit: bool) -> u128 {
     let sign = u128::from(value < 0) << (exponent_bits + fraction_bits);
     let magnitude = value.unsigned_abs();
@@ -62,7 +62,7 @@ fn float_value(bits: u128, exponent_bits: u32, fraction_bits: u32, explicit: boo
     }
 }
 
-/// (exponent bits, fraction bits, explicit leading bit) of a floating-point format.
+/// Returns (exponent bits, fraction bits, explicit leading bit) of a floating-point format.
 fn format(scalar: Scalar) -> Option<(u32, u32, bool)> {
     match scalar {
         Scalar::F16 => Some((5, 10, false)),
@@ -99,7 +99,7 @@ fn read(scalar: Scalar, from: &[u8]) -> i128 {
     }
 }
 
-/// The scalars of an element and where they lie.
+/// Returns the scalars of an element and their offsets.
 fn parts(kind: Kind) -> Vec<(Scalar, usize)> {
     match kind {
         Kind::CInteger(s)
@@ -117,7 +117,7 @@ fn parts(kind: Kind) -> Vec<(Scalar, usize)> {
     }
 }
 
-/// The standard's table (section 6.9.2): which operators are defined on which types; and logical ones on multi-language types, and all of C integers on `MPI_CHAR`.
+/// The standard's table (section 6.9.2) of operators and types, plus logical operators on multi-language types and all of C integers on `MPI_CHAR`.
 fn allowed(op: Predefined, kind: Kind) -> bool {
     use Kind::*;
     use Predefined::*;
@@ -174,7 +174,7 @@ fn reference(op: Predefined, kind: Kind, a: &[i128], b: &[i128]) -> Vec<i128> {
         .collect()
 }
 
-/// A small generator: the tests must not depend on a crate for it.
+/// A small random generator, so that the tests need no crate for it.
 struct Numbers(u64);
 
 impl Numbers {
@@ -185,7 +185,7 @@ impl Numbers {
         self.0
     }
 
-    /// A number that `scalar` holds: any for integers, small for floating point, often zero for both.
+    /// Returns a number that `scalar` can represent: any for integers, small for floating point, often zero for both.
     fn value(&mut self, scalar: Scalar) -> i128 {
         let bits = self.next();
         match (bits % 4, format(scalar)) {
@@ -227,7 +227,7 @@ fn elements(named: Named, n: usize, numbers: &mut Numbers) -> (Vec<u8>, Vec<Vec<
     (memory, values)
 }
 
-/// Every clone of the loop gives the same bytes.
+/// Every compiled version of the loop gives the same bytes.
 fn agree_at_all_levels(
     op: Predefined,
     input: &[u8],
@@ -241,7 +241,7 @@ fn agree_at_all_levels(
             continue; // REPLACE and NO_OP have no loop
         };
         let mut again = inout.to_vec();
-        // SAFETY: as below.
+        // SAFETY: the caller's buffers have `n` elements, and `apply` below has the same contract.
         let (input, mut inout) = unsafe {
             (
                 SendBuf::new(input.as_ptr(), n as i64, t.clone()),
@@ -286,7 +286,7 @@ fn every_defined_pair_computes_what_the_reference_does() {
                     let mut expected = before[i * extent..(i + 1) * extent].to_vec();
                     for (&(scalar, at), &value) in parts(kind).iter().zip(&wanted) {
                         write(scalar, value, &mut expected[at..]);
-                        // Compared as values, because an untouched minus zero is as good as zero.
+                        // Compared as values, because an unchanged minus zero equals zero.
                         assert_eq!(
                             read(scalar, &element[at..]),
                             read(scalar, &expected[at..]),
@@ -387,7 +387,7 @@ fn a_user_operator_sees_inout_second_and_its_datatype() {
         |input, inout, len, t| {
             assert_eq!((t.size(), len), (8, 3));
             for i in 0..2 * len as usize {
-                // SAFETY: the caller gave `len` elements of two numbers each.
+                // SAFETY: `Op::apply` passes `len` elements of two numbers each.
                 unsafe {
                     let (a, b) = (input.cast::<i32>().add(i), inout.cast::<i32>().add(i));
                     b.write_unaligned(a.read_unaligned() - b.read_unaligned());
@@ -416,7 +416,7 @@ fn a_user_operator_sees_inout_second_and_its_datatype() {
 #[test]
 fn buffers_of_different_types_are_not_combined() {
     let (input, mut inout) = ([0u8; 8], [0u8; 8]);
-    // SAFETY: one element of each type fits into its array.
+    // SAFETY: each array holds one element of its type.
     let (input, mut inout) = unsafe {
         (
             SendBuf::new(input.as_ptr(), 1, Named::INT.into()),

@@ -1,7 +1,7 @@
-//! The two formats that Rust has no type for: the x87's 80-bit `long double` and IEEE binary128 (`REAL*16`).
+//! The two number formats without a Rust type: the x87's 80-bit `long double` and IEEE binary128 (`REAL*16`).
 //!
-//! `long double` is computed by the x87 unit itself, with its 64-bit significand, as a C compiler does.
-//! binary128 is computed by the functions that every C compiler calls for it (`__addtf3` and others of libgcc and of
+//! The x87 unit itself computes `long double`, with a 64-bit significand, as C compilers do.
+//! The functions that every C compiler calls for binary128 compute it (`__addtf3` and others of libgcc and of
 //! Rust's compiler-builtins).
 #![cfg(target_arch = "x86_64")]
 #![allow(unsafe_code)]
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 use super::fold::Number;
 
-/// An 80-bit number in sixteen bytes, the last six of them padding.
+/// An 80-bit number in sixteen bytes, the last six of which are padding.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct Extended(pub [u8; 16]);
@@ -93,8 +93,8 @@ impl PartialOrd for Extended {
 #[repr(transparent)]
 pub struct Quad(pub u128);
 
-// The C functions take and return their numbers in vector registers, for which stable Rust has no signature;
-// they are declared for their addresses only, and called by the blocks below.
+// The C functions pass their numbers in vector registers, for which stable Rust has no signature;
+// they are declared for their addresses only, and the asm blocks below call them.
 unsafe extern "C" {
     fn __addtf3();
     fn __subtf3();
@@ -105,7 +105,7 @@ unsafe extern "C" {
 }
 
 fn register(quad: Quad) -> __m128i {
-    // SAFETY: both are sixteen bytes of which every pattern is a value.
+    // SAFETY: both types have sixteen bytes, and every bit pattern is valid.
     unsafe { std::mem::transmute(quad) }
 }
 
@@ -135,7 +135,7 @@ macro_rules! quad_comparison {
         #[inline(always)]
         fn $name(a: Quad, b: Quad) -> i32 {
             let result: i32;
-            // SAFETY: as above, the result in eax.
+            // SAFETY: the function takes two binary128 in xmm0 and xmm1 and returns an int in eax by the System V ABI; the stack is aligned and the clobbers are declared, as in `quad_binary`.
             unsafe {
                 asm!(
                     "call {f}",

@@ -1,4 +1,4 @@
-//! Cartesian topologies: a grid, each dimension open or a ring; ranks in row-major order (section 8.5).
+//! Cartesian topologies: a grid, each dimension open or periodic; ranks in row-major order (section 8.5).
 
 use super::TopoError;
 
@@ -10,7 +10,7 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// A grid of these extents; without dimensions it is a single process.
+    /// A grid with these extents; without dimensions it is a single process.
     pub fn new(dims: &[i64], periods: Vec<bool>) -> Result<Cart, TopoError> {
         let dims = dims
             .iter()
@@ -23,24 +23,24 @@ impl Cart {
         Ok(Cart { dims, periods })
     }
 
-    /// The extent in each dimension, slowest first: ranks go row by row (MPI 5.0, section 8.5.1).
+    /// Returns the extent of each dimension, slowest first: ranks are row-major (MPI 5.0, section 8.5.1).
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// Whether each dimension goes round.
+    /// Returns whether each dimension is periodic.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
 
-    /// How many processes it has; a number that no communicator reaches stays one.
+    /// Returns the number of processes; it saturates far above any communicator size.
     pub fn size(&self) -> u64 {
         self.dims
             .iter()
             .fold(1, |size: u64, extent| size.saturating_mul((*extent).into()))
     }
 
-    /// Fits the grid into a communicator.
+    /// Checks that the grid fits a communicator.
     pub fn fit(self, size: u32) -> Result<Cart, TopoError> {
         let needed = self.size();
         if needed > size.into() {
@@ -49,7 +49,7 @@ impl Cart {
         Ok(self)
     }
 
-    /// Where a rank is.
+    /// Returns the coordinates of a rank.
     pub fn coords(&self, rank: i64) -> Result<Vec<u32>, TopoError> {
         let size = self.size() as u32;
         let mut rest = u32::try_from(rank)
@@ -64,7 +64,7 @@ impl Cart {
         Ok(coords)
     }
 
-    /// The rank at these coordinates; those of a ring may be any number.
+    /// Returns the rank at these coordinates; coordinates of periodic dimensions wrap around.
     pub fn rank(&self, coords: &[i64]) -> Result<u32, TopoError> {
         let mut rank = 0;
         for (at, (&extent, &periodic)) in self.dims.iter().zip(&self.periods).enumerate() {
@@ -82,7 +82,7 @@ impl Cart {
         Ok(rank)
     }
 
-    /// The rank that a rank receives from and the one that it sends to when all shift along a dimension; none beyond an open end.
+    /// Returns source and destination of a shift along a dimension; `None` beyond an open end.
     pub fn shift(
         &self,
         rank: u32,
@@ -109,7 +109,7 @@ impl Cart {
         Ok((neighbour(-displacement), neighbour(displacement)))
     }
 
-    /// The subgrid that keeps these dimensions: which of the subgrids a rank is in, its rank there, and the subgrid.
+    /// Returns the subgrid with these dimensions: the index of the subgrid that a rank is in, its rank there, and the subgrid.
     pub fn sub(&self, rank: u32, keep: &[bool]) -> Result<(u32, u32, Cart), TopoError> {
         let coords = self.coords(rank.into())?;
         let (mut which, mut inside) = (0, 0);

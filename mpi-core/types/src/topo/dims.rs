@@ -1,9 +1,9 @@
-//! Dividing processes among the dimensions of a grid (`MPI_Dims_create`, MPI 5.0, section 8.5.2).
+//! `MPI_Dims_create`: factorises the number of processes into the extents of a grid (MPI 5.0, section 8.5.2).
 //!
-//! The standard wants extents "as close to each other as possible". Here that means: the difference between the largest and the smallest is least,
-//! and among such, a grid of boxes has the least surface, which is what neighbours exchange (the sum of 1/extent is least).
+//! The standard requires extents "as close to each other as possible". Here that means: the difference between the largest and the smallest is minimal,
+//! and among these, the surface of the boxes of a grid, which neighbours exchange, is minimal (the sum of 1/extent).
 
-/// `k` factors of `n`, the largest first and as close to each other as can be.
+/// Returns `k` factors of `n`, the largest first and as close to each other as possible.
 pub fn balanced(n: u32, k: usize) -> Vec<u32> {
     if k == 0 {
         return Vec::new();
@@ -19,7 +19,7 @@ pub fn balanced(n: u32, k: usize) -> Vec<u32> {
     search.best
 }
 
-/// Depth first through the falling sequences of factors, from the most even first factor on.
+/// Depth-first search through nonincreasing sequences of factors, starting with the smallest possible first factor.
 struct Search<'a> {
     /// Ascending.
     divisors: &'a [u32],
@@ -29,7 +29,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Takes `k` more factors, none above `most`, whose product is `rest`.
+    /// Adds `k` more factors, none above `most`, with the product `rest`.
     fn go_on(&mut self, rest: u32, most: u32, k: usize) {
         if k == 1 {
             if rest <= most {
@@ -46,10 +46,10 @@ impl Search<'_> {
                 continue;
             }
             let largest = self.taken.first().copied().unwrap_or(factor);
-            // All that follow are at least as large as what keeps the difference from growing beyond the best one.
+            // Smaller factors would make the difference larger than that of the best sequence.
             let least = largest.saturating_sub(spread(&self.best)).max(1);
             if exceeds(least, k - 1, rest / factor) {
-                // The larger this factor, the less is left for the others.
+                // Larger factors leave even less for the others.
                 break;
             }
             if factor < least {
@@ -72,7 +72,7 @@ impl Search<'_> {
     }
 }
 
-/// How far the largest, which is the first, is from the smallest.
+/// Returns the difference between the largest factor, which is the first, and the smallest.
 fn spread(factors: &[u32]) -> u32 {
     match factors {
         [first, .., last] => first - last,
@@ -80,17 +80,17 @@ fn spread(factors: &[u32]) -> u32 {
     }
 }
 
-/// Whether `k` factors of this size make at least `n`.
+/// Returns true if `factor` to the power of `k` is at least `n`.
 fn reaches(factor: u32, k: usize, n: u32) -> bool {
     factor.checked_pow(k as u32).is_none_or(|all| all >= n)
 }
 
-/// Whether `k` factors of this size make more than `n`.
+/// Returns true if `factor` to the power of `k` is greater than `n`.
 fn exceeds(factor: u32, k: usize, n: u32) -> bool {
     factor.checked_pow(k as u32).is_none_or(|all| all > n)
 }
 
-/// Ascending; found from the prime factors, for trying all numbers takes long where `n` has few.
+/// Returns the divisors in ascending order; it uses the prime factors, since trying all numbers is slow if `n` has few divisors.
 fn divisors(n: u32) -> Vec<u32> {
     let mut all = vec![1];
     let (mut left, mut prime) = (n, 2);
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// All falling sequences of `k` factors.
+    /// All nonincreasing sequences of `k` factors.
     fn all(n: u32, most: u32, k: usize) -> Vec<Vec<u32>> {
         if k == 0 {
             return if n == 1 { vec![vec![]] } else { vec![] };

@@ -1,17 +1,17 @@
-//! Graph topologies: the same graph at every process, or each process's own edges (section 8.5).
+//! Graph topologies: the same graph at every process, or only the edges of each process (section 8.5).
 
 use super::TopoError;
 
-/// A graph that every process knows whole.
+/// A graph that every process knows completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// Where the edges of each node end.
+    /// The end of the edges of each node.
     index: Vec<u32>,
     edges: Vec<u32>,
 }
 
 impl Graph {
-    /// A graph as MPI writes it down: `index[i]` edges belong to the nodes up to `i`.
+    /// A graph in the format of `MPI_Graph_create`: `index[i]` is the number of edges of nodes 0 to i.
     pub fn new(index: &[i64], edges: &[i64]) -> Result<Graph, TopoError> {
         let nodes = index.len() as u32;
         let mut before = 0;
@@ -39,7 +39,7 @@ impl Graph {
         Ok(Graph { index: ends, edges })
     }
 
-    /// Fits the graph into a communicator.
+    /// Checks that the graph fits a communicator.
     pub fn fit(self, size: u32) -> Result<Graph, TopoError> {
         let needed = self.index.len() as u64;
         if needed > size.into() {
@@ -48,17 +48,17 @@ impl Graph {
         Ok(self)
     }
 
-    /// Up to where each node's neighbours stand in [`Graph::edges`], as `MPI_Graph_create` takes it (MPI 5.0, section 8.5.3).
+    /// Returns the end of each node's neighbours in [`Graph::edges`], as in `MPI_Graph_create` (MPI 5.0, section 8.5.3).
     pub fn index(&self) -> &[u32] {
         &self.index
     }
 
-    /// The neighbours of all nodes, one node after another.
+    /// Returns the neighbours of all nodes, node by node.
     pub fn edges(&self) -> &[u32] {
         &self.edges
     }
 
-    /// The neighbours of a node, as often as there are edges to them.
+    /// Returns the neighbours of a node, once per edge.
     pub fn neighbours(&self, rank: i64) -> Result<&[u32], TopoError> {
         let size = self.index.len() as u32;
         let at = usize::try_from(rank)
@@ -71,20 +71,20 @@ impl Graph {
     }
 }
 
-/// From which rank, to which, and how heavy.
+/// An edge: source rank, destination rank, weight.
 pub type Edge = (u32, u32, i32);
 
-/// One process's edges in a graph that no process knows whole.
+/// The edges of one process in a graph that no process knows completely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DistGraph {
     pub sources: Vec<u32>,
     pub destinations: Vec<u32>,
-    /// The weights of both, unless the graph has none.
+    /// The weights of sources and destinations, unless the graph is unweighted.
     pub weights: Option<(Vec<i32>, Vec<i32>)>,
 }
 
 impl DistGraph {
-    /// Checks that ranks are ranks.
+    /// Checks that all ranks are valid.
     pub fn ranks(ranks: &[i64], size: u32) -> Result<Vec<u32>, TopoError> {
         ranks
             .iter()
@@ -95,12 +95,12 @@ impl DistGraph {
             .collect()
     }
 
-    /// This process's part of all edges, each told once.
+    /// Returns the edges of a process, given all edges once.
     pub fn of(rank: u32, edges: &[Edge], weighted: bool) -> DistGraph {
         DistGraph::of_ends(rank, edges, edges, weighted)
     }
 
-    /// The same where both ends of each edge have told it: the one that is led to, and the one that leads.
+    /// The same for edges that both ends have given: `into` by their destinations, `out` by their sources.
     pub fn of_ends(rank: u32, into: &[Edge], out: &[Edge], weighted: bool) -> DistGraph {
         let into: Vec<_> = into.iter().filter(|e| e.1 == rank).collect();
         let out: Vec<_> = out.iter().filter(|e| e.0 == rank).collect();
@@ -116,7 +116,7 @@ impl DistGraph {
         }
     }
 
-    /// The edges into the process that has this part, and those out of it; without weights they weigh 0.
+    /// Returns the edges into this process and out of it; without weights their weight is 0.
     pub fn edges(&self, rank: u32) -> (Vec<Edge>, Vec<Edge>) {
         let none = (Vec::new(), Vec::new());
         let (into, out) = self.weights.as_ref().unwrap_or(&none);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_standards_example_has_its_neighbours() {
-        // MPI 5.0, section 8.5.4: four processes, 0 next to 1 and 3, 1 to 0, 2 to 3, 3 to 0 and 2.
+        // MPI 5.0, section 8.5.4: four processes; 0 has the neighbours 1 and 3, 1 has 0, 2 has 3, and 3 has 0 and 2.
         let graph = Graph::new(&[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).expect("a graph");
         let all: Vec<_> = (0..4).map(|node| graph.neighbours(node)).collect();
         assert_eq!(all, [Ok(&[1, 3][..]), Ok(&[0]), Ok(&[3]), Ok(&[0, 2])]);

@@ -1,7 +1,7 @@
-//! Virtual topologies (MPI 5.0, chapter 8): how the processes of a communicator are arranged, as plain values.
+//! Virtual topologies (MPI 5.0, chapter 8) as plain values: the arrangement of the processes of a communicator.
 //!
-//! A topology says which process is next to which; it sends nothing and knows no communicator.
-//! Where a program lets ranks be reordered, [`reorder`] puts neighbours near each other.
+//! A topology defines the neighbours of each process; it does not communicate and has no communicator.
+//! If a program allows reordering, [`reorder`] places neighbours near each other.
 
 mod cart;
 mod dims;
@@ -18,7 +18,7 @@ pub use neighbours::Neighbours;
 
 use std::fmt;
 
-/// What a communicator may carry.
+/// The topology of a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     Cart(Cart),
@@ -26,24 +26,24 @@ pub enum Topology {
     DistGraph(DistGraph),
 }
 
-/// Why there is no such topology, or nothing at that place of it.
+/// Why a topology cannot be made, or a query has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopoError {
     /// A dimension is not positive.
     Dimension { at: usize, extent: i64 },
-    /// More processes than there are.
+    /// More processes than the communicator has.
     TooFew { needed: u64, size: u32 },
-    /// A coordinate beyond the end of a dimension that does not wrap around.
+    /// A coordinate beyond the end of a dimension that is not periodic.
     Coordinate {
         at: usize,
         coordinate: i64,
         extent: u32,
     },
-    /// There is no such dimension.
+    /// A dimension that the topology does not have.
     Direction { direction: i64, dimensions: usize },
     /// A rank that is not in the topology.
     Rank { rank: i64, size: u32 },
-    /// The index array of a graph goes down, or does not end at the number of edges.
+    /// The index array of a graph decreases, or does not end at the number of edges.
     Index {
         node: usize,
         index: i64,

@@ -1,9 +1,9 @@
-//! Which ranks a process sends to and receives from in a neighbourhood collective, and which message fills which block (section 8.6).
+//! The neighbours of a process in a neighbourhood collective, and the block of each message (section 8.6).
 //!
-//! Buffers have a block for each neighbour, in the order in which the topology's queries name them; beyond an open end of a grid a block is there and nothing happens to it.
-//! The same process may be a neighbour several times.
-//! Messages between two processes match in the order in which they are sent, so it is enough that the receiver takes its blocks in the order in which the sender takes his:
-//! in a graph the n-th edge to a process meets the n-th edge from it; in a grid what leaves towards lower coordinates arrives from higher ones, which matters in a ring of one or two.
+//! Buffers have a block for each neighbour, in the order of the topology's queries. Beyond an open end of a grid there is a block that is not accessed.
+//! One process may be a neighbour several times.
+//! Messages between two processes match in the order in which they are sent, so the receiver only has to process its blocks in the sender's order:
+//! in a graph the n-th edge to a process matches the n-th edge from it; in a grid a message sent to the lower neighbour arrives from the upper one, which matters in rings of one or two.
 
 use super::{Cart, DistGraph, Graph, TopoError, Topology};
 
@@ -12,28 +12,28 @@ use super::{Cart, DistGraph, Graph, TopoError, Topology};
 pub struct Neighbours {
     sources: Box<[Option<u32>]>,
     destinations: Box<[Option<u32>]>,
-    /// Blocks come in pairs, down and up a dimension.
+    /// Blocks are in pairs: lower and upper neighbour in a dimension.
     grid: bool,
 }
 
 impl Neighbours {
-    /// Which rank fills each block of a receive buffer.
+    /// Returns the rank that fills each block of a receive buffer.
     pub fn sources(&self) -> &[Option<u32>] {
         &self.sources
     }
 
-    /// Which rank gets each block of a send buffer.
+    /// Returns the rank that gets each block of a send buffer.
     pub fn destinations(&self) -> &[Option<u32>] {
         &self.destinations
     }
 
-    /// The blocks to send and to which rank, in their order.
+    /// Returns the blocks to send and their destinations, in order.
     pub fn departures(&self) -> impl Iterator<Item = (usize, u32)> {
         let all = self.destinations.iter().enumerate();
         all.filter_map(|(block, to)| Some((block, (*to)?)))
     }
 
-    /// The blocks to receive and from which rank, in the order in which the senders send them.
+    /// Returns the blocks to receive and their sources, in the order in which the senders send them.
     pub fn arrivals(&self) -> impl Iterator<Item = (usize, u32)> {
         (0..self.sources.len()).filter_map(|turn| {
             let block = self.opposite(turn);
@@ -41,14 +41,14 @@ impl Neighbours {
         })
     }
 
-    /// The block at the receiver of what leaves from a block of the same number elsewhere.
+    /// Returns the receiver's block for a message sent from block `block`.
     fn opposite(&self, block: usize) -> usize {
         if self.grid { block ^ 1 } else { block }
     }
 }
 
 impl Topology {
-    /// The neighbours of a process.
+    /// Returns the neighbours of a process.
     pub fn neighbours(&self, rank: u32) -> Result<Neighbours, TopoError> {
         match self {
             Topology::Cart(cart) => of_cart(cart, rank),
@@ -58,7 +58,7 @@ impl Topology {
     }
 }
 
-/// Down and up each dimension.
+/// The lower and the upper neighbour in each dimension.
 fn of_cart(cart: &Cart, rank: u32) -> Result<Neighbours, TopoError> {
     let mut all = Vec::with_capacity(2 * cart.dims().len());
     for direction in 0..cart.dims().len() as i64 {
@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{HashMap, VecDeque};
 
-    /// What arrives where: (receiver, block) to (sender, block).
+    /// The exchange as a map: (receiver, block) to (sender, block).
     fn exchange(all: &[Neighbours]) -> HashMap<(u32, usize), (u32, usize)> {
         let mut ways: HashMap<(u32, u32), VecDeque<usize>> = HashMap::new();
         for (from, near) in (0..).zip(all) {

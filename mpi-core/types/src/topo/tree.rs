@@ -1,22 +1,22 @@
-//! The k-nomial trees, of which the binomial one is the first.
+//! K-nomial trees; radix 2 is the binomial tree.
 //!
-//! Number 0 is the root; a number's parent is that number without its lowest digit, written in the tree's radix, that is not zero,
-//! and the numbers of a subtree are consecutive, so a subtree's blocks are one piece of memory.
+//! Number 0 is the root. The parent of a number is that number with its lowest nonzero digit, in the tree's radix, set to 0.
+//! The numbers of a subtree are consecutive, so the blocks of a subtree are contiguous in memory.
 
 use super::turn::Turn;
 use std::ops::Range;
 
-/// One member's place in a k-nomial tree.
+/// The position of one member in a k-nomial tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Knomial {
     turn: Turn,
     number: u32,
     radix: u32,
-    /// How many digits a descendant's number may differ in: the zeros at the end of this one.
+    /// The number of trailing zero digits of this member's number; descendants differ from it in these digits only.
     digits: u32,
 }
 
-/// A child and the numbers of its subtree, counted from its parent's.
+/// A child and the range of its subtree, relative to the parent's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
     pub rank: u32,
@@ -24,7 +24,7 @@ pub struct Child {
 }
 
 impl Knomial {
-    /// The tree in which a parent has up to `radix - 1` children at each distance; a radix below two is two.
+    /// The tree in which a parent has up to `radix - 1` children at each distance; a radix below 2 is taken as 2.
     pub fn new(rank: u32, root: u32, size: u32, radix: u32) -> Knomial {
         let (turn, radix) = (Turn { size, root }, radix.max(2));
         let number = turn.number(rank);
@@ -47,17 +47,17 @@ impl Knomial {
         Knomial::new(rank, root, size, 2)
     }
 
-    /// The communicator turned as the tree needs it: its root is number 0.
+    /// Returns the rotation of the communicator: the root is number 0.
     pub fn turn(&self) -> Turn {
         self.turn
     }
 
-    /// The distance between children that differ in one digit.
+    /// Returns the distance between children that differ by one in a digit.
     fn step(&self, digit: u32) -> u64 {
         u64::from(self.radix).pow(digit)
     }
 
-    /// The parent's rank; the root has none.
+    /// Returns the parent's rank; `None` for the root.
     pub fn parent(&self) -> Option<u32> {
         if self.number == 0 {
             return None;
@@ -67,13 +67,13 @@ impl Knomial {
         Some(self.turn.rank(parent as u32))
     }
 
-    /// The numbers in this member's own subtree.
+    /// Returns the number of members in this member's subtree, itself included.
     pub fn subtree(&self) -> u32 {
         let left = self.turn.size - self.number;
         u64::from(left).min(self.step(self.digits)) as u32
     }
 
-    /// The children, the largest and farthest subtree first: the one that has the most to pass on starts first.
+    /// Returns the children, the largest and farthest subtree first: the child with the most to forward starts first.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = Child> {
         let (me, all) = (*self, u64::from(self.subtree()));
         (0..self.digits).rev().flat_map(move |digit| {
@@ -100,7 +100,7 @@ mod tests {
             let me = Knomial::new(rank, root, size, radix);
             assert_eq!(me.parent().is_none(), rank == root);
             let mut below = 1;
-            // From the last child to the first, subtrees follow one another without a gap.
+            // From the last child to the first, subtrees follow each other without a gap.
             for child in me.children().rev() {
                 let its = Knomial::new(child.rank, root, size, radix);
                 assert_eq!(its.parent(), Some(rank));

@@ -1,6 +1,6 @@
-//! Ranks counted from a root, around the communicator.
+//! Rotated ranks: numbers counted from a root, modulo the communicator size.
 
-/// A communicator turned so that its root is number 0.
+/// A communicator rotated so that its root is number 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub size: u32,
@@ -8,23 +8,23 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The number of a rank.
+    /// Returns the number of a rank: `(rank - root) mod size`.
     pub fn number(self, rank: u32) -> u32 {
         ahead(rank, self.size - self.root % self.size, self.size)
     }
 
-    /// The rank of a number.
+    /// Returns the rank of a number: `(number + root) mod size`.
     pub fn rank(self, number: u32) -> u32 {
         ahead(number, self.root, self.size)
     }
 }
 
-/// The rank `distance` ahead of `rank`; neither exceeds `size`.
+/// Returns `(rank + distance) mod size`; neither argument exceeds `size`.
 pub fn ahead(rank: u32, distance: u32, size: u32) -> u32 {
     ((u64::from(rank) + u64::from(distance)) % u64::from(size)) as u32
 }
 
-/// The rank `distance` behind `rank`.
+/// Returns `(rank - distance) mod size`.
 pub fn behind(rank: u32, distance: u32, size: u32) -> u32 {
     ahead(rank, size - distance % size, size)
 }

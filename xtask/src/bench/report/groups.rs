@@ -1,64 +1,64 @@
-//! The rows of the report: one table, from which the commands, the tables and the pictures follow.
+//! The rows of the report: one table, which defines the commands, the tables and the plots.
 
 /// Runs of `mpi-bench` that are shown in one table.
 #[derive(Debug)]
 pub struct Group {
-    /// Its pictures' files begin with it.
+    /// The prefix of its plot files.
     pub name: &'static str,
-    /// The headline.
+    /// The heading.
     pub title: &'static str,
-    /// What is measured, as a sentence.
+    /// The measured quantity, as a sentence.
     pub words: &'static str,
-    /// What the rows differ in, and the horizontal axis of the pictures.
+    /// The variable of the rows, and the horizontal axis of the plots.
     pub over: Over,
-    /// One after the other.
+    /// The runs, in order.
     pub runs: &'static [Run],
 }
 
-/// What the rows of a group differ in.
+/// The variable that distinguishes the rows of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Bytes of a message.
     Sizes,
-    /// Ranks of a job; a picture for each size.
+    /// Ranks of a job; one plot for each size.
     Ranks,
-    /// What is done; there are no pictures.
+    /// The operation; there are no plots.
     Operations,
 }
 
 /// One run of `mpi-bench`, which gives a row for each size.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// What it measures, in a group of several operations.
+    /// The operation, in a group of several operations.
     pub what: &'static str,
     benchmark: &'static str,
-    /// Of each library's job.
+    /// The number of ranks.
     pub ranks: u32,
     sizes: Sizes,
     arguments: &'static [&'static str],
     is_long: bool,
 }
 
-/// Bytes of the messages in both forms of the report; none where the benchmark has no sizes.
+/// The message sizes in bytes in both forms of the report; empty if the benchmark has no sizes.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     long: &'static [u64],
     quick: &'static [u64],
 }
 
-/// How much time a report takes.
+/// The form of a report and the time limits of its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// A minute or two, with fewer rows.
+    /// The quick form: a minute or two, with fewer rows.
     pub is_quick: bool,
-    /// How often the libraries take turns.
+    /// The number of rounds in which the libraries take turns.
     pub rounds: u32,
     max_seconds: f64,
     settle: f64,
 }
 
 impl Effort {
-    /// Of the long form, or of the quick one; `rounds` is what the user wants.
+    /// The long or the quick form; `rounds` is the user's value.
     pub fn new(is_quick: bool, rounds: Option<u32>) -> Self {
         if is_quick {
             Self {
@@ -108,13 +108,13 @@ impl Run {
         self
     }
 
-    /// Left out of the quick form.
+    /// Excludes the run from the quick form.
     const fn long(mut self) -> Self {
         self.is_long = true;
         self
     }
 
-    /// Whether the run belongs to this form of the report.
+    /// Returns true if the run belongs to this form of the report.
     pub fn is_in(&self, effort: &Effort) -> bool {
         !(self.is_long && effort.is_quick)
     }
@@ -127,12 +127,12 @@ impl Run {
         }
     }
 
-    /// Whether the sizes of its rows are bytes.
+    /// Returns true if the sizes of its rows are bytes.
     pub fn has_sizes(&self) -> bool {
         !self.sizes.long.is_empty()
     }
 
-    /// The arguments of `mpi-bench`, with peers as folders or as words that stand for them.
+    /// Returns the arguments of `mpi-bench`; `peers` are folders or their placeholders.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![
             self.benchmark.to_owned(),
@@ -162,9 +162,9 @@ impl Run {
         all
     }
 
-    /// How long the run takes, roughly: each library at each of its settings starts its ranks and measures.
+    /// Estimates the duration of the run: each library at each of its settings starts its ranks and measures.
     fn seconds(&self, effort: &Effort, peers: usize, cores: usize) -> f64 {
-        // More settings are tried where each rank has a core.
+        // More settings are tried if each rank has a core.
         let settings = if self.ranks as usize <= cores {
             2.5
         } else {
@@ -172,13 +172,13 @@ impl Run {
         };
         let jobs = 1.0 + settings * peers as f64;
         let start = 0.7 + 0.03 * f64::from(self.ranks);
-        // Short messages make their iterations sooner than they may.
+        // Short messages complete their iterations before the time limit.
         let measuring = self.sizes(effort).len().max(1) as f64 * effort.max_seconds / 2.0;
         f64::from(effort.rounds) * jobs * (start + effort.settle + measuring)
     }
 }
 
-/// How long all runs of this form take, roughly.
+/// Estimates the duration of all runs of this form.
 pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
     let runs = GROUPS.iter().flat_map(|group| group.runs);
     runs.filter(|run| run.is_in(effort))
@@ -189,7 +189,7 @@ pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// A size as `mpi-bench` reads it.
+/// Formats a size as `mpi-bench` reads it.
 pub fn spelled(size: u64) -> String {
     match size {
         s if s >= M && s % M == 0 => format!("{}M", s / M),
@@ -234,7 +234,7 @@ const PIECES: Sizes = Sizes {
 
 const TCP: &[&str] = &["--settings", "tcp"];
 
-/// Everything that is measured.
+/// All groups of the report.
 pub const GROUPS: &[Group] = &[
     Group {
         name: "latency",

@@ -1,24 +1,24 @@
-//! Where the figures are from: the machine, as far as a reader needs it, and nothing that names it.
+//! The machine of the measurements: what a reader needs to know, and nothing that identifies the host.
 
 use std::fs;
 
-/// What figures depend on.
+/// The properties that figures depend on.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// The processor's own name.
+    /// The name of the processor.
     pub cpu: String,
-    /// That processes of ours may use.
+    /// The number of cores that this process may use.
     pub cores: usize,
     /// The kernel's name and release.
     pub kernel: String,
-    /// Others may use the same cores without being seen.
+    /// Whether it is a virtual machine, on whose cores other guests may run unseen.
     pub is_virtual: bool,
-    /// Processes that wanted a core in the minute before the first run.
+    /// The mean number of runnable processes in the minute before the first run.
     pub load: String,
 }
 
 impl Machine {
-    /// This one, now.
+    /// Returns the current state of this machine.
     pub fn this() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let uname = rustix::system::uname();
@@ -36,13 +36,13 @@ impl Machine {
         }
     }
 
-    /// Whether something else wanted the cores.
+    /// Returns true if other processes used the cores.
     pub fn was_busy(&self) -> bool {
         self.load.parse::<f64>().is_ok_and(|load| load > 0.5)
     }
 }
 
-/// The first of this name in `/proc/cpuinfo`; not every architecture has every one.
+/// Returns the first field of this name in `/proc/cpuinfo`; not every architecture has every field.
 fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     let mut values = fields.filter(|(key, _)| key.trim() == name);

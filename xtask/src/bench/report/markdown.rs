@@ -1,4 +1,4 @@
-//! The report as a Markdown file: where the figures are from, a summary, and a section for each group.
+//! The report as a Markdown file: the machine, a summary, and a section for each group.
 
 use std::fmt::Write as _;
 
@@ -7,27 +7,27 @@ use super::machine::Machine;
 use super::plot::{bytes, plots};
 use super::results::{Measured, Row};
 
-/// Everything that the file says.
+/// The content of the file.
 #[derive(Debug)]
 pub struct Report {
-    /// The day, as in 2026-11-26.
+    /// The date, as in 2026-11-26.
     pub date: String,
-    /// Where it was measured.
+    /// The machine of the measurements.
     pub machine: Machine,
-    /// Ours first: the library and its version.
+    /// Library and version, Portcullis first.
     pub versions: Vec<(String, String)>,
-    /// The peers that take part, in the order of the columns.
+    /// The peers with figures, in the order of the columns.
     pub peers: Vec<&'static str>,
-    /// A sentence for each peer that does not.
+    /// A sentence for each peer without figures.
     pub absent: Vec<String>,
-    /// Which form.
+    /// The form of the report.
     pub effort: Effort,
-    /// With their figures.
+    /// The groups with their figures.
     pub groups: Vec<Measured>,
 }
 
 impl Report {
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn markdown(&self) -> String {
         let mut text = self.head();
         text += &self.summary();
@@ -87,7 +87,7 @@ impl Report {
         text
     }
 
-    /// For each group and peer the mean ratio and how many rows are behind.
+    /// Formats, for each group and peer, the mean ratio and the number of rows in which Portcullis is behind.
     fn summary(&self) -> String {
         if self.peers.is_empty() {
             return String::new();
@@ -197,7 +197,7 @@ impl Report {
         text
     }
 
-    /// At which of its settings each peer was best.
+    /// Formats the settings at which each peer was best.
     fn settings(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         for peer in &self.peers {
@@ -235,7 +235,7 @@ fn ratios<'a>(rows: &'a [Row], peer: &'a str) -> impl Iterator<Item = f64> + 'a 
     of_peer.map(|figure| figure.ours_is_better_by)
 }
 
-/// Of the ratio as it is shown, so that no 1.00 is bold.
+/// Compares the ratio as it is printed, so that no 1.00 is bold.
 fn is_behind(ratio: f64) -> bool {
     (ratio * 100.0).round() < 100.0
 }
@@ -248,7 +248,7 @@ fn spell_ratio(ratio: f64) -> String {
     }
 }
 
-/// Three digits that say something, and thousands apart.
+/// Formats with three significant digits and separated thousands.
 fn number(value: f64) -> String {
     match value {
         v if v < 1.0 => format!("{v:.3}"),

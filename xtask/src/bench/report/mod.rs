@@ -1,8 +1,8 @@
-//! `cargo xtask bench --report`: the current state of performance as a page with tables and pictures.
+//! `cargo xtask bench --report`: the current performance as a page with tables and plots.
 //!
-//! Promise: the page is made of runs of this command alone, and says with which commands, on what, and against what.
-//! A peer that is missing or fails is a line of the page; only an installation of ours that cannot be run ends the report.
-//! Which rows there are is one table, in `groups`; reading, writing and drawing are functions without side effects.
+//! Guarantee: the page contains results of this command only, with the commands, the machine and the compared versions.
+//! A peer that is missing or fails is reported on the page; only a Portcullis installation that cannot run aborts the report.
+//! The rows are defined by one table, in `groups`; parsing, writing and drawing are functions without side effects.
 
 mod groups;
 mod machine;
@@ -32,22 +32,22 @@ use crate::workspace;
 /// Why there is no report.
 #[derive(Debug)]
 pub enum ReportError {
-    /// Our side could not be built or installed.
+    /// Portcullis could not be built or installed.
     Install(InstallError),
-    /// Our `mpi-bench` could not be started, or measured nothing at all.
+    /// `mpi-bench` could not be started, or measured nothing.
     Run(ProcessError),
     /// The report could not be written.
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// A picture could not be drawn.
+    /// A plot could not be drawn.
     Draw {
-        /// Its file's name.
+        /// The name of its file.
         file: String,
-        /// The drawing library's word.
+        /// The error of the drawing library.
         reason: String,
     },
 }
@@ -65,12 +65,12 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// How long one library may take for one run of its ranks, before it counts as not measured.
+/// Time limit of one library for one run; beyond it the library counts as not measured.
 const LIMIT: Duration = Duration::from_secs(60);
-/// More than the settings of all libraries together.
+/// An upper bound of the number of settings of all libraries.
 const MOST_SETTINGS: u32 = 10;
 
-/// Measures, and writes the report to `folder`.
+/// Runs the measurements, and writes the report to `folder`.
 pub fn run(
     folder: &Path,
     subjects: &Subjects,
@@ -116,7 +116,7 @@ pub fn run(
     write(folder, &report)
 }
 
-/// The page and its pictures.
+/// Writes the page and its plots.
 fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     let failed = |path: &Path, reason| ReportError::Write {
         path: path.to_owned(),
@@ -145,10 +145,10 @@ fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// The shortest job whose libraries show that they work.
+/// The arguments of the shortest job, which shows that a library works.
 const PROBE: &[&str] = &["init", "-n", "2", "--rounds", "1", "--settings", "default"];
 
-/// Our `mpi-bench`, and a folder for the files that it makes.
+/// `mpi-bench`, and a folder for its files.
 struct Bench {
     prefix: PathBuf,
     scratch: PathBuf,
@@ -164,7 +164,7 @@ impl Bench {
         Ok(Self { prefix, scratch })
     }
 
-    /// Runs `mpi-bench` to its end, be it good or bad.
+    /// Runs `mpi-bench` to its end, whether it succeeds or fails.
     fn run(&self, arguments: &[String], limit: Duration) -> Result<Outcome, ProcessError> {
         let mut command = Command::new(self.prefix.join("bin/mpi-bench"));
         command.args(arguments).current_dir(&self.scratch);
@@ -172,7 +172,7 @@ impl Bench {
             .wait(limit)
     }
 
-    /// A small job of ours, without which there is nothing to report.
+    /// Runs a small Portcullis job; if it fails, there is nothing to report.
     fn check(&self) -> Result<(), ProcessError> {
         let arguments = PROBE.iter().chain(&["--alone"]).map(|&word| word.into());
         let outcome = self.run(&arguments.collect::<Vec<_>>(), 2 * LIMIT)?;
@@ -186,7 +186,7 @@ impl Bench {
         })
     }
 
-    /// The peer's folder, once a job of it has run; otherwise why not.
+    /// Returns the peer's folder after a test job has succeeded, otherwise the reason why not.
     fn find(
         &self,
         peer: &Peer,
@@ -243,7 +243,7 @@ impl Bench {
                 measured.commands.push(format!("mpi-bench {shown}"));
                 match self.run(&complete(&folders), limit) {
                     Ok(outcome) => measured.add(run, &outcome.stdout, &outcome.stderr),
-                    // The program was there before, so one run too long does not end the others.
+                    // `mpi-bench` was started before, so a single run that times out does not abort the others.
                     Err(error) => {
                         let said = format!("mpi-bench: {}", first_line(&error.to_string()));
                         measured.add(run, "", &said);
@@ -255,7 +255,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// With the commit, if it was built from these sources.
+    /// Returns the version, with the commit if it was built from these sources.
     fn own_version(&self, subjects: &Subjects) -> String {
         let version = version(&self.prefix.join("bin/mpirun"));
         if !subjects.is_built_here() {
@@ -266,20 +266,20 @@ impl Bench {
         git.current_dir(workspace::root());
         match process::output(&mut git, LIMIT) {
             Ok(outcome) => format!("{version}, commit {}", outcome.stdout.trim()),
-            // Sources from an archive have no history.
+            // Sources from an archive have no commit.
             Err(_) => version,
         }
     }
 }
 
-/// What a launcher says of its version.
+/// Returns the version that a launcher prints.
 fn version(launcher: &Path) -> String {
     let outcome = process::output(Command::new(launcher).arg("--version"), LIMIT);
     let said = outcome.ok().and_then(|outcome| version_in(&outcome.stdout));
     said.unwrap_or_else(|| "unknown version".into())
 }
 
-/// The first word that looks like a version.
+/// Returns the first word in the form of a version.
 fn version_in(text: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();

@@ -1,4 +1,4 @@
-//! Pictures of a group: a line for each library, both axes logarithmic.
+//! The plots of a group: a line for each library, with logarithmic axes.
 
 use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
@@ -6,12 +6,12 @@ use plotters::prelude::*;
 use super::groups::{Over, spelled};
 use super::results::{Measured, Row};
 
-/// A picture, before it is drawn.
+/// A plot, before it is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// Its file's name.
+    /// The name of its file.
     pub file: String,
-    /// What a reader sees above it.
+    /// The title above it.
     pub title: String,
     horizontal: Over,
     unit: String,
@@ -25,7 +25,7 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// Ours first, then the peers in the order of the columns; marks tell them apart without colours.
+/// Portcullis first, then the peers in the order of the columns; the markers distinguish them without colours.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x1b, 0x5e, 0xa8),
     RGBColor(0xc8, 0x55, 0x1b),
@@ -34,7 +34,7 @@ const COLOURS: [RGBColor; 3] = [
 
 const SIZE: (u32, u32) = (720, 420);
 
-/// The pictures of a group: one over sizes, or one over ranks for each size; none of a single point.
+/// Returns the plots of a group: one over sizes, or one over ranks for each size; none for a single point.
 pub fn plots(measured: &Measured, peers: &[&str]) -> Vec<Plot> {
     let group = measured.group;
     let rows = &measured.rows;
@@ -78,7 +78,7 @@ fn lines(over: Over, rows: &[&Row], peers: &[&str]) -> Vec<Line> {
         points: rows
             .iter()
             .filter_map(|row| Some((place(row), figure(row)?)))
-            // What is not above zero has no place on a logarithmic axis.
+            // A logarithmic axis has no values of 0 or below.
             .filter(|&(x, y)| x > 0.0 && y > 0.0 && y.is_finite())
             .collect(),
     };
@@ -92,7 +92,7 @@ fn lines(over: Over, rows: &[&Row], peers: &[&str]) -> Vec<Line> {
     std::iter::once(ours).chain(theirs).collect()
 }
 
-/// A size as a reader has it, in the binary prefixes of the tables.
+/// Formats a size in the binary prefixes of the tables.
 pub fn bytes(size: u64) -> String {
     match spelled(size) {
         text if text.ends_with(['K', 'M']) => {
@@ -114,7 +114,7 @@ impl Plot {
             .flat_map(|line| line.points.iter().copied())
     }
 
-    /// The file's text; the only failure is that of the drawing itself.
+    /// Returns the text of the file; it fails only if drawing fails.
     pub fn svg(&self) -> Result<String, String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| error.to_string())?;
@@ -167,7 +167,7 @@ impl Plot {
             let colour = COLOURS[number % COLOURS.len()];
             let points = line.points.clone();
             chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-            // Ours has filled circles, the others open ones and crosses.
+            // Portcullis has filled circles, the peers open ones and crosses.
             let (filled, open) = (colour.filled(), colour.stroke_width(2));
             let points = points.into_iter();
             match number {
@@ -185,7 +185,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            // Curves rise, so this corner is empty.
+            // Curves rise, so this corner is free.
             .position(SeriesLabelPosition::LowerRight)
             .label_font(("sans-serif", 14))
             .background_style(WHITE.mix(0.85))
@@ -196,13 +196,13 @@ impl Plot {
     }
 }
 
-/// The first and the last of sorted values.
+/// Returns the first and the last of sorted values.
 fn ends(sorted: &[f64]) -> [f64; 2] {
     let first = sorted.first().copied().unwrap_or(1.0);
     [first, sorted.last().copied().unwrap_or(first)]
 }
 
-/// Those of sorted values whose words on a logarithmic axis do not touch.
+/// Returns those sorted values whose labels on a logarithmic axis do not overlap.
 fn apart(sorted: &[f64]) -> Vec<f64> {
     const MOST: f64 = 14.0;
     let [first, last] = ends(sorted);
@@ -216,7 +216,7 @@ fn apart(sorted: &[f64]) -> Vec<f64> {
     kept
 }
 
-/// Round numbers from below `low` to above `high`: powers of ten, and 2 and 5 times those where there are few.
+/// Returns round numbers from below `low` to above `high`: powers of ten, and 2 and 5 times those if there are few.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let steps: &[f64] = if high / low < 200.0 {
@@ -226,7 +226,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     };
     let all = decades.flat_map(|decade| {
         let power = 10f64.powi(decade.abs());
-        // A division gives 0.02 where a product with 0.01 gives what is printed with many digits.
+        // The division gives exactly 0.02, while a product with 0.01 is printed with many digits.
         let at = move |step: &f64| {
             if decade < 0 {
                 step / power

@@ -1,4 +1,4 @@
-//! What came of the runs of a group: rows, and sentences about what was not measured.
+//! The results of the runs of a group: rows, and sentences about failures.
 
 use super::groups::{Group, Run};
 use crate::bench::compared::{self, Compared};
@@ -6,13 +6,13 @@ use crate::bench::compared::{self, Compared};
 /// A group with its figures.
 #[derive(Debug)]
 pub struct Measured {
-    /// Which.
+    /// The group.
     pub group: &'static Group,
-    /// As the reader types them.
+    /// The commands, as a reader would type them.
     pub commands: Vec<String>,
-    /// Of all runs, in their order.
+    /// The rows of all runs, in their order.
     pub rows: Vec<Row>,
-    /// What failed, one sentence each.
+    /// The failures, one sentence each.
     pub failures: Vec<String>,
 }
 
@@ -21,16 +21,16 @@ pub struct Measured {
 pub struct Row {
     /// The operation, in a group of several.
     pub what: String,
-    /// Of each library's job.
+    /// The number of ranks.
     pub ranks: u32,
-    /// Bytes, where the benchmark has sizes.
+    /// Bytes, if the benchmark has sizes.
     pub size: Option<u64>,
     /// The figures.
     pub figures: Compared,
 }
 
 impl Measured {
-    /// Nothing yet.
+    /// An empty result.
     pub fn new(group: &'static Group) -> Self {
         Self {
             group,
@@ -40,7 +40,7 @@ impl Measured {
         }
     }
 
-    /// Takes what one run printed.
+    /// Adds the output of one run.
     pub fn add(&mut self, run: &Run, stdout: &str, stderr: &str) {
         let rows = compared::rows(stdout).into_iter().map(|figures| Row {
             what: part_of_a_start(&figures.benchmark)
@@ -53,7 +53,7 @@ impl Measured {
         self.rows.extend(rows);
         for said in failures(stderr) {
             let sentence = format!("{} ranks: {said}", run.ranks);
-            // Several operations fail for the same reason.
+            // Several operations may fail for the same reason.
             if !self.failures.contains(&sentence) {
                 self.failures.push(sentence);
             }
@@ -61,7 +61,7 @@ impl Measured {
     }
 }
 
-/// `init` measures three times in one run.
+/// Returns the part of a start in a row of `init`, which measures three parts in one run.
 fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     match benchmark {
         "init" => Some("`MPI_Init`"),
@@ -71,7 +71,7 @@ fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     }
 }
 
-/// What `mpi-bench` says of libraries and settings that gave no figures, without folders of this machine.
+/// Returns the messages of `mpi-bench` about libraries and settings without figures, without paths of this machine.
 pub fn failures(stderr: &str) -> Vec<String> {
     let lines = stderr.lines();
     let ours = lines.filter_map(|line| line.trim_start().strip_prefix("mpi-bench: "));
@@ -79,7 +79,7 @@ pub fn failures(stderr: &str) -> Vec<String> {
     without.map(|line| short(&without_folders(line))).collect()
 }
 
-/// Text with each path from the root cut down to its last part.
+/// Reduces each absolute path in a text to its last component.
 pub fn without_folders(text: &str) -> String {
     let is_mark = |c: char| c.is_whitespace() || "\"'`(),;:=".contains(c);
     let words = text.split_inclusive(is_mark);
@@ -95,7 +95,7 @@ pub fn without_folders(text: &str) -> String {
         .collect()
 }
 
-/// The beginning of what another program said at length.
+/// Truncates a long message of another program.
 fn short(text: &str) -> String {
     const LENGTH: usize = 240;
     match text.char_indices().nth(LENGTH) {

@@ -1,4 +1,4 @@
-//! The page and its pictures of figures that are made up.
+//! Tests of the page and its plots with invented figures.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -10,7 +10,7 @@ use super::plot::plots;
 use super::results::Measured;
 use super::{version_in, write};
 
-/// A line of `mpi-bench --vs --json`, with Open MPI at half of our speed and MPICH a twentieth better.
+/// A line of `mpi-bench --vs --json`; Open MPI has half the speed of Portcullis, and MPICH is a twentieth better.
 fn line(benchmark: &str, size: u64, ours: f64) -> String {
     let (half, better) = (ours * 2.0, ours * 0.95);
     format!(
@@ -94,7 +94,7 @@ fn a_peer_that_is_missing_is_a_line_and_has_no_columns() {
     assert!(!text.contains("## Summary"));
 }
 
-/// Names of elements and all text; fails on what is not well-formed.
+/// Returns the names of all elements and all text; panics if the file is not well-formed.
 fn read(svg: &str) -> (Vec<String>, String) {
     let mut reader = Reader::from_str(svg);
     let (mut elements, mut text, mut open) = (Vec::new(), String::new(), 0);
@@ -143,7 +143,7 @@ fn pictures_are_well_formed_and_show_every_library_and_point() {
         }
         let count = |name: &str| elements.iter().filter(|e| *e == name).count();
         assert_eq!(elements[0], "svg");
-        // Ours and one peer have circles, beside their names too.
+        // Portcullis and one peer have circles, also in the legend.
         let points = if plot.file == "latency.svg" { 4 } else { 3 };
         assert_eq!(count("circle"), 2 * (points + 1), "{}", plot.file);
     }
@@ -155,7 +155,7 @@ fn a_picture_needs_a_line_but_not_every_point() {
     let mut measured = Measured::new(group);
     measured.add(&group.runs[0], &line("latency", 8, 0.3), "");
     assert!(plots(&measured, &["Open MPI"]).is_empty());
-    // A figure of zero has no place on the axis; the others are drawn.
+    // A figure of zero is not on the axis; the others are drawn.
     let rest = [line("latency", 64, 0.0), line("latency", 4096, 1.0)].join("\n");
     measured.add(&group.runs[0], &rest, "");
     let pictures = plots(&measured, &["Open MPI", "nobody"]);

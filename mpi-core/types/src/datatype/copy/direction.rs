@@ -1,35 +1,35 @@
-//! From memory to packed bytes or back: what the loops of copying do with one block.
+//! The direction of a copy, memory to packed bytes or back: the operations of the copy loops on one block.
 
 use mpi_base::atomic::{prefetch_for_read, prefetch_for_write, settle_reads, settle_writes};
 use mpi_base::copy::copy;
 
-/// From memory to packed bytes or back: the place in the packed bytes.
+/// A direction, with the position in the packed bytes.
 pub trait Direction: Copy {
-    /// `by` packed bytes further.
+    /// Returns the position `by` packed bytes later.
     fn ahead(self, by: usize) -> Self;
 
-    /// Moves `N` bytes between `memory` and the packed place.
+    /// Moves `N` bytes between `memory` and the packed position.
     ///
     /// # Safety
     /// `N` bytes on both sides must be valid for the direction, and they must not overlap.
     unsafe fn block<const N: usize>(self, memory: *mut u8);
 
-    /// The same for a length that is known only now.
+    /// Moves `len` bytes, a length not known at compile time.
     ///
     /// # Safety
     /// As for `block`.
     unsafe fn run(self, memory: *mut u8, len: usize);
 
-    /// A block at `memory`, which need not be an address, comes soon.
+    /// Prefetches a block at `memory`, which need not be a valid address.
     fn expect(memory: *mut u8);
 
-    /// So does this packed place, which need not be one either.
+    /// Prefetches this packed position, which need not be valid either.
     fn expect_packed(self);
 
-    /// Whether it is the memory that is written.
+    /// Whether the memory is written.
     const WRITES: bool;
 
-    /// From how many groups of a crowd on it is worth waiting for each of them, if its blocks are `stride` apart.
+    /// The minimum number of groups of a crowd for which waiting after each pays off, for blocks `stride` apart.
     fn many_groups(stride: i64) -> i64;
 
     /// Waits until the blocks so far have been moved.
@@ -50,13 +50,13 @@ impl Direction for Gather {
 
     #[inline(always)]
     unsafe fn block<const N: usize>(self, memory: *mut u8) {
-        // SAFETY: the caller vouches for `N` bytes on both sides.
+        // SAFETY: `N` bytes on both sides are valid and disjoint by the contract of `block`.
         unsafe { std::ptr::copy_nonoverlapping(memory, self.0, N) }
     }
 
     #[inline(always)]
     unsafe fn run(self, memory: *mut u8, len: usize) {
-        // SAFETY: the caller vouches for `len` bytes on both sides.
+        // SAFETY: `len` bytes on both sides are valid and disjoint by the contract of `run`.
         unsafe { copy_short(memory, self.0, len) }
     }
 
@@ -74,8 +74,8 @@ impl Direction for Gather {
 
     #[inline(always)]
     fn many_groups(stride: i64) -> i64 {
-        // As long as all are in the second-level cache, reading them has nothing to win; further apart they share a set of that too:
-        // 64 doubles took 13 ns each in a plain loop, and 2 when every 8 of them were waited for.
+        // While all blocks are in the second-level cache, waiting for reads gains nothing. At larger strides they share a set of that cache too:
+        // 64 doubles took 13 ns each in a plain loop, and 2 ns with a wait after every 8.
         if stride % (32 << 10) == 0 { 8 } else { 128 }
     }
 
@@ -93,13 +93,13 @@ impl Direction for Scatter {
 
     #[inline(always)]
     unsafe fn block<const N: usize>(self, memory: *mut u8) {
-        // SAFETY: the caller vouches for `N` bytes on both sides.
+        // SAFETY: `N` bytes on both sides are valid and disjoint by the contract of `block`.
         unsafe { std::ptr::copy_nonoverlapping(self.0, memory, N) }
     }
 
     #[inline(always)]
     unsafe fn run(self, memory: *mut u8, len: usize) {
-        // SAFETY: the caller vouches for `len` bytes on both sides.
+        // SAFETY: `len` bytes on both sides are valid and disjoint by the contract of `run`.
         unsafe { copy_short(self.0, memory, len) }
     }
 
@@ -126,22 +126,22 @@ impl Direction for Scatter {
     }
 }
 
-/// A copy that does not call out for the short lengths that scattered data has.
+/// A copy that makes no function call for the short lengths of noncontiguous data.
 ///
 /// # Safety
 /// `len` bytes at both ends must be valid and must not overlap.
 #[inline(always)]
 unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
-    /// Two moves of `N` bytes, the second ending where the data ends, cover every length from `N` to `2 * N`.
+    /// Two moves of `N` bytes, the second of which ends at the end of the data, cover every length from `N` to `2 * N`.
     #[inline(always)]
     unsafe fn two<const N: usize>(src: *const u8, dst: *mut u8, len: usize) {
-        // SAFETY: `N <= len`, so both moves stay inside; the caller vouches for the rest.
+        // SAFETY: `N <= len`, so both moves are inside `len` bytes, which are valid and disjoint by the contract of `copy_short`.
         unsafe {
             src.copy_to_nonoverlapping(dst, N);
             src.add(len - N).copy_to_nonoverlapping(dst.add(len - N), N);
         }
     }
-    // SAFETY: each arm stays inside `len`; the caller vouches for both ends.
+    // SAFETY: each arm moves bytes inside `len`, which are valid and disjoint by this function's contract.
     unsafe {
         match len {
             0 => (),
@@ -156,13 +156,13 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
     }
 }
 
-/// A copy that calls out.
+/// A copy by a function call.
 ///
 /// # Safety
 /// As for [`copy_short`].
 #[inline(always)]
 unsafe fn copy_long(src: *const u8, dst: *mut u8, len: usize) {
-    // SAFETY: the caller vouches for both ends, and that they do not overlap.
+    // SAFETY: `len` bytes at both ends are valid and disjoint by the contract of `copy_short`.
     unsafe {
         copy(
             std::slice::from_raw_parts(src, len),

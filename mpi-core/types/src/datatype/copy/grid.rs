@@ -1,9 +1,9 @@
-//! Blocks at equal distances: rows and grids of them, whose lines are asked for ahead where they are far apart,
-//! and of which few are under way at once where they share a few sets of a cache.
+//! Rows and grids of blocks at a constant stride: prefetched if they are far apart,
+//! and moved in small groups if they map to the same few cache sets.
 
 use super::direction::Direction;
 
-/// Blocks at equal distances in memory and in the packed bytes.
+/// Blocks at a constant stride in memory and in the packed bytes.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub memory: *mut u8,
@@ -12,26 +12,26 @@ pub struct Row {
     pub count: i64,
 }
 
-/// From this distance between numbers on the processor does not fetch ahead by itself, above all not for writing:
-/// measured for a column of doubles 1 KiB apart, asking for the one [`AHEAD`] blocks on takes a quarter off unpacking.
+/// From this stride on the hardware does not prefetch by itself, in particular for writes:
+/// measured for a column of doubles 1 KiB apart, prefetching [`AHEAD`] blocks ahead makes unpacking a quarter faster.
 const FAR: u64 = 512;
 const AHEAD: isize = 16;
 
-/// A cache line: a block of that length is mostly in two of them, and so many packed bytes are often in another core's cache.
+/// A cache line: a block of that length mostly spans two lines, and packed bytes in such amounts are often in another core's cache.
 const LINE: usize = 64;
-/// How many lines before its turn one is asked for.
+/// How many lines ahead a line is prefetched.
 const SOON: i64 = 32;
-/// More data than that are not in the second-level cache, and blocks of a line are asked for too: 4 MiB of them took up to a sixth less for it,
-/// while 64 KiB, which are there, took a sixth longer.
+/// More data than this are not in the second-level cache, and blocks of a line are prefetched too: it made 4 MiB up to a sixth faster,
+/// but 64 KiB, which are in the cache, a sixth slower.
 const COLD: i64 = 512 << 10;
 
-/// Rows at equal distances in memory, one after another in the packed bytes.
+/// Rows at a constant stride in memory, consecutive in the packed bytes.
 #[derive(Clone, Copy)]
 pub struct Grid {
     pub row: Row,
     pub stride: i64,
     pub count: i64,
-    /// The packed bytes of all data, of which this may be a part.
+    /// The packed bytes of all data, of which this grid may be a part.
     pub total: i64,
 }
 
@@ -46,7 +46,7 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
         ..
     } = grid.row;
     let stride = stride as isize;
-    // SAFETY: the caller vouches for every block.
+    // SAFETY: every block of the grid is valid for `Direction::run` by this function's contract.
     let one = |d: D, memory: *mut u8| unsafe {
         match N {
             0 => d.run(memory, len),
@@ -56,7 +56,7 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
     let mut first = grid.row.memory;
     for _ in 0..grid.count {
         let mut memory = first;
-        // Four at a time where a block is a move or two, so that the counting does not outweigh it.
+        // Unrolled by four for blocks of one or two moves, to reduce the loop overhead.
         let fours = if N == 0 { 0 } else { count / 4 };
         for _ in 0..fours {
             for i in 0..4 {
@@ -78,7 +78,7 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
     }
 }
 
-/// Blocks of a [`LINE`] that are far apart: the packed lines are asked for ahead, as another core has them.
+/// Blocks of a [`LINE`] with a large stride: the packed lines are prefetched, as they are in another core's cache.
 ///
 /// # Safety
 /// As for [`Direction::run`], for every block.
@@ -96,12 +96,12 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
                 D::expect(later);
                 D::expect(later.wrapping_add(LINE - 1));
             }
-            // What is behind the last line may be what the other core is writing.
+            // Memory after the last line may be lines that the other core is writing.
             if left > SOON {
                 d.ahead(SOON as usize * grid.row.packed_stride)
                     .expect_packed();
             }
-            // SAFETY: the caller vouches for every block.
+            // SAFETY: every block of the grid is valid for `Direction::run` by this function's contract.
             unsafe { d.block::<LINE>(memory) };
             memory = memory.wrapping_offset(stride);
             d = d.ahead(grid.row.packed_stride);
@@ -111,32 +111,32 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
     }
 }
 
-/// Sets of the first-level cache, and lines that each of them holds at least, on all processors with pages of 4 KiB.
+/// Sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
 const SETS: u32 = 64;
 const WAYS: i64 = 8;
-/// Blocks that are longer fill the queue of what is under way before they are too many for a set.
+/// Longer blocks fill the queue of outstanding accesses before they are too many for a set.
 const NARROW: i64 = 128;
-/// More blocks are not always in the second-level cache; what comes from further away has to be asked for before its group's turn.
-/// As many as that cache has lines for are sometimes all in it and sometimes not, and twice as slow then: 8,192 doubles as a message took 45 or 100 us.
+/// More blocks are not always in the second-level cache; data from further away must be prefetched before their group.
+/// At the number of lines of that cache they are sometimes all in it and sometimes not, which makes them twice as slow: 8,192 doubles as a message took 45 or 100 us.
 const CACHED: i64 = 4096;
-/// How many blocks before its turn one is asked for then.
+/// How many blocks ahead a block is then prefetched.
 const EARLY: isize = 24;
 
-/// Blocks that share a few sets of the first-level cache, and how to move them.
+/// How to move blocks that map to the same few sets of the first-level cache.
 struct Crowd {
-    /// How many of them may be under way at once.
+    /// The number of blocks in flight between two waits.
     group: i64,
-    /// Whether they are asked for before.
+    /// Whether blocks are prefetched.
     early: bool,
 }
 
-/// How blocks of a grid are moved if they are many and few of them may be under way at once.
+/// Returns how to move the blocks of a grid if they are many and map to the same few sets.
 ///
-/// Blocks whose distance is a multiple of a power of two, as in the column of a matrix with so long rows, share a few sets of the first-level cache.
-/// The processor asks for the lines of a hundred stores at once, and where a set has room for twelve they push each other out before they are written:
-/// doubles 4 KiB apart that went to and fro between two processes (Zen 5), ns each
+/// Blocks whose stride is a multiple of a power of two, such as a column of a matrix with long rows, map to the same few sets of the first-level cache.
+/// The processor requests the lines of a hundred stores at once; in a set with twelve ways they evict each other before they are written:
+/// doubles 4 KiB apart that were sent back and forth between two processes (Zen 5), ns each
 ///
-/// | doubles | packed in a plain loop | waiting for every 8 | and asking before | unpacked in a plain loop | waiting for every 8 | and asking before |
+/// | doubles | packed in a plain loop | wait after every 8 | and prefetch | unpacked in a plain loop | wait after every 8 | and prefetch |
 /// |---|---|---|---|---|---|---|
 /// | 128 | 1.8 | 2.0 | 2.3 | 6.8 | 3.8 | 4.4 |
 /// | 2,048 | 6.5 | 3.3 | 4.2 | 8.2 | 4.7 | 4.7 |
@@ -144,7 +144,7 @@ struct Crowd {
 /// | 16,384 | 9.0 | 11.6 | 6.4 | 9.1 | 9.4 | 6.0 |
 /// | 32,768 | 9.8 | 15.2 | 8.0 | 11.5 | 14.3 | 8.4 |
 ///
-/// Where they share several sets and are not in the cache, a plain loop reads them sooner than any other (1 KiB apart 3.1 and 4.3).
+/// Blocks that map to several sets and are not in the cache are read fastest by a plain loop (1 KiB apart: 3.1 ns against 4.3 ns).
 fn crowd_of<D: Direction>(grid: &Grid, len: i64) -> Option<Crowd> {
     let lines = (grid.row.stride.trailing_zeros()).checked_sub(LINE.ilog2())?;
     let sets = SETS >> lines.min(SETS.ilog2());
@@ -157,7 +157,7 @@ fn crowd_of<D: Direction>(grid: &Grid, len: i64) -> Option<Crowd> {
     (many && (!early || sets == 1 || D::WRITES)).then_some(Crowd { group, early })
 }
 
-/// Blocks that share a few sets of the first-level cache, never more under way than a group.
+/// Moves blocks that map to the same few cache sets, with at most one group in flight.
 ///
 /// # Safety
 /// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
@@ -172,7 +172,7 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
             if how.early {
                 D::expect(memory.wrapping_offset(stride.wrapping_mul(EARLY)));
             }
-            // SAFETY: the caller vouches for every block.
+            // SAFETY: every block of the grid is valid for `Direction::run` by this function's contract.
             unsafe {
                 match N {
                     0 => d.run(memory, len),
@@ -197,7 +197,7 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
 pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     let n = len as usize;
     if let Some(how) = crowd_of::<D>(&grid, len) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: this function's contract covers every block of the grid; `N` is 8 only for blocks of 8 bytes.
         return unsafe {
             match len {
                 8 => crowd::<D, 8>(d, grid, n, how),
@@ -206,7 +206,7 @@ pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
         };
     }
     let far = grid.row.stride.unsigned_abs() >= FAR;
-    // SAFETY: passed on from the caller.
+    // SAFETY: this function's contract covers every block of the grid; `N` equals the length of the blocks.
     unsafe {
         match len {
             4 if far => blocks::<D, 4, true>(d, grid, n),
@@ -230,14 +230,14 @@ pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     }
 }
 
-/// [`any_blocks`] with wide moves.
+/// [`any_blocks`] compiled with AVX2.
 ///
 /// # Safety
 /// As for [`all_blocks`], on a processor that has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn any_blocks_wide<D: Direction>(d: D, grid: Grid, len: usize) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: this function's contract covers every block of the grid.
     unsafe { any_blocks(d, grid, len) }
 }
 
@@ -246,7 +246,7 @@ unsafe fn any_blocks_wide<D: Direction>(d: D, grid: Grid, len: usize) {
 #[inline(always)]
 unsafe fn any_blocks<D: Direction>(d: D, grid: Grid, len: usize) {
     let far = grid.row.stride.unsigned_abs() >= FAR;
-    // SAFETY: passed on from the caller.
+    // SAFETY: this function's contract covers every block of the grid; `N` equals the length of the blocks.
     unsafe {
         match len {
             LINE if far => lines(d, grid),

@@ -1,11 +1,11 @@
-//! The copy loops: between packed bytes and data scattered in memory.
+//! The copy loops between packed bytes and noncontiguous data in memory.
 //!
-//! One loop serves both directions and every block length; it is compiled once for each direction and for each of
-//! the block lengths that numbers and small structures have, where a block is a few moves instead of a call,
-//! and for blocks of 32 bytes and more once more with moves that are so wide, for processors that have them.
-//! What is done with one block is in `direction`, with blocks at equal distances in `grid`, with arrays of structures in `structs`,
-//! with lists of blocks and whole messages here.
-//! This module, [`super::buf`] and [`super::bytes`] are the only ones of the datatype engine that touch a user's memory.
+//! One generic loop serves both directions and all block lengths. It is compiled for each direction and for each of
+//! the block lengths of numbers and small structures, for which a block is a few moves and no function call;
+//! for blocks of 32 bytes and more it is compiled again with AVX2, for processors that have it.
+//! `direction` has the operations on one block, `grid` blocks at a constant stride, `structs` arrays of structures,
+//! and this file lists of blocks and whole messages.
+//! Only this module, [`super::buf`] and [`super::bytes`] of the datatype engine access user memory.
 #![allow(unsafe_code)]
 
 mod direction;
@@ -27,7 +27,7 @@ use super::walk::{Piece, Runs, Walk};
 unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, at: &[i64], len: usize) {
     for &offset in at {
         let memory = base.wrapping_offset(offset as isize);
-        // SAFETY: the caller vouches for every block.
+        // SAFETY: every block is valid for `Direction::run` by this function's contract.
         unsafe {
             match N {
                 0 => d.run(memory, len),
@@ -38,13 +38,13 @@ unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, at: &
     }
 }
 
-/// All runs of a body once.
+/// Moves all runs of a body once.
 ///
 /// # Safety
 /// As for [`Direction::run`], for every run of the body.
 unsafe fn one_body<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
     let (at, n) = (body.offsets, body.uniform().unwrap_or(0) as usize);
-    // SAFETY: passed on from the caller; in a uniform body every run has the one length.
+    // SAFETY: every run of the body is valid by this function's contract; in a uniform body every run has length `n`.
     unsafe {
         match n {
             4 => scattered::<D, 4>(d, base, at, n),
@@ -63,14 +63,14 @@ unsafe fn one_body<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
     }
 }
 
-/// [`any_body`] with wide moves.
+/// [`any_body`] compiled with AVX2.
 ///
 /// # Safety
 /// As for [`one_body`], on a processor that has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn any_body_wide<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: every run of the body is valid by this function's contract.
     unsafe { any_body(d, base, body) }
 }
 
@@ -79,11 +79,11 @@ unsafe fn any_body_wide<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
 #[inline(always)]
 unsafe fn any_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
     if let Some(len) = body.uniform() {
-        // SAFETY: passed on from the caller; every run has the one length.
+        // SAFETY: every run of the body is valid by this function's contract, and has length `len`.
         return unsafe { scattered::<D, 0>(d, base, body.offsets, len as usize) };
     }
     for run in body.runs() {
-        // SAFETY: passed on from the caller.
+        // SAFETY: every run of the body is valid by this function's contract.
         unsafe { d.run(base.wrapping_offset(run.offset as isize), run.len as usize) };
         d = d.ahead(run.len as usize);
     }
@@ -92,16 +92,16 @@ unsafe fn any_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
 /// Moves packed bytes `range` of the elements at `base`.
 ///
 /// # Safety
-/// The data of that range in memory, and as many bytes at `d`, must be valid for the direction.
+/// The data of that range in memory, and the same number of bytes at `d`, must be valid for the direction.
 #[inline(always)]
 unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
     let Shape { body, total, .. } = *shape;
     let [inner, outer, rest @ ..] = &shape.loops;
-    // All of one list or structure, of an array of them or of one grid needs no walk,
+    // A whole list, structure, array of structures or grid needs no walk,
     // which would take longer than copying a few short runs.
     let all = range == (0..total);
     let simple = rest.iter().all(|l| l.count == 1);
-    // SAFETY: where it is all, the runs are all of the data, and the caller vouches for them.
+    // SAFETY: in the first three arms the blocks are all data of the range, and in the last it is `walk`'s range; both are valid by this function's contract.
     unsafe {
         if all && total == body.bytes {
             one_body(d, base, &body);
@@ -142,7 +142,7 @@ unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: 
 unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
     if let Some(offset) = shape.in_one_run(&range) {
         let len = (range.end - range.start) as usize;
-        // SAFETY: it is the range, for which the caller vouches.
+        // SAFETY: `len` bytes at `offset` are the data of the range, valid by the contract of `transfer`.
         return unsafe { d.run(base.wrapping_offset(offset as isize), len) };
     }
     for piece in Walk::new(*shape, range) {
@@ -167,7 +167,7 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
                     count: rows,
                     total: shape.total,
                 };
-                // SAFETY: the walk stays inside the range, for which the caller vouches.
+                // SAFETY: the walk yields blocks inside the range only, whose data are valid by the contract of `transfer`.
                 unsafe { all_blocks(d, grid, len) };
                 d = d.ahead((len * count * rows) as usize);
             }
@@ -184,7 +184,7 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
                     packed_stride: body.bytes as usize,
                     count,
                 };
-                // SAFETY: the walk stays inside the range, for which the caller vouches.
+                // SAFETY: the walk yields runs inside the range only, whose data are valid by the contract of `transfer`.
                 unsafe { bodies(all, &body) };
                 d = d.ahead((body.bytes * count) as usize);
             }
@@ -192,28 +192,28 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
     }
 }
 
-/// Copies packed bytes `from..from + out.len()` of the elements at `base` to `out`; less if there are no more.
+/// Copies packed bytes `from..from + out.len()` of the elements at `base` to `out`; fewer at the end.
 ///
 /// # Safety
-/// The data of `shape`, counted from `base`, must be readable, and no code may write it meanwhile.
+/// The data of `shape`, relative to `base`, must be readable, and no code may write them during the call.
 #[inline(always)]
 pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]) -> usize {
     let range = range_at(shape, from, out.len());
     let len = (range.end - range.start) as usize;
-    // SAFETY: the range has no more bytes than `out`; the caller vouches for the memory, which `Gather` only reads.
+    // SAFETY: the range is at most `out.len()` bytes; the data are readable by this function's contract, and `Gather` only reads memory.
     unsafe { transfer(Gather(out.as_mut_ptr()), base.cast_mut(), shape, range) };
     len
 }
 
-/// Copies `input` to packed bytes `from..` of the elements at `base`; less if there are no more.
+/// Copies `input` to packed bytes `from..` of the elements at `base`; fewer at the end.
 ///
 /// # Safety
-/// The data of `shape`, counted from `base`, must be writable, and no other code may use it meanwhile.
+/// The data of `shape`, relative to `base`, must be writable, and no other code may use them during the call.
 #[inline(always)]
 pub unsafe fn unpack(base: *mut u8, shape: &Shape<'_>, from: i64, input: &[u8]) -> usize {
     let range = range_at(shape, from, input.len());
     let len = (range.end - range.start) as usize;
-    // SAFETY: the range has no more bytes than `input`; the caller vouches for the memory.
+    // SAFETY: the range is at most `input.len()` bytes; the data are writable by this function's contract.
     unsafe { transfer(Scatter(input.as_ptr()), base, shape, range) };
     len
 }
@@ -223,10 +223,10 @@ fn range_at(shape: &Shape<'_>, from: i64, len: usize) -> Range<i64> {
     from..from.saturating_add(len as i64).min(shape.total)
 }
 
-/// Copies data between two buffers of any shapes, as many bytes as the smaller has.
+/// Copies data between two buffers of any shapes, the bytes of the smaller one.
 ///
 /// # Safety
-/// The data of `from`, counted from `src`, must be readable and that of `to`, counted from `dst`, writable.
+/// The data of `from`, relative to `src`, must be readable and those of `to`, relative to `dst`, writable.
 pub unsafe fn copy(src: *const u8, from: Shape<'_>, dst: *mut u8, to: Shape<'_>) -> i64 {
     let total = from.total.min(to.total);
     let mut sources = Runs::new(from, 0..total);
@@ -241,7 +241,7 @@ pub unsafe fn copy(src: *const u8, from: Shape<'_>, dst: *mut u8, to: Shape<'_>)
             b = targets.next().unwrap_or(b);
         }
         let n = a.len.min(b.len);
-        // SAFETY: both runs lie in the data that the caller vouches for; `ptr::copy` allows them to overlap.
+        // SAFETY: `n` bytes of both runs are data of `from` and `to`, valid by this function's contract; `ptr::copy` allows overlap.
         unsafe {
             std::ptr::copy(
                 src.wrapping_offset(a.offset as isize),

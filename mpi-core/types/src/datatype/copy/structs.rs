@@ -1,29 +1,29 @@
-//! Arrays of structures: the runs of a body again and again.
+//! Arrays of structures: the runs of a body, repeated at a constant stride.
 //!
-//! Short runs are taken apart into moves of 16, 8, 4, 2 and 1 bytes, the last of which may overlap the one before,
-//! and a few moves make a *pass*: one loop over the structures, compiled for just so many moves of each length.
-//! Most structures are one pass, so that each line of memory is looked at once:
+//! Short runs are split into moves of 16, 8, 4, 2 and 1 bytes, the last of which may overlap the one before.
+//! A few moves form a *pass*: one loop over the structures, compiled for each combination of move counts.
+//! Most structures are one pass, so each cache line is visited once:
 //! 44 bytes in three runs of every 64 took half as long again run by run, although all was in the first-level cache.
-//! What needs several passes is done in stretches that stay in that cache from one pass to the next.
+//! Structures of several passes are processed in stretches that stay in that cache from one pass to the next.
 
 use super::super::layout::{Body, Run};
 use super::direction::Direction;
 use super::grid::{Grid, Row, all_blocks};
 use super::one_body;
 
-/// The memory that repetitions should not exceed to stay in the first-level cache between two passes.
+/// Maximum bytes of a stretch, to stay in the first-level cache between two passes.
 const NEAR: i64 = 16 << 10;
 
-/// With fewer repetitions it takes longer to find the passes than they save.
+/// With fewer repetitions, building the passes costs more than they save.
 const FEW: i64 = 8;
 
-/// The most moves of 16, of 8 and of 4 bytes in a pass, and of all together: two registers hold the places of each.
+/// Maximum moves of 16, of 8 and of 4 bytes in a pass, and of all together: the positions of each take two registers.
 const SIXTEENS: usize = 3;
 const EIGHTS: usize = 4;
 const FOURS: usize = 4;
 const MOST: usize = 5;
 
-/// Where a move is, from the start of the structure in memory and from that of the pass in the packed bytes.
+/// The position of a move: from the start of the structure in memory, and from the start of the pass in the packed bytes.
 type Place = (isize, usize);
 
 /// The moves of one pass.
@@ -32,7 +32,7 @@ struct Pass {
     sixteen: Places<SIXTEENS>,
     eight: Places<EIGHTS>,
     four: Places<FOURS>,
-    /// One byte or two, if there is such a run.
+    /// A run of one or two bytes, if there is one.
     small: Place,
     small_len: usize,
     bytes: usize,
@@ -53,7 +53,7 @@ impl<const MOST: usize> Default for Places<MOST> {
 }
 
 impl<const MOST: usize> Places<MOST> {
-    /// Adds the moves of `len` bytes that cover a run, which is no shorter; false if there is no room for them.
+    /// Adds the moves of `len` bytes that cover a run of at least `len` bytes. Returns false if they do not fit.
     fn take(&mut self, len: usize, run: Run, packed: usize, room: usize) -> bool {
         let whole = run.len as usize;
         let n = whole.div_ceil(len);
@@ -73,7 +73,7 @@ impl<const MOST: usize> Places<MOST> {
 }
 
 impl Pass {
-    /// Takes as many runs as a pass holds, from `first` on; answers how many.
+    /// Adds as many runs as a pass holds, from `first` on. Returns their number.
     fn fill(&mut self, body: &Body<'_>, first: usize) -> usize {
         let runs = first..body.offsets.len();
         runs.take_while(|&i| self.take(body.run(i))).count()
@@ -106,7 +106,7 @@ impl Pass {
     /// # Safety
     /// As for [`Direction::run`], for the runs of the pass in every repetition.
     unsafe fn run<D: Direction>(&self, all: Repeated<D>) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the runs of the pass are valid in every repetition by this function's contract.
         unsafe {
             match self.sixteen.count {
                 0 => self.of_sixteens::<D, 0>(all),
@@ -120,7 +120,7 @@ impl Pass {
     /// # Safety
     /// As for `run`.
     unsafe fn of_sixteens<D: Direction, const A: usize>(&self, all: Repeated<D>) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the runs of the pass are valid in every repetition by the contract of `run`.
         unsafe {
             match self.eight.count {
                 0 => self.of_eights::<D, A, 0>(all),
@@ -135,7 +135,7 @@ impl Pass {
     /// # Safety
     /// As for `run`.
     unsafe fn of_eights<D: Direction, const A: usize, const B: usize>(&self, all: Repeated<D>) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the runs of the pass are valid in every repetition by the contract of `run`.
         unsafe {
             match self.four.count {
                 0 => self.of_fours::<D, A, B, 0>(all),
@@ -153,7 +153,7 @@ impl Pass {
         &self,
         all: Repeated<D>,
     ) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the runs of the pass are valid in every repetition by the contract of `run`.
         unsafe {
             match self.small_len {
                 0 => self.moved::<D, A, B, C, 0>(all),
@@ -163,7 +163,7 @@ impl Pass {
         }
     }
 
-    /// The loop: `A` moves of 16 bytes, `B` of 8, `C` of 4 and one of `S`, if that is not 0.
+    /// The loop: `A` moves of 16 bytes, `B` of 8, `C` of 4 and one of `S`, if `S` is not 0.
     ///
     /// # Safety
     /// As for `run`.
@@ -177,7 +177,7 @@ impl Pass {
         &self,
         all: Repeated<D>,
     ) {
-        // No pass has so many, so there need be no code for them.
+        // No pass has that many moves, so no code is generated for them.
         if const { A + B + C + S.div_ceil(2) > MOST } {
             return;
         }
@@ -188,11 +188,11 @@ impl Pass {
             packed_stride,
             count,
         } = all;
-        // Copies, which the moves cannot change, so that they stay in registers.
+        // Copies on the stack, which the moves cannot alias, so that they stay in registers.
         let (sixteen, eight, four, small) =
             (self.sixteen.at, self.eight.at, self.four.at, self.small);
         for _ in 0..count {
-            // SAFETY: the moves are parts of runs, for which the caller vouches.
+            // SAFETY: the moves are parts of the pass's runs, which are valid in every repetition by the contract of `run`.
             unsafe {
                 for &(at, packed) in &sixteen[..A] {
                     d.ahead(packed).block::<16>(memory.wrapping_offset(at));
@@ -213,7 +213,7 @@ impl Pass {
     }
 }
 
-/// Structures at equal distances in memory, and one after another in the packed bytes.
+/// Structures at a constant stride in memory, consecutive in the packed bytes.
 #[derive(Clone, Copy)]
 pub struct Repeated<D> {
     pub d: D,
@@ -224,12 +224,12 @@ pub struct Repeated<D> {
 }
 
 impl<D: Direction> Repeated<D> {
-    /// The first `n` of them.
+    /// Returns the first `n` repetitions.
     fn first(self, n: i64) -> Repeated<D> {
         Repeated { count: n, ..self }
     }
 
-    /// Without the first `n`.
+    /// Returns the repetitions after the first `n`.
     fn after(self, n: i64) -> Repeated<D> {
         let by = (n as isize).wrapping_mul(self.stride as isize);
         Repeated {
@@ -240,7 +240,7 @@ impl<D: Direction> Repeated<D> {
         }
     }
 
-    /// The bytes that follow `by` packed bytes of each.
+    /// Returns the repetitions without the first `by` packed bytes of each.
     fn within(self, by: usize) -> Repeated<D> {
         Repeated {
             d: self.d.ahead(by),
@@ -249,7 +249,7 @@ impl<D: Direction> Repeated<D> {
     }
 }
 
-/// Repetitions of a body.
+/// Moves the repetitions of a body.
 ///
 /// # Safety
 /// As for [`Direction::run`], for every run of every repetition.
@@ -259,7 +259,7 @@ pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
         let mut pass = Pass::default();
         let n = pass.fill(body, 0);
         if n == body.offsets.len() {
-            // SAFETY: passed on from the caller; these are all runs.
+            // SAFETY: the pass has all runs of the body, which are valid in every repetition by this function's contract.
             return unsafe { pass.run(all) };
         }
     }
@@ -271,7 +271,7 @@ pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
             stretch.min(all.count)
         };
         let (n, some) = if n < FEW { (1, false) } else { (n, true) };
-        // SAFETY: passed on from the caller.
+        // SAFETY: the runs of the body are valid in every repetition by this function's contract.
         unsafe {
             match some {
                 true => passes(all.first(n), body),
@@ -282,7 +282,7 @@ pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     }
 }
 
-/// One pass after another over repetitions that stay in the cache meanwhile.
+/// Moves repetitions that fit the cache, one pass after another.
 ///
 /// # Safety
 /// As for [`bodies`].
@@ -291,7 +291,7 @@ unsafe fn passes<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     while first < body.offsets.len() {
         let mut pass = Pass::default();
         let n = pass.fill(body, first);
-        // SAFETY: passed on from the caller; the runs are some of the body's.
+        // SAFETY: the pass or run is a part of the body, valid in every repetition by the contract of `bodies`.
         unsafe {
             if n > 1 {
                 pass.run(all);
@@ -307,7 +307,7 @@ unsafe fn passes<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     }
 }
 
-/// One run of every repetition.
+/// Moves one run of every repetition.
 ///
 /// # Safety
 /// As for [`bodies`].
@@ -324,6 +324,6 @@ unsafe fn row<D: Direction>(all: Repeated<D>, run: Run) {
         count: 1,
         total: 0,
     };
-    // SAFETY: passed on from the caller.
+    // SAFETY: the run is valid in every repetition by the contract of `bodies`.
     unsafe { all_blocks(all.d, grid, run.len) };
 }

@@ -1,4 +1,4 @@
-//! Single claims about datatypes and buffers.
+//! Tests of single properties of datatypes and buffers.
 
 use super::super::*;
 use super::{coordinates_of, send_buf};
@@ -101,7 +101,7 @@ fn a_long_list_of_short_runs_is_kept_in_numbers_of_one_size() {
         .map(|at| memory[at])
         .collect();
     assert_eq!(send_buf(&memory, 0, 1, &list).to_vec(), expected);
-    // A part of a larger type starts again from the runs, so that they can still join their neighbours.
+    // A part of a larger type is built from its runs again, so that they can merge with adjacent runs.
     let touching = Datatype::indexed(&[1, 200], &[0, 1], &int()).unwrap();
     let both = Datatype::structure(&[1, 1], &[0, 784], &[list, touching]).unwrap();
     both.commit().unwrap();
@@ -185,7 +185,7 @@ fn what_reaches_beyond_an_address_is_refused() {
     }
 }
 
-/// The processes of a darray own each cell of the array exactly once, and each the cells that the definition gives it.
+/// The processes of a darray own each cell of the array exactly once, and each owns the cells of the definition.
 fn check_darray(global: &[i64], how: &[Distribution], grid: &[i64], order: Order) {
     let processes: i64 = grid.iter().product();
     let cells: i64 = global.iter().product();
@@ -336,7 +336,7 @@ fn absolute_addresses_work_from_bottom() {
     let t = Datatype::hindexed(&[3, 2], &places, &Named::BYTE.into()).unwrap();
     t.commit().unwrap();
     let bottom = std::ptr::with_exposed_provenance(0);
-    // SAFETY: both arrays live longer than the buffer.
+    // SAFETY: both arrays outlive the buffers.
     let buf = unsafe { SendBuf::new(bottom, 1, t) };
     assert_eq!(buf.to_vec(), [1, 2, 3, 4, 5]);
 }
@@ -358,7 +358,7 @@ fn slices_and_copies_count_in_elements() {
     assert!(refusal.to_string().contains("9223372036854775807 bytes"));
 }
 
-/// What mpi4py builds of NumPy's structures: blocks whose strides are no multiples of the alignment.
+/// The types that mpi4py builds for NumPy's structures: blocks whose strides are not multiples of the alignment.
 #[test]
 fn a_whole_ends_behind_the_padding_of_its_last_part() {
     let int: Datatype = Named::from_handle(0x209).unwrap().into();
@@ -366,11 +366,11 @@ fn a_whole_ends_behind_the_padding_of_its_last_part() {
     let part = Datatype::hvector(3, 4, 25, &int).unwrap();
     assert_eq!((part.true_extent(), part.extent()), (66, 68));
     let whole = Datatype::hvector(2, 3, 4 * 68 + 1, &part).unwrap();
-    // Its last part begins at 273 + 2 * 68 and takes 68 bytes.
+    // Its last component begins at 273 + 2 * 68 and takes 68 bytes.
     assert_eq!((whole.true_extent(), whole.extent()), (475, 480));
     let duplicate = Datatype::contiguous(1, &whole).unwrap();
     assert_eq!((duplicate.true_extent(), duplicate.extent()), (475, 480));
-    // A structure of a byte and a padded part behind it.
+    // A structure of a byte and a padded component after it.
     let byte: Datatype = Named::BYTE.into();
     let packed = Datatype::structure(&[1, 1], &[0, 1], &[byte, part]).unwrap();
     assert_eq!((packed.true_extent(), packed.extent()), (67, 72));

@@ -1,11 +1,11 @@
-//! Blocks at distances that share a few sets of a cache are moved in groups; nothing but the time may show that.
+//! Tests of blocks that map to the same few cache sets: they are moved in groups, with the same result as any others.
 
 use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};
 use proptest::prelude::*;
 
-/// Rows of blocks: a few long ones and many short ones, with lengths around those that are moved in groups;
-/// one row behind the other, or many rows between each other, which are more blocks than a cache holds in little memory.
+/// Rows of blocks: a few long ones or many short ones, with lengths around those that are moved in groups;
+/// either consecutive rows, or many interleaved rows, which are more blocks than a cache holds in little memory.
 fn grid() -> impl Strategy<Value = [usize; 5]> {
     let block = prop_oneof![Just(4), Just(8), Just(16), Just(64), 1usize..140];
     let stride = (1usize..4, 9u32..13).prop_map(|(times, power)| times << power);
@@ -26,7 +26,7 @@ fn grid() -> impl Strategy<Value = [usize; 5]> {
     )
 }
 
-/// From one row to the next, if they lie between each other.
+/// The stride of interleaved rows.
 const BESIDE: usize = 192;
 
 proptest! {
@@ -43,7 +43,7 @@ proptest! {
         let buf = send_buf(&before, 0, 1, &t);
         prop_assert!(buf.to_vec() == expected);
 
-        // Whole and in two parts.
+        // At once, and in two parts.
         let cut = (expected.len() as f64 * cut) as usize;
         for cut in [expected.len(), cut] {
             let mut packer = buf.packer();

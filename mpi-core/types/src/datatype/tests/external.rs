@@ -1,4 +1,4 @@
-//! `external32`, the types of Fortran's kinds, and types made again from their contents.
+//! Tests of `external32`, of the types of Fortran kinds, and of types rebuilt from their contents.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn named(handle: usize) -> Datatype {
 
 #[test]
 fn the_sizes_are_those_of_the_standards_table() {
-    // Table 14.2; everything else has the machine's size.
+    // Table 14.2; all other types have their native size.
     let shorter = [
         ("MPI_LONG", 4),
         ("MPI_UNSIGNED_LONG", 4),
@@ -54,7 +54,7 @@ fn integers_are_turned_round_and_keep_their_sign() {
     assert_eq!(short_int, [2, 1, 6, 5, 4, 3]);
 }
 
-/// An x87 number from sign and exponent, and significand.
+/// Returns an x87 number from sign and exponent, and significand.
 fn x87(top: u16, significand: u64) -> [u8; 16] {
     (u128::from(top) << 64 | u128::from(significand)).to_le_bytes()
 }
@@ -119,7 +119,7 @@ fn fortran_kinds_are_chosen_by_digits_and_range() {
     assert_eq!(complex.envelope().combiner, Combiner::F90Complex);
 }
 
-/// The type that the constructor makes of what `MPI_Type_get_contents` has given back.
+/// Calls the constructor with the arguments that `MPI_Type_get_contents` has returned.
 fn made_again(datatype: &Datatype) -> Datatype {
     if datatype.as_named().is_some() {
         return datatype.clone();
@@ -179,7 +179,7 @@ fn facts(t: &Datatype) -> (i64, i64, i64, i64, i64, Signature, Vec<Run>) {
     )
 }
 
-/// Whether the bytes of a `long double` are arbitrary in memory; not all of them are numbers.
+/// Returns true if the type contains a `long double`, of which not every bit pattern is a number.
 fn has_extended(both: &Both) -> bool {
     both.map.iter().any(|entry| {
         matches!(

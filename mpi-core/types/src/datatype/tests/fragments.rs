@@ -1,4 +1,4 @@
-//! Fragments that lie in one run are found, and nothing else is taken for one.
+//! Tests that fragments in one run are found, and only these.
 
 use proptest::prelude::*;
 

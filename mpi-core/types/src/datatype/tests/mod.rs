@@ -1,4 +1,4 @@
-//! The engine against a naive reference: the type map written out entry by entry, as the standard defines it.
+//! Tests of the engine against a naive reference: the explicit type map, as the standard defines it.
 #![allow(unsafe_code)]
 
 mod claims;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One entry of a type map; markers are entries, as in section 5.1.6, and so is where a part ends with its padding.
+/// An entry of a type map; markers are entries, as in section 5.1.6, and so is the padded end of a component.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Entry {
     Data { at: i64, size: i64, align: i64 },
@@ -76,7 +76,7 @@ fn lb_and_extent(map: &TypeMap) -> (i64, i64) {
     (lb, extent)
 }
 
-/// A datatype and, built beside it, its type map.
+/// A datatype and its type map, built together.
 #[derive(Clone, Debug)]
 struct Both {
     datatype: Datatype,
@@ -209,7 +209,7 @@ fn build(old: &Both, recipe: &Recipe) -> Both {
     }
 }
 
-/// The coordinates of a cell that is the `cell`-th in memory.
+/// Returns the coordinates of the `cell`-th cell in memory.
 fn coordinates_of(cell: i64, sizes: &[i64], order: Order) -> Vec<i64> {
     let mut rest = cell;
     let mut at = vec![0; sizes.len()];
@@ -273,7 +273,7 @@ fn structure(parts: Vec<(i64, i64, Both)>) -> Both {
     }
 }
 
-/// Random nested types whose type maps stay small enough to write out.
+/// Random nested types whose type maps stay small.
 fn nested() -> impl Strategy<Value = Both> {
     let chain = |leaf: BoxedStrategy<Both>| {
         (leaf, prop::collection::vec(recipe(), 0..4)).prop_map(|(leaf, recipes)| {
@@ -297,7 +297,7 @@ fn nested() -> impl Strategy<Value = Both> {
     prop_oneof![2 => simple, 1 => chain(of_struct)]
 }
 
-/// The packed position behind each basic element.
+/// Returns the packed position after each basic element.
 fn basic_ends(both: &Both, count: i64) -> Vec<i64> {
     let mut end = 0;
     let map = both.blocks(count, 0);
@@ -309,7 +309,7 @@ fn basic_ends(both: &Both, count: i64) -> Vec<i64> {
         .collect()
 }
 
-/// Where each packed byte of `count` elements lies.
+/// Returns the offset of each packed byte of `count` elements.
 fn byte_places(both: &Both, count: i64) -> Vec<i64> {
     both.blocks(count, 0)
         .iter()
@@ -321,7 +321,7 @@ fn byte_places(both: &Both, count: i64) -> Vec<i64> {
         .collect()
 }
 
-/// Memory around a buffer that data at `places` may use, and the index of the buffer's start in it.
+/// Returns memory for a buffer with data at `places`, and the index of the buffer's start in it.
 fn arena(places: &[i64]) -> (Vec<u8>, usize) {
     let low = places.iter().min().copied().unwrap_or(0).min(0);
     let high = places.iter().max().copied().unwrap_or(0).max(0) + 1;
@@ -338,12 +338,12 @@ fn has_overlap(places: &[i64]) -> bool {
 }
 
 fn send_buf(memory: &[u8], start: usize, count: i64, datatype: &Datatype) -> SendBuf {
-    // SAFETY: the test made the memory large enough and keeps it.
+    // SAFETY: `arena` made the memory for all data of the buffer, and the test keeps it.
     unsafe { SendBuf::new(memory.as_ptr().wrapping_add(start), count, datatype.clone()) }
 }
 
 fn recv_buf(memory: &mut [u8], start: usize, count: i64, datatype: &Datatype) -> RecvBuf {
-    // SAFETY: as above.
+    // SAFETY: `arena` made the memory for all data of the buffer, and the test keeps it.
     unsafe {
         RecvBuf::new(
             memory.as_mut_ptr().wrapping_add(start),

@@ -1,10 +1,10 @@
-//! Arrays of structures are moved in passes of several runs, of which there is a loop for each mixture of lengths; each must move what it says.
+//! Tests of arrays of structures: they are moved in passes, with a compiled loop for each combination of lengths, each of which must move the right bytes.
 
 use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};
 use proptest::prelude::*;
 
-/// A structure: the lengths of its runs with the gaps before them, in memory forwards or backwards, and the gap to the next one.
+/// A structure: the lengths of its runs and the gaps before them, in ascending or descending order in memory, and the gap to the next structure.
 #[derive(Clone, Debug)]
 struct Recipe {
     runs: Vec<(usize, usize)>,
@@ -38,7 +38,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 }
 
 impl Recipe {
-    /// Where the runs lie, in packed order, and the bytes from one structure to the next.
+    /// Returns the offsets and lengths of the runs, in packed order, and the stride of the structures.
     fn places(&self) -> (Vec<(usize, usize)>, usize) {
         let mut end = 0;
         let mut runs: Vec<_> = (self.runs.iter())
@@ -79,7 +79,7 @@ proptest! {
         let cut = (expected.len() as f64 * cut) as usize;
         for cut in [expected.len(), cut] {
             let mut packer = send_buf(&before, 0, count as i64, &t).packer();
-            // What lies behind the room is not ours.
+            // The bytes after the output must not change.
             let mut packed = vec![0xa5; expected.len() + 64];
             let n = packer.pack(&mut packed[..cut]);
             packer.pack(&mut packed[n..expected.len()]);

@@ -1,9 +1,9 @@
-//! Boxes of a grid for the parts of a machine, where parts of a kind are equally large.
+//! Reordering of a grid: each part of the machine gets a box of the grid, if all parts of a level have the same size.
 
 use super::{LEVELS, Place};
 use crate::topo::Cart;
 
-/// The grid's ranks in the order of seats; nothing where parts differ in size or the grid does not come apart in boxes of it.
+/// Returns the grid's ranks in the order of `seats`; `None` if parts differ in size or the grid cannot be divided into boxes of that size.
 pub fn order(grid: &Cart, seats: &[Place]) -> Option<Vec<u32>> {
     let periods = grid.periods();
     let mut boxes = vec![grid.dims().to_vec()];
@@ -18,7 +18,7 @@ pub fn order(grid: &Cart, seats: &[Place]) -> Option<Vec<u32>> {
         }
         if part < size {
             let whole = boxes.last()?.clone();
-            // Only the outermost boxes meet themselves round the grid; within one of them nothing goes round.
+            // Only the outermost boxes wrap around with the grid; inside a box no dimension is periodic.
             let round = boxes.len() == 1;
             boxes.push(best_box(&whole, |at| round && periods[at], part as u32)?);
             size = part;
@@ -36,7 +36,7 @@ pub fn order(grid: &Cart, seats: &[Place]) -> Option<Vec<u32>> {
     (!failed).then_some(ranks)
 }
 
-/// In which box of each size a place of the grid is, from the largest on.
+/// Returns the indices of the boxes of each size that contain the coordinates, from the largest on.
 fn which_boxes(coords: &[u32], boxes: &[Vec<u32>]) -> Vec<u32> {
     let inner = boxes.iter().skip(1);
     inner
@@ -48,7 +48,7 @@ fn which_boxes(coords: &[u32], boxes: &[Vec<u32>]) -> Vec<u32> {
         .collect()
 }
 
-/// The box of `size` places that comes apart from a grid with the fewest edges cut.
+/// Returns the box of `size` vertices that divides a grid with the fewest cut edges.
 fn best_box(grid: &[u32], round: impl Fn(usize) -> bool, size: u32) -> Option<Vec<u32>> {
     let all: u64 = grid.iter().map(|d| u64::from(*d)).product();
     let cut = |inner: &[u32]| -> u64 {
@@ -68,7 +68,7 @@ fn best_box(grid: &[u32], round: impl Fn(usize) -> bool, size: u32) -> Option<Ve
     boxes.into_iter().min_by_key(|inner| cut(inner))
 }
 
-/// All boxes of `size` places whose extents divide those of the grid.
+/// Collects all boxes of `size` vertices whose extents divide those of the grid.
 fn fill(grid: &[u32], size: u32, so_far: &mut Vec<u32>, boxes: &mut Vec<Vec<u32>>) {
     let Some((extent, rest)) = grid.split_first() else {
         if size == 1 {

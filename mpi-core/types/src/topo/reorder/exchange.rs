@@ -1,13 +1,13 @@
-//! Making a layout cheaper by exchanging two processes at a time, as long as that helps.
+//! Improvement of a layout by pairwise exchanges of processes (Kernighan and Lin), until no exchange helps.
 
 use super::{Place, Wires, apart};
 
-/// How many exchanges are looked at before it is good enough; each costs as much as the two vertices have neighbours.
+/// Maximum number of exchanges that are evaluated; the cost of each is the number of neighbours of the two vertices.
 const LOOKS: usize = 1 << 20;
 
-/// Exchanges processes whose vertices have far neighbours with others that are near those.
+/// Exchanges processes whose vertices have distant neighbours with processes near these neighbours.
 ///
-/// `by_place` are all processes in the order of the machine.
+/// `by_place` is all processes in the order of the machine.
 pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Place]) {
     let place = |process: u32| &places[process as usize];
     let mut vertex_of = vec![0; layout.len()];
@@ -24,7 +24,7 @@ pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Pl
                 let Some(level) = apart(&there, place(layout[vertex as usize])) else {
                     continue;
                 };
-                // Anywhere in the part that the neighbour is in is nearer to him than here.
+                // Any process in the part of the neighbour is nearer to it than the current one.
                 let part = |process: u32| &place(process)[..=level];
                 let from = by_place.partition_point(|process| *part(*process) < there[..=level]);
                 let beside = by_place[from..].iter();
@@ -48,7 +48,7 @@ pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Pl
     }
 }
 
-/// Whether it is cheaper when two vertices exchange their processes.
+/// Returns true if exchanging the processes of two vertices reduces the cost.
 fn is_cheaper(a: u32, b: u32, layout: &[u32], wires: &Wires, places: &[Place]) -> bool {
     let both = |of_a: u32, of_b: u32| {
         let (a, b) = (

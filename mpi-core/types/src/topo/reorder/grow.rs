@@ -1,10 +1,10 @@
-//! Growing a part of a graph for each part of a machine: from the first free vertex, always what hangs most on what is there.
+//! Graph growing: a connected part of the graph for each part of the machine, from its first free vertex, always adding the vertex with the heaviest edges to the part.
 
 use super::{LEVELS, Place, Wires};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The vertices in the order of seats, which are in the order of the machine.
+/// Returns the vertices in the order of `seats`, which are in the order of the machine.
 pub fn order(wires: &Wires, seats: &[Place]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..seats.len() as u32).collect();
     let mut field = Field {
@@ -18,14 +18,14 @@ pub fn order(wires: &Wires, seats: &[Place]) -> Vec<u32> {
 
 struct Field<'a> {
     wires: &'a Wires,
-    /// Which vertices are still to be shared out at this level of this part.
+    /// Vertices that have not been assigned at this level of this part.
     inside: Vec<bool>,
-    /// How many edges each vertex is from the first of the part that grows.
+    /// The number of edges from the first vertex of the growing part.
     far: Vec<u32>,
 }
 
 impl Field<'_> {
-    /// Puts vertices that have these seats in order, by the parts of a level and all smaller ones.
+    /// Orders the vertices of these seats by the parts of a level, then by all smaller ones.
     fn share_out(&mut self, vertices: &mut [u32], seats: &[Place], level: usize) {
         if level == LEVELS {
             return;
@@ -55,30 +55,30 @@ impl Field<'_> {
             let end = order.len() + part;
             let mut free = vertices.iter().copied();
             while order.len() < end {
-                // More than one start where a part of the graph hangs on nothing else.
+                // A part needs several starts if the graph is not connected.
                 let Some(start) = free.find(|v| self.inside[*v as usize]) else {
                     break;
                 };
                 self.grow(start, end, &mut order);
             }
-            // In a part of its own order the vertices rise again, so that ranks that may stay do.
+            // Inside a part the vertices are sorted, so that ranks that may keep their process do.
             order[end - part..].sort_unstable();
         }
         vertices.copy_from_slice(&order);
     }
 
-    /// Takes vertices out of the field, from `start` on, until there are `end` in `order` or nothing hangs on them.
+    /// Assigns vertices, from `start` on, until `order` has `end` of them or none is connected.
     fn grow(&mut self, start: u32, end: usize, order: &mut Vec<u32>) {
         self.measure(start);
         let mut pull = vec![0; self.far.len()];
-        // Heaviest first, then nearest to the start, then first.
+        // Ordered by: heaviest, then nearest to the start, then lowest number.
         let mut next = BinaryHeap::from([(0, Reverse(0), Reverse(start))]);
         while order.len() < end {
             let Some((weight, _, Reverse(vertex))) = next.pop() else {
                 return;
             };
             let at = vertex as usize;
-            // What is stored is as old as the vertex's last neighbour but one.
+            // The entry is outdated: the vertex has been assigned, or its weight has grown.
             if !self.inside[at] || weight != pull[at] {
                 continue;
             }
@@ -94,7 +94,7 @@ impl Field<'_> {
         }
     }
 
-    /// How many edges it is from `start` to each vertex of the field.
+    /// Computes the number of edges from `start` to each unassigned vertex.
     fn measure(&mut self, start: u32) {
         self.far.fill(u32::MAX);
         self.far[start as usize] = 0;

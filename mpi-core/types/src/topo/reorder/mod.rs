@@ -1,13 +1,13 @@
-//! Reordering: which process takes which place of a topology, so that neighbours are near each other (MPI 5.0, section 8.2).
+//! Reordering of ranks: the mapping of topology vertices to processes that places neighbours near each other (MPI 5.0, section 8.2).
 //!
-//! A machine is a tree: nodes, packages, memory nodes, cores, hardware threads; two processes are as far from each other as the largest part that they do not share.
-//! A layout of ranks costs, for each edge of the topology, its weight times that distance. Three are made and the cheapest is taken:
-//! * the order that the ranks have, which is kept unless another is cheaper;
-//! * for a grid on parts of equal size, a box of it for each part, and so on within it ([`blocks`]);
+//! A machine is a tree: nodes, packages, memory nodes, cores, hardware threads. The distance of two processes is given by the largest part that they do not share.
+//! The cost of a layout is the sum over the topology's edges of weight times distance. Three layouts are computed and the cheapest is used:
+//! * the current order, which is kept unless another is cheaper;
+//! * for a grid on parts of equal size, a box of it for each part, recursively ([`blocks`]);
 //! * for any graph, a part of it grown for each part of the machine ([`grow`]).
 //!
-//! What is grown is improved by exchanges ([`exchange`]).
-//! The result follows from the arguments alone, so processes that know the same come to the same layout without a word.
+//! The computed layouts are improved by exchanges ([`exchange`]).
+//! The result depends on the arguments only, so processes with the same arguments compute the same layout without communication.
 //!
 //! After W. Gropp, "Using node and socket information to implement MPI Cartesian topologies", Parallel Computing 85 (2019), for the boxes, and
 //! B. Kernighan and S. Lin, "An efficient heuristic procedure for partitioning graphs", Bell System Technical Journal 49 (1970), for the exchanges.
@@ -22,40 +22,40 @@ mod wires;
 use super::Cart;
 pub use wires::Wires;
 
-/// Kinds of parts, from the largest to the smallest: node, package, memory node, core, hardware thread.
+/// The number of kinds of parts, from the largest to the smallest: node, package, memory node, core, hardware thread.
 pub const LEVELS: usize = 5;
 
-/// Where a process is: of each kind the part that it is in, by a number that no other part of the kind has.
+/// The location of a process: for each kind, the part that it is in, by a number that is unique among the parts of that kind.
 ///
-/// Processes that may leave a part are together in one of their own.
+/// Processes that are not bound inside a part share a number of their own for it.
 pub type Place = [u64; LEVELS];
 
-/// How far processes are from each other that share no part from this level on.
+/// The distance of processes that share no part from this level on.
 const FAR: [u64; LEVELS] = [10_000, 1_000, 100, 10, 1];
 
-/// The largest kind of part that two places do not share, if there is one.
+/// Returns the level of the largest part that two locations do not share, if there is one.
 fn apart(a: &Place, b: &Place) -> Option<usize> {
     a.iter().zip(b).position(|(a, b)| a != b)
 }
 
-/// How far it is from one place to another.
+/// Returns the distance of two locations.
 fn distance(a: &Place, b: &Place) -> u64 {
     apart(a, b).map_or(0, |level| FAR[level])
 }
 
-/// By vertex of the topology, the process that takes it: one of the first as many as there are vertices.
+/// Returns the process of each topology vertex; the processes are the first ones, one per vertex.
 ///
-/// `grid` is the topology if it is Cartesian; the order stays where it is as good as any that was found.
+/// `grid` is the topology if it is Cartesian. The current order is kept if no computed one is cheaper.
 pub fn reorder(wires: &Wires, grid: Option<&Cart>, places: &[Place]) -> Vec<u32> {
     let as_they_are: Vec<u32> = (0..wires.vertices() as u32).collect();
-    // The caller has fitted the topology into its communicator.
+    // The caller has checked that the topology fits its communicator.
     let Some(places) = places.get(..wires.vertices()) else {
         return as_they_are;
     };
     if places.iter().all(|place| place == &places[0]) {
         return as_they_are;
     }
-    // From here on processes are in the order of the machine, those of one part together.
+    // From here on processes are in the order of the machine, so those of one part are consecutive.
     let mut by_place = as_they_are.clone();
     by_place.sort_by_key(|process| places[*process as usize]);
     let seats: Vec<Place> = by_place.iter().map(|p| places[*p as usize]).collect();
@@ -63,7 +63,7 @@ pub fn reorder(wires: &Wires, grid: Option<&Cart>, places: &[Place]) -> Vec<u32>
     let found = [boxes, Some(grow::order(wires, &seats))];
     let mut best = (wires.cost(&as_they_are, places), as_they_are);
     for order in found.into_iter().flatten() {
-        // An order names the vertex of each seat; a layout the process of each vertex.
+        // An order gives the vertex of each seat; a layout gives the process of each vertex.
         let mut layout = vec![0; order.len()];
         for (vertex, process) in order.iter().zip(&by_place) {
             layout[*vertex as usize] = *process;

@@ -1,20 +1,20 @@
-//! A topology as reordering sees it: vertices, and how much goes between which.
+//! The weighted undirected graph of a topology, for reordering.
 
 use super::{Place, distance};
 use crate::topo::{Cart, Graph};
 
-/// Which vertex is next to which and how heavily; directions do not matter.
+/// The neighbours of each vertex and the weight of each edge, without directions.
 #[derive(Clone, Debug, Default)]
 pub struct Wires {
-    /// Where each vertex's neighbours end.
+    /// The end of each vertex's neighbours.
     ends: Vec<u32>,
     neighbours: Vec<(u32, u64)>,
 }
 
 impl Wires {
-    /// From edges `(from, to, weight)`; both ends are below `vertices`.
+    /// Makes the graph from edges `(from, to, weight)`; both ends are below `vertices`.
     ///
-    /// An edge without weight counts as the lightest, for it is an edge.
+    /// An edge of weight 0 counts as weight 1, since it is an edge.
     pub fn new(vertices: u32, edges: impl Iterator<Item = (u32, u32, u64)> + Clone) -> Wires {
         let mut ends = vec![0; vertices as usize];
         let others = || edges.clone().filter(|(from, to, _)| from != to);
@@ -24,7 +24,7 @@ impl Wires {
         }
         let mut total = 0;
         for end in &mut ends {
-            // The start for now; every neighbour that is stored moves it on.
+            // The start for now; each stored neighbour increments it.
             (*end, total) = (total, total + *end);
         }
         let mut neighbours = vec![(0, 0); total as usize];
@@ -38,7 +38,7 @@ impl Wires {
         Wires { ends, neighbours }
     }
 
-    /// The next ones in every direction of a grid.
+    /// The graph of a grid: the next vertex in each dimension.
     pub fn of_cart(cart: &Cart) -> Wires {
         let ranks = 0..cart.size() as u32;
         let edges = ranks.flat_map(|rank| {
@@ -51,7 +51,7 @@ impl Wires {
         Wires::new(cart.size() as u32, edges)
     }
 
-    /// The edges of a graph that every process knows.
+    /// The graph of a graph topology.
     pub fn of_graph(graph: &Graph) -> Wires {
         let vertices = graph.index().len() as u32;
         let edges = (0..vertices).flat_map(|from| {
@@ -65,30 +65,30 @@ impl Wires {
         self.ends.len()
     }
 
-    /// The neighbours of a vertex, with the weight of each edge.
+    /// Returns the neighbours of a vertex and the weights of the edges.
     pub fn of(&self, vertex: u32) -> &[(u32, u64)] {
         let at = vertex as usize;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.neighbours[start as usize..self.ends[at] as usize]
     }
 
-    /// What a layout costs: each edge's weight times the distance between its ends.
+    /// Returns the cost of a layout: the sum of each edge's weight times the distance between its ends.
     pub fn cost(&self, layout: &[u32], places: &[Place]) -> u64 {
         let vertices = 0..self.vertices() as u32;
         let all: u64 = vertices
             .map(|v| self.cost_of(v, v, layout, places))
             .fold(0, u64::saturating_add);
-        // Every edge was met at both of its ends.
+        // Every edge was counted at both ends.
         all / 2
     }
 
-    /// What the edges of `vertex` would cost where the process of `seat` is.
+    /// Returns the cost of the edges of `vertex` if it had the process of `seat`.
     pub(super) fn cost_of(&self, vertex: u32, seat: u32, layout: &[u32], places: &[Place]) -> u64 {
         let at = |vertex: u32| &places[layout[vertex as usize] as usize];
         let here = at(seat);
         let edges = self.of(vertex).iter();
         let costs = edges.map(|(to, weight)| {
-            // A vertex that changes places with a neighbour finds it where it was itself.
+            // If the vertex swaps with a neighbour, that neighbour gets the process of the vertex.
             let there = if *to == seat { vertex } else { *to };
             weight.saturating_mul(distance(here, at(there)))
         });
