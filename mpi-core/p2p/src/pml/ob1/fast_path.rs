@@ -52,7 +52,7 @@ pub(super) struct Slot {
     stage: Cell<Stage>,
     /// The stage between two receives: `Free` until the slot is closed, then `Closed`.
     resting: Cell<Stage>,
-    /// Whether the stage is `Here`; the one byte that a waiting receive looks at.
+    /// True if the stage is `Here`; the one byte that a waiting receive polls.
     landed: Cell<bool>,
     /// The message that landed, and its length in bytes.
     message: Cell<(Key, u64)>,

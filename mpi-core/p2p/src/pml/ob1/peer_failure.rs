@@ -4,7 +4,7 @@
 //! Then every operation that only this peer could complete fails with an error that quotes the transport's reason:
 //! active sends to it, receives whose data were arriving from it, and unmatched receives and probes that name it.
 //! A receive or a probe from any source waits while another process of its communicator may satisfy it, and ends with the last of them.
-//! The peer's queue is cleared first: a transport whose buffers are full of data that the peer has not read would report only that it has no space, without a limit.
+//! The peer's queue is cleared first: a transport whose buffers are full of data that the peer has not read would only keep reporting that it has no space.
 
 use super::core::Core;
 use super::matching::{Key, Matching};

@@ -44,7 +44,7 @@ pub struct ProtocolChooser {
     known: [Cell<Known>; ORDERS],
     /// The current sample of each protocol, while messages are active.
     periods: [Cell<Option<Period>>; 2],
-    /// The way of what begins as long as there is a period.
+    /// The protocol of messages that begin during the current sample.
     turn: Cell<Option<Way>>,
 }
 
