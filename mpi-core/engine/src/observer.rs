@@ -1,6 +1,6 @@
 //! The observer of matching and collectives: a trace, a recording or replay, or both; usually neither.
 //!
-//! It is called at four places, each of which costs one branch on a plain load while no observer is set: when a message is sent,
+//! It is called at four places, which cost one branch on a plain load each while no observer is set: when a message is sent,
 //! when a message matches its receive, before a receive is posted, and when a collective operation begins.
 //! With an observer the fast path of receives is disabled, so that these places see all messages.
 

@@ -12,7 +12,7 @@ use mpi_core::testing::Job;
 use mpi_transport::trial::{Either, Way, costs};
 use std::time::Duration;
 
-/// One size on either side of the eager pipeline's limit (128 KiB), and of the minimum size of a cooperative copy.
+/// One size on either side of the eager pipeline's limit (128 KiB), and of the limit from which two ranks copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
 /// The cost of a sample of the one protocol and of the other one.
 const QUICK: Duration = Duration::from_micros(10);

@@ -1,4 +1,4 @@
-//! Allocation of context ids: the numbers by which processes tell communicators apart.
+//! Allocation of context ids, the numbers that identify communicators in message headers.
 //!
 //! If all members are of one job, the leader takes the number from its own counter and sends it with the message that creates the communicator.
 //! A leader whose counter is exhausted sends `NONE_LEFT` instead: no member waits for the number without a result,
@@ -22,7 +22,7 @@ pub(super) const MYSELF: u32 = 1;
 pub(super) const MEETING: u32 = 2;
 const FIRST: u32 = 3;
 
-/// The serial number of the next communicator of which this process is the leader.
+/// The serial number of the next communicator that this process numbers.
 struct Next(Cell<u32>);
 
 impl Default for Next {
@@ -37,7 +37,7 @@ impl Engine {
         serial
     }
 
-    /// Reserves consecutive numbers for communicators of which this process is the leader. Returns the first, as it is sent to the members.
+    /// Reserves consecutive numbers for communicators that this process leads. Returns the first, as it is sent to the members.
     /// `mixed` is true if some members are of other jobs.
     pub(crate) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {
         if mixed {

@@ -18,7 +18,7 @@ const HEAD: usize = size_of::<u32>();
 /// The number of data bytes that fit into the first message.
 pub const FIRST: usize = 508;
 
-/// The tree's radix: this number of members receive from the root itself, as fast as one message follows another.
+/// The tree's radix: a member sends to up to `RADIX - 1` members at each level, one message after another.
 const RADIX: u32 = 8;
 
 /// A group, and the conversation in which its members communicate.

@@ -158,7 +158,7 @@ fn whole(status: Status, due: u64) -> Result<(), Error> {
     }
 }
 
-/// A message under way, as a future.
+/// A pending message, as a future.
 /// Dropping it abandons the message; this process does not access its buffer afterwards.
 #[must_use = "a message that nobody waits for is given up"]
 pub struct Pending {

@@ -41,7 +41,7 @@ impl Comm {
 
     /// Checks that all members of a group are members here.
     ///
-    /// Each caller checks on its own: where a group is wrong, no process is certain to take part that could be asked.
+    /// Each caller checks on its own: if a group is wrong, no process is certain to take part, so none could be asked.
     /// A collective checks only after it has drawn its numbers, so that they agree with those of a member whose group is valid.
     fn check_has(&self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.group())
@@ -86,7 +86,7 @@ impl Comm {
             return self.inter_split(mine).await;
         }
         const NO_COLOR: u64 = u64::MAX;
-        // A part's leader sends its number here, before it knows whether it leads one.
+        // Every member sends a number, since it does not know yet whether it will be the leader of its part.
         let number = self.engine().next_numbers(1, self.is_mixed());
         let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;

@@ -54,7 +54,7 @@ impl Comm {
     }
 }
 
-/// Returns true if the other root's job is fault tolerant too, so that it follows the same protocol.
+/// Returns true if the other root's job is fault tolerant too, and therefore follows the same protocol.
 fn is_alike(bridge: &Comm) -> bool {
     let other = bridge.peers().proc(0);
     other.is_some_and(|proc| bridge.engine().other_survives_deaths(proc))

@@ -81,7 +81,7 @@ impl Comm {
         })
     }
 
-    /// Returns true if it fails because the communicator of which it is a part has failed.
+    /// Returns true if it fails because its parent, the communicator that it is a part of, has failed.
     pub(crate) fn is_broken_from_outside(&self) -> bool {
         self.trouble().outer().is_some()
     }
@@ -223,7 +223,7 @@ impl Comm {
         }
     }
 
-    /// Notes that the communicator of which this one is a part has failed.
+    /// Notes that the parent communicator has failed.
     fn breaks_with(&self, error: &FaultError) {
         let trouble = self.trouble();
         trouble.add(Trouble::FAILED);

@@ -60,7 +60,7 @@ impl Engine {
         drop(world);
     }
 
-    /// Frees the predefined communicators; the last call of a process's MPI, or of one of its sessions in turn.
+    /// Frees the predefined communicators; the last call of a process's MPI, or of one period between [`Engine::start`] and [`Engine::stop`].
     pub fn stop(&self) {
         self.send_copies();
         self.leave_world();

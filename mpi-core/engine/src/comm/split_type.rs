@@ -27,7 +27,7 @@ impl Comm {
         Ok(all.contains(&1))
     }
 
-    /// Splits by the largest kind of hardware of which members have different instances. Returns the communicator and that kind;
+    /// Splits by the largest kind of hardware whose instances differ among members. Returns the communicator and that kind;
     /// members without a `key` get `None` and do not count.
     pub async fn split_next_level(&self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
         const NOWHERE: u64 = u64::MAX;

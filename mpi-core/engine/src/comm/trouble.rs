@@ -10,7 +10,7 @@ pub(super) struct Trouble {
     /// The number of its failures that the program has acknowledged.
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
-    /// The error of the communicator of which this one is a part.
+    /// The error of the parent communicator, if this one is a part.
     outer: RefCell<Option<FaultError>>,
     /// The communicators that are parts of this one.
     parts: RefCell<Vec<WeakComm>>,
@@ -53,7 +53,7 @@ impl Trouble {
         self.acknowledged.get()
     }
 
-    /// Returns the error of the communicator of which this one is a part.
+    /// Returns the error of the parent communicator, if this one is a part.
     pub(super) fn outer(&self) -> Option<FaultError> {
         self.outer.borrow().clone()
     }

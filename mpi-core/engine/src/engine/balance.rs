@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(to, [3, 5, 7, 3, 5, 7].map(Some));
     }
 
-    /// Publishes these cores for the ranks of a node, lets rank 0, which waits on the first of them, check `looks` times, and returns the core it publishes then.
+    /// Publishes these cores for the ranks of a node and lets rank 0 check `looks` times. Returns the core that rank 0 publishes then.
     fn after_looks(cores: &[Option<u32>], looks: usize) -> Option<usize> {
         let fd = Node::create(cores.len() as u32).unwrap();
         let attach = |rank| Node::attach(&fd, rank).unwrap();

@@ -316,7 +316,7 @@ impl Engine {
         );
     }
 
-    /// Publishes on the state page that this process waits for `requests` requests, of which `req` is the first.
+    /// Publishes on the state page that this process waits for `requests` requests; `req` is the first.
     #[cold]
     pub fn publish_wait(&self, req: &Req, requests: u32) {
         let about = match &*req.body.borrow() {

@@ -45,7 +45,7 @@ impl CommAgreements {
         self.left_out.borrow()
     }
 
-    /// Replaces the members that agreements have found dead.
+    /// Replaces the list of members that agreements have found dead.
     pub(crate) fn leave_out(&self, dead: Vec<ProcId>) {
         self.left_out.replace(dead);
     }

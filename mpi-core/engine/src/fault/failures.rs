@@ -142,7 +142,7 @@ impl Faults {
         }
     }
 
-    /// Returns the living communicators of which a process is a member.
+    /// Returns the living communicators that have a process as a member.
     pub(super) fn comms_of(&self, member: ProcId) -> Vec<Rc<dyn Affected>> {
         let comms = self.comms.borrow();
         let living = comms.values().filter_map(Weak::upgrade);

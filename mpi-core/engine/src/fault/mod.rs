@@ -8,7 +8,7 @@
 //! A death affects the operations that need the dead process:
 //! * point-to-point operations with it fail, those among living processes continue;
 //! * a receive from any source is interrupted and stays pending until the program acknowledges the failure;
-//! * collective operations of every communicator of which it is a member fail, the active ones and all later ones.
+//! * collective operations of every communicator with the dead process as a member fail, the active ones and all later ones.
 //!
 //! Without [`ENABLE`] a death ends the job, but the functions exist nevertheless.
 //! Deaths in other jobs are reported in both cases ([`abroad`]).

@@ -3,7 +3,7 @@
 //! Each member writes its contribution into its slot and reads the slots of the others ([`Testimonies`]): no messages, and no root that can die.
 //! Each member computes its conclusion from the slots alone, and those are the same for all of them once a round is settled.
 //!
-//! The members find the memory by agreements over messages, each of which also carries one word ([`Value::memory`]):
+//! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
 //! 1. as long as no memory exists, the first participating member allocates some if all are on its node and contributes its address; the decision gives the address to all members;
 //! 2. in the next agreement a member that cannot map the address contributes [`UNUSABLE`]; if no member does, all agree there from then on, otherwise never.
 //!
@@ -194,7 +194,7 @@ impl NodeAgreement {
         self.members.order();
     }
 
-    /// Returns the first member, from `from` on, of which it is still open whether it contributes.
+    /// Returns the first member, from `from` on, that has neither contributed nor died.
     ///
     /// If nothing is wrong with the communicator, none of its members is known to be dead.
     #[inline]

@@ -123,7 +123,7 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
 
 /// Decodes the words of a file from number `first` on; on failure, returns the number of the damaged word.
 ///
-/// Trailing zeroes are padding. If the second word of the last decision is missing, the rank was killed before the decision was made.
+/// Trailing zeroes are padding. If the last decision lacks its second word it is dropped: the rank was killed before the program saw it.
 pub(super) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
     let end = words.iter().rposition(|&word| word != 0);
     let mut words = (first..).zip(&words[..end.map_or(0, |last| last + 1)]);

@@ -27,7 +27,7 @@ pub(super) struct Ended {
 }
 
 impl Incoming {
-    /// Creates the state of a message of which nothing has arrived yet.
+    /// Creates the state of a message before its first bytes.
     pub(super) fn new(from: ProcId, wanted: u64, truncated: Option<PmlError>) -> Incoming {
         Incoming {
             from,

@@ -8,7 +8,7 @@
 //!
 //! A sample is the time from the first fetchable message until none is left, divided by the bytes received meanwhile.
 //! Messages of one protocol that overlap in time are one sample, so that a window of messages and a single one are measured alike.
-//! A window uses one protocol, except when single copy is only tried: once enough copies for a sample are active, the rest of the window uses fragments.
+//! A window uses one protocol, except when single copy is only tried: once enough copies for a sample have begun, the rest of the window uses fragments.
 //! (Not the other way round: fragments are requested all at once, and would wait for the copies that follow them.)
 //!
 //! On an oversubscribed node most of the elapsed time belongs to other ranks, for which the core does useful work.
@@ -29,7 +29,7 @@ pub use crate::trial::Way;
 const PRICE: f32 = 32.0;
 /// The maximum length of a sample if the messages never leave a gap.
 const LONGEST: Duration = Duration::from_millis(20);
-/// The number of concurrent copies that is enough for a sample.
+/// The number of copies in one period that is enough for a sample.
 const ENOUGH: u32 = 16;
 
 /// On an oversubscribed node: a receiver that has received nothing for `AWAY` has yielded its core, at the cost of `SWITCH`.
@@ -105,7 +105,7 @@ impl ProtocolChooser {
         way
     }
 
-    /// Returns true if single copy is only tried, and enough copies for a sample are active.
+    /// Returns true if single copy is only being tried, and enough copies for a sample have begun.
     fn copies_suffice(&self) -> bool {
         self.periods[Way::Copy as usize]
             .get()

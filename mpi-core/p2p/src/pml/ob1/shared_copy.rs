@@ -1,4 +1,4 @@
-//! The receiver's state of a cooperative copy, of which both sides copy a part.
+//! The receiver's state of a cooperative copy, in which each side copies a part.
 
 use super::wire::Place;
 use crate::btl::{Fetched, Region};
@@ -21,7 +21,7 @@ pub(super) struct SharedCopy {
 }
 
 impl SharedCopy {
-    /// Creates one of which neither side has copied anything yet.
+    /// Creates one without any copied bytes.
     pub(super) fn new(sender: ReqId, number: u32, remote: Place) -> SharedCopy {
         SharedCopy {
             sender,

@@ -49,7 +49,7 @@ impl Stream {
         ([self.whose.0, self.sent], range)
     }
 
-    /// Counts `len` sent bytes. Returns true if another stream's turn has come.
+    /// Counts `len` sent bytes. Returns true if this stream's turn is over.
     pub(super) fn advance(&mut self, len: usize) -> bool {
         let turn = self.sent / TURN;
         self.sent += len as u64;

@@ -44,7 +44,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Creates a message of `bytes` bytes of which nothing has arrived yet.
+    /// Creates a message of `bytes` bytes before its first fragment.
     pub(in crate::pml::ob1) fn new(sender: ReqId, bytes: u64) -> Kept {
         Kept {
             bytes,

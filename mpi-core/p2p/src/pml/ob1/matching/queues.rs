@@ -4,7 +4,7 @@ use super::key::Key;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes one word by a multiplication and a fold; not resistant to collisions by intent, since keys are this program's own ranks and tags.
+/// Hashes one word by a multiplication and a fold. It does not resist deliberate collisions: keys are this program's own ranks and tags.
 #[derive(Default)]
 pub struct WordHasher(u64);
 

@@ -24,7 +24,7 @@ pub struct Receives<'a> {
     pub matcher: &'a Matcher,
 }
 
-/// Begins a payload of `len` bytes; takes the bytes that have arrived if the rest can be read in place too.
+/// Begins a payload of `len` bytes. Returns true, and copies the bytes that have arrived, if the rest can be read in place too.
 pub fn begin(
     core: &Core,
     receives: Receives<'_>,
@@ -61,7 +61,7 @@ pub fn go_on(
     }
 }
 
-/// Ends a payload, all of which is in place.
+/// Ends a payload that is completely in place.
 pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
     let header = as_fragment(core, from, am, header);
     if am == wire::EAGER
@@ -114,7 +114,7 @@ fn put(
     }
 }
 
-/// Matches an eager message of which only the first bytes have arrived. Returns `None`, without effect, if it must arrive as a whole first.
+/// Matches an eager message after only its first bytes have arrived. Returns `None`, without effect, if it must arrive as a whole first.
 fn meet_early(
     core: &Core,
     receives: Receives<'_>,

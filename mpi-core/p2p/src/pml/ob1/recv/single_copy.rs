@@ -34,7 +34,7 @@ pub enum Copied {
     Nothing,
 }
 
-/// The cooperative copies of which uncopied bytes may be left.
+/// The cooperative copies that may have uncopied bytes left.
 #[derive(Default)]
 pub struct SingleCopies {
     open: RefCell<VecDeque<Open>>,

@@ -44,7 +44,7 @@ pub fn send(
     }
     let piece = fragment(core, peer, send.buf())?;
     let bytes = send.bytes();
-    // Charged without a check: a message from the queue must not be held back again.
+    // Charged without checking the queue: the message may itself be the queue's first, and then overtakes none.
     peer.credit().spend(bytes as usize);
     let announcement = Rendezvous {
         bytes,

@@ -24,7 +24,7 @@ pub struct Streams {
     peers: RefCell<Vec<Rc<Peer>>>,
 }
 
-/// Why a stream stopped sending.
+/// Why a stream stopped sending without an error.
 enum Pushed {
     All,
     /// Its turn is over.
@@ -150,7 +150,7 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
     Ok(Pushed::All)
 }
 
-/// Returns whether a short message that had to wait for its connection has been sent.
+/// Checks whether a short message that had to wait for its connection has been sent.
 fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     match peer.btl().is_through(peer.endpoint()) {
         _ if core.losses().has(to) => Err(SendError::PeerGone),
