@@ -1,6 +1,6 @@
 //! The eureka line as a word in the node's shared memory, for members on one node.
 //!
-//! Memory: the word, followed by one bit per member that has left.
+//! Memory: the word, followed by one bit per member, set when the member has left.
 //! The word holds the number of the last round in which the line was raised (upper half) and the raising rank + 1 (lower half).
 //! A member raises the line by a compare-and-swap that replaces the word of an earlier round, so exactly one member per round succeeds. No member
 //! enters a round before all have left the previous one, so no word of a later round is ever seen.

@@ -179,7 +179,7 @@ impl Comm {
     }
 
     /// Makes the operations of a part fail when those of the whole do. Otherwise the part's members would wait for each other
-    /// where the whole has failed at some of them already, which do not join.
+    /// if the whole has failed at some of them already, which then do not join.
     ///
     /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
     pub(crate) fn takes_part(&self, part: &Comm) {
@@ -233,7 +233,7 @@ impl Comm {
         self.engine().pml().requests().nudge();
     }
 
-    /// Returns the error of sending to a rank, or of receiving from it once all its messages have been received.
+    /// Returns the error of sending to a rank, or of receiving from it once all its messages have arrived.
     #[cold]
     pub(crate) fn error_of_peer(&self, rank: i32) -> Result<(), Error> {
         self.error_if_revoked()?;

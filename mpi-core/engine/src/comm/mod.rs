@@ -4,7 +4,7 @@
 //! Dropping the last reference releases its context and shuts its components down, so active operations outlive `MPI_Comm_free` as the standard requires.
 //!
 //! The first member of the new group takes the context id from its own counter and sends it to the others,
-//! in the message that also starts the agreement on components. So ids do not run out, and cost no message of their own.
+//! in the message that also starts the agreement on components. So ids do not run out in practice, and cost no message of their own.
 
 mod agree;
 mod collectives;
