@@ -1,4 +1,4 @@
-//! What a barrier of many ranks on few cores costs over the sm transport, and what waiting ranks take from a computing one.
+//! Benchmark of a dissemination barrier over the sm transport on an oversubscribed node, and of the time that waiting ranks take from a computing one.
 //!
 //! `cargo run --release -p mpi-core --example crowd_bench [ranks] [barriers]`
 //!
@@ -27,7 +27,7 @@ impl Sink for Arrivals {
 struct Rank {
     node: Node,
     btl: Box<dyn Btl + Send>,
-    /// The ranks to tell in each round.
+    /// The ranks to notify in each round.
     partners: Vec<Endpoint>,
     arrivals: Arrivals,
     waiter: Waiter,
@@ -92,7 +92,7 @@ impl Rank {
     }
 }
 
-/// Work that no compiler removes; seconds it took.
+/// Runs work that the compiler cannot remove. Returns the seconds it took.
 fn compute(steps: u64) -> f64 {
     let begin = Instant::now();
     let mut x = 1u64;

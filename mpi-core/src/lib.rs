@@ -1,9 +1,9 @@
-//! The MPI engine: everything below the C symbols, as values.
+//! The MPI library below the C symbols, as Rust values.
 //!
-//! This package only puts the parts together, each a package that can name nothing above it:
+//! This package only re-exports the parts, each a package that depends on none above it:
 //! `mpi-types` (values), `mpi-transport` (bytes), `mpi-p2p` (matching and protocols), `mpi-engine` (progress and communicators), `mpi-coll` (collectives),
 //! `mpi-osc` (windows), `mpi-io` (files).
-//! `mpi-core` never learns that hardware exists, and it holds no process-wide state:
+//! `mpi-core` does not know about hardware, and it has no process-wide state:
 //! a test runs four ranks as four threads of one process.
 
 #![deny(unsafe_code)]
@@ -22,13 +22,13 @@ pub mod engine {
     pub use mpi_engine::engine::*;
 }
 
-/// Point-to-point messages: the protocols, and what is built on communicators.
+/// Point-to-point messages: the protocols, and buffered sends on communicators.
 pub mod pml {
     pub use mpi_engine::buffered;
     pub use mpi_p2p::pml::*;
 }
 
-/// Requests, and the operations that can be started again.
+/// Requests, and persistent and partitioned operations.
 pub mod request {
     pub use mpi_engine::partitioned::{
         PartitionError, Partitioned, PartitionedRecv, PartitionedSend,
@@ -37,7 +37,7 @@ pub mod request {
     pub use mpi_p2p::request::*;
 }
 
-/// For the tests of crates with components of their own: jobs whose ranks are threads, and the claims that components join.
+/// For the tests of crates with components of their own: jobs whose ranks are threads, and the conformance suite of components.
 #[cfg(feature = "testing")]
 pub mod testing {
     pub use mpi_coll::suite::barrier;

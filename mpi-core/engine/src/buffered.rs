@@ -1,7 +1,7 @@
 //! Buffered sends (MPI 5.0, sections 3.4 and 3.6): the message is copied and the call returns.
 //!
-//! The copy lies in memory of our own; of the buffer that the user attached only the size is used, as the limit it is meant to be.
-//! So no bookkeeping is ever written into the user's memory and nothing in it can be overwritten by mistake.
+//! The copy is in the library's own memory; only the size of the attached buffer is used, as the limit on the copies.
+//! So the library never writes bookkeeping into the user's memory, and nothing there can corrupt it.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -13,8 +13,8 @@ use crate::request::{PROC_NULL, Req};
 use std::cell::RefCell;
 use std::fmt;
 
-/// What every message costs beside its data: the smallest `MPI_BSEND_OVERHEAD` of all ABIs whose programs run (MPICH 96,
-/// Open MPI 128, the standard 512). The copy lies elsewhere, so a program that counts with more has room to spare.
+/// The overhead of a message: the smallest `MPI_BSEND_OVERHEAD` of all supported ABIs (MPICH 96, Open MPI 128, the standard 512).
+/// The copy is elsewhere, so a program that adds a larger overhead has space to spare.
 pub const OVERHEAD: u64 = 96;
 
 /// Why a buffered send or an attachment failed.
@@ -24,14 +24,14 @@ pub enum BufferError {
     Attached { bytes: u64 },
     /// No buffer is attached.
     Absent,
-    /// The attached buffer has no room for another message.
+    /// The attached buffer is too full for another message.
     Full {
         dest: i32,
         tag: i32,
         needed: u64,
         free: u64,
     },
-    /// There is room as far as the attached buffer goes, but the machine has no memory for the copy.
+    /// The attached buffer is large enough, but the system has no memory for the copy.
     NoMemory { dest: i32, tag: i32, bytes: i64 },
 }
 
@@ -67,7 +67,7 @@ impl std::error::Error for BufferError {}
 impl crate::Failure for BufferError {}
 
 impl Engine {
-    /// The buffer of this process's buffered sends, which `MPI_Buffer_attach` attaches.
+    /// Returns this process's buffer for buffered sends, which `MPI_Buffer_attach` attaches.
     pub fn buffer(&self) -> &Buffer {
         self.extension_of_type()
     }
@@ -85,7 +85,7 @@ struct Attached {
     held: Vec<Held>,
 }
 
-/// A message that its transport has not taken yet.
+/// A message that its transport has not accepted yet.
 struct Held {
     req: Req,
     bytes: u64,
@@ -109,7 +109,7 @@ impl Buffer {
         }
     }
 
-    /// Between attaching and detaching (MPI 5.0, section 3.6).
+    /// Returns true if a buffer is attached (MPI 5.0, section 3.6).
     pub fn is_attached(&self) -> bool {
         self.attached.borrow().is_some()
     }
@@ -117,14 +117,14 @@ impl Buffer {
     /// `MPI_Bsend`: returns as soon as the data are copied.
     pub fn send(&self, comm: &Comm, buf: &SendBuf, dest: i32, tag: i32) -> Result<(), Error> {
         if dest == PROC_NULL {
-            // Nothing is sent, so nothing need be kept: it goes without a buffer as well.
+            // Nothing is sent, so no buffer is needed.
             return Ok(());
         }
         let engine = comm.engine();
         let bytes = buf.bytes() as u64 + OVERHEAD;
         self.reap(engine);
         if !self.has_room(bytes)? {
-            // Room may only be a turn of progress away.
+            // One round of progress may free enough space.
             engine.progress();
             self.reap(engine);
         }
@@ -156,7 +156,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits until every buffered message has left (`MPI_Buffer_flush`).
+    /// `MPI_Buffer_flush`: waits until every buffered message has been sent.
     pub fn flush(&self, engine: &Engine) -> Result<(), BufferError> {
         if !self.is_attached() {
             return Err(BufferError::Absent);
@@ -168,14 +168,14 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits until every buffered message has left and forgets the buffer (`MPI_Buffer_detach`).
+    /// `MPI_Buffer_detach`: waits until every buffered message has been sent, and forgets the buffer.
     pub fn detach(&self, engine: &Engine) -> Result<(), BufferError> {
         self.flush(engine)?;
         self.attached.borrow_mut().take();
         Ok(())
     }
 
-    /// Whether nothing is held; what `MPI_Buffer_iflush` waits for.
+    /// Returns true if no message is held; the condition of `MPI_Buffer_iflush`.
     pub fn is_empty(&self) -> bool {
         self.attached
             .borrow()
@@ -183,7 +183,7 @@ impl Buffer {
             .is_none_or(|a| a.held.is_empty())
     }
 
-    /// Lets go of messages that have left.
+    /// Drops the messages that have been sent.
     pub fn reap(&self, engine: &Engine) {
         if let Some(attached) = &mut *self.attached.borrow_mut() {
             attached.held.retain(|held| {

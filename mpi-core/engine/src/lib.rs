@@ -1,14 +1,14 @@
-//! The engine: progress, waiting and communicators, over the messages of `mpi-p2p`.
+//! The engine: progress, waiting and communicators, on top of the point-to-point messages of `mpi-p2p`.
 //!
-//! It knows collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`comm::Framework`], [`comm::Collectives`]);
-//! no component and no algorithm can be named here, since the package does not depend on theirs.
+//! It represents collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`comm::Framework`], [`comm::Collectives`]).
+//! The package does not depend on the components, so it can name no component and no algorithm.
 //!
 //! [`dynamic`] connects jobs: ports, accept and connect.
 //! [`fault`] survives the death of processes: failures, revocation, agreement, shrinking.
 //!
 //! What the layers above use beside [`Engine`] and [`comm::Comm`]:
-//! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: messages of the library's own among members;
-//! * [`engine::ProgressHook`], [`engine::PollAlways`]: being asked whenever this process makes progress;
+//! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: internal messages among members;
+//! * [`engine::ProgressHook`], [`engine::PollAlways`]: callbacks from this process's progress;
 //! * [`Engine::extension`]: one value of a type per process, for a layer that the engine does not know.
 
 #![deny(unsafe_code)]

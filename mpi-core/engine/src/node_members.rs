@@ -1,4 +1,4 @@
-//! Members of a communicator that meet in the memory of a node, and how they wake each other.
+//! Members of a communicator that share a node's memory, and their doorbells.
 
 use crate::Engine;
 use crate::group::Group;
@@ -8,19 +8,19 @@ use mpi_base::fence::light;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 
-/// Members that all are processes of one node.
+/// The members of a communicator, all on one node.
 pub struct NodeMembers {
     me: u32,
-    /// By rank.
+    /// The inboxes, by rank.
     inboxes: Box<[Held<Inbox>]>,
-    /// By rank, the ranks on the node.
+    /// The ranks on the node, by rank in the group.
     places: Box<[u32]>,
-    /// Whether others may execute this process's fences.
+    /// Whether other processes may execute this process's fences.
     light: bool,
 }
 
 impl NodeMembers {
-    /// The members of a group of which this process has a rank; the error says which is on another node.
+    /// Creates it for a group in which this process has rank `me`; the error names a rank that is on another node.
     pub fn of(engine: &Engine, group: &Group, me: u32) -> Result<NodeMembers, String> {
         let mut here = vec![None; group.size() as usize];
         for (rank, place) in engine.members_here(group) {
@@ -44,36 +44,36 @@ impl NodeMembers {
         })
     }
 
-    /// The rank of this process.
+    /// Returns this process's rank.
     #[inline]
     pub fn me(&self) -> u32 {
         self.me
     }
 
-    /// How many they are.
+    /// Returns the number of members.
     #[inline]
     pub fn count(&self) -> u32 {
         self.inboxes.len() as u32
     }
 
-    /// All ranks but this one.
+    /// Returns all ranks except this one.
     pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let me = self.me;
         (0..self.count()).filter(move |rank| *rank != me)
     }
 
-    /// The members' ranks on the node, by rank.
+    /// Returns the members' ranks on the node, by rank.
     pub fn places(&self) -> impl Iterator<Item = u32> {
         self.places.iter().copied()
     }
 
-    /// Whether others may execute this process's fences.
+    /// Returns true if other processes may execute this process's fences.
     #[inline]
     pub fn light(&self) -> bool {
         self.light
     }
 
-    /// Wakes one member if it sleeps; what it is woken for has been published.
+    /// Wakes one member if it sleeps; the data it waits for has been published before.
     #[inline]
     pub fn ring(&self, rank: u32) {
         if let Some(inbox) = self.inboxes.get(rank as usize) {
@@ -85,7 +85,7 @@ impl NodeMembers {
         }
     }
 
-    /// Wakes each other member that sleeps, as [`NodeMembers::ring`] does.
+    /// Wakes every other member that sleeps, as [`NodeMembers::ring`] does.
     #[inline]
     pub fn ring_each(&self) {
         // SYNC POINT bell.sleep
@@ -97,7 +97,7 @@ impl NodeMembers {
         }
     }
 
-    /// Orders what was stored before against what is loaded after, as a sleeper expects it of us: usually without an instruction.
+    /// Orders earlier stores before later loads, as required by the sleeper's protocol; usually without an instruction.
     #[inline]
     pub fn order(&self) {
         let wants_fence = |(rank, inbox): (u32, &Held<Inbox>)| {
@@ -109,7 +109,7 @@ impl NodeMembers {
         }
     }
 
-    /// Wakes all other members that sleep; what they are woken for has been published.
+    /// Wakes all other members that sleep; the data they wait for has been published before.
     #[inline]
     pub fn ring_all(&self) {
         // SYNC POINT bell.sleep

@@ -1,8 +1,8 @@
-//! What looks on while messages are matched: a trace, a script, or both; nearly always neither.
+//! The observer of matching and collectives: a trace, a recording or replay, or both; usually neither.
 //!
-//! The witness is asked at four places, each of them one branch on a plain load while there is none: when a message leaves,
-//! when one meets its receive, before a receive is posted, and where a collective operation begins.
-//! With a witness the express lane of receives is closed, so that these places see all messages.
+//! It is called at four places, which cost one branch on a plain load each while no observer is set: when a message is sent,
+//! when a message matches its receive, before a receive is posted, and when a collective operation begins.
+//! With an observer the fast path of receives is disabled, so that these places see all messages.
 
 use crate::pml::Key;
 use crate::pml::{Context, Envelope, Plane};
@@ -16,13 +16,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// What looks on.
+/// The observer of one process.
 pub struct Witness {
     trace: Option<Rc<Trace>>,
     script: Option<Script>,
 }
 
-/// Why nothing can look on although something should.
+/// Why a requested observer cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WitnessError {
     Param(ParamError),
@@ -54,7 +54,7 @@ impl fmt::Display for WitnessError {
 impl std::error::Error for WitnessError {}
 
 impl Witness {
-    /// The witness that the parameters ask for, of a rank of a job; a trace is written to the memory of its node.
+    /// Creates the observer that the parameters ask for, for a rank of a job; a trace is written to the node's memory.
     pub fn wanted(
         params: &Params,
         node: &Node,
@@ -81,12 +81,12 @@ impl Witness {
         Ok(needed.then_some(Witness { trace, script }))
     }
 
-    /// The tape of a trace, if one is written.
+    /// Returns the trace, if one is written.
     pub fn trace(&self) -> Option<&Rc<Trace>> {
         self.trace.as_ref()
     }
 
-    /// The decisions that are recorded or replayed, if they are.
+    /// Returns the recording or replay, if there is one.
     pub fn script(&self) -> Option<&Script> {
         self.script.as_ref()
     }
@@ -116,7 +116,7 @@ impl Observer for Witness {
     }
 }
 
-/// Whether a message is the program's, or of a collective operation that it called; not what the library says to itself.
+/// Returns true if a message is the program's, or of a collective operation that it called; false for internal messages.
 fn is_of_the_program(context: Context) -> bool {
     [Plane::User, Plane::Collective, Plane::Partition]
         .into_iter()

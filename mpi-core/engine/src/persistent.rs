@@ -1,6 +1,6 @@
-//! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): arguments kept, started many times.
+//! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): the arguments are kept and started many times.
 //!
-//! A collective is made anew from its [`Call`] at each start, so it has no second implementation.
+//! Each start of a collective creates it anew from its [`Call`], so collectives have no second implementation.
 
 use crate::Error;
 use crate::buffered::Buffer;
@@ -13,14 +13,14 @@ use crate::pml::Sent;
 use crate::request::{Outcome, Req, Status};
 use mpi_base::state::About;
 
-/// An operation that can be started again and again; at most once at a time.
+/// An operation that can be started repeatedly; at most one start is active.
 pub struct Persistent {
     comm: Comm,
     operation: Operation,
     active: Option<Active>,
 }
 
-/// What is started.
+/// The kinds of persistent operations.
 pub enum Operation {
     Send {
         buf: SendBuf,
@@ -28,7 +28,7 @@ pub enum Operation {
         tag: i32,
         mode: Mode,
     },
-    /// A send through the buffer that is attached for the communicator when it is started.
+    /// A send through the buffer that is attached for the communicator at the start.
     Buffered {
         buf: SendBuf,
         dest: i32,
@@ -47,12 +47,12 @@ enum Active {
     /// The start completed it.
     Done,
     Pending(Req),
-    /// The operation itself knows.
+    /// The partitioned operation keeps its own state.
     Partitioned,
 }
 
 impl Persistent {
-    /// Not active yet: `MPI_Send_init` and its relatives only remember.
+    /// Creates an inactive operation, as `MPI_Send_init` and the other init functions do.
     pub fn new(comm: &Comm, operation: Operation) -> Persistent {
         Persistent {
             comm: comm.clone(),
@@ -61,18 +61,18 @@ impl Persistent {
         }
     }
 
-    /// Where it takes place, and where its failures are heard.
+    /// Returns its communicator, which also handles its errors.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// Between its start and the call that completes it.
+    /// Returns true between its start and the call that completes it.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
 
-    /// `MPI_Start`; the caller has made sure that it is not active.
-    /// A buffered send goes through `buffer`.
+    /// `MPI_Start`; the caller has checked that it is not active.
+    /// A buffered send uses `buffer`.
     pub fn start(&mut self, buffer: &Buffer) -> Result<(), Error> {
         let comm = &self.comm;
         self.active = Some(match &mut self.operation {
@@ -101,7 +101,7 @@ impl Persistent {
         Ok(())
     }
 
-    /// Whether a started operation has ended, or none was started.
+    /// Returns true if a started operation has completed, or none was started.
     pub fn is_complete(&self) -> bool {
         match &self.active {
             Some(Active::Pending(req)) => req.is_complete(),
@@ -110,7 +110,7 @@ impl Persistent {
         }
     }
 
-    /// The operation as a partitioned one, if it is one.
+    /// Returns the partitioned operation, if it is one.
     pub fn partitioned(&self) -> Option<&Partitioned> {
         match &self.operation {
             Operation::Partitioned(partitioned) => Some(partitioned),
@@ -118,7 +118,7 @@ impl Persistent {
         }
     }
 
-    /// What the state page says while a process waits for an operation that has no request of its own.
+    /// Returns the state-page entry of a wait for an operation without a request of its own.
     pub fn about(&self) -> Option<About> {
         match &self.active {
             Some(Active::Partitioned) => self.partitioned().map(Partitioned::about),
@@ -126,7 +126,7 @@ impl Persistent {
         }
     }
 
-    /// The request under way, if there is one.
+    /// Returns the active request, if there is one.
     pub fn request(&self) -> Option<&Req> {
         match &self.active {
             Some(Active::Pending(req)) => Some(req),
@@ -134,7 +134,7 @@ impl Persistent {
         }
     }
 
-    /// Looks at the outcome of what has ended without ending it.
+    /// Returns the outcome of a completed operation without changing it.
     pub fn peek(&self) -> Outcome {
         match &self.active {
             Some(Active::Pending(req)) => req.peek(),
@@ -145,7 +145,7 @@ impl Persistent {
         }
     }
 
-    /// Takes the outcome of what has ended and becomes inactive.
+    /// Returns the outcome of a completed operation and makes it inactive.
     pub fn finish(&mut self) -> Outcome {
         match self.active.take() {
             Some(Active::Pending(req)) => self.comm.engine().pml().requests().finish(&req),

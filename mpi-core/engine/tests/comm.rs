@@ -1,5 +1,5 @@
-//! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group, and groups that are no part of the parent:
-//! every process that would have been a member hears so, and none waits for it.
+//! Failing leaders, which have no context id left or invalid arguments for the remote group, and groups that are no subset of the parent:
+//! every process that would have been a member gets the error, and none waits for it.
 
 use mpi_core::comm::{Comm, CommError, LeaderError, SplitKey, U64Buf};
 use mpi_core::datatype::SendBuf;
@@ -9,7 +9,7 @@ use mpi_core::testing::Job;
 use mpi_core::{Engine, Error};
 use std::fmt::Debug;
 
-/// The call has failed because of this process, and says so.
+/// Checks that the call failed because this leader has no number left.
 #[track_caller]
 fn names<T: Debug>(leader: u32, outcome: Result<T, Error>) {
     let error = outcome.expect_err("there is no number");
@@ -23,7 +23,7 @@ fn made(comm: Result<Option<Comm>, Error>) -> Result<Option<u32>, Error> {
     Ok(comm?.map(|comm| comm.size()))
 }
 
-/// The members of the world that are on the same side.
+/// Splits the world by `color`.
 fn side(engine: &Engine, world: &Comm, color: u64) -> Comm {
     let (color, key) = (Some(color), 0);
     let part = engine.block_on(world.split(SplitKey { color, key }));
@@ -51,7 +51,7 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
                 false => assert_eq!(outcome, Ok(None)),
             }
         }
-        // The others lead as before, and what there is goes on.
+        // The other ranks lead as before, and existing communicators keep working.
         let rest = Group::from_procs(vec![1, 0, 2, 3, 4]);
         assert_eq!(made(engine.block_on(world.create(&rest))), Ok(Some(5)));
         engine.block_on(world.fence()).expect("a fence");
@@ -85,7 +85,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         let world = engine.world().expect("a world");
         let me = engine.me();
         let part = side(engine, &world, u64::from(me % 2));
-        // The even ones are led by rank 0, the odd ones by 1.
+        // The even ranks are led by rank 0, the odd ones by rank 1.
         let between = |tag| {
             let bridge = Some(Ok((&world, 1 - me % 2)));
             engine.block_on(part.inter(0, bridge, tag))
@@ -108,7 +108,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
     });
 }
 
-/// The call has failed because the leader of this process's group was told a wrong way, and says so.
+/// Checks that the call failed because the leader of this process's group got invalid arguments.
 #[track_caller]
 fn led_astray<T: Debug>(leader: u32, astray: &LeaderError, outcome: Result<T, Error>) {
     let error = outcome.expect_err("there is no way");
@@ -126,9 +126,9 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
         let world = engine.world().expect("a world");
         let me = engine.me();
         let part = side(engine, &world, u64::from(me % 2));
-        // Both sides are led by their second member; only what it is told counts.
+        // Both sides are led by their second member; only its arguments are significant.
         let leader = me % 2 + 2;
-        // What is told of a very long sentence ends between two letters.
+        // A very long text is truncated at a character boundary.
         let long = format!("a{}", "ü".repeat(1000));
         for (why, heard) in [
             ("", ""),
@@ -155,7 +155,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
             ));
             led_astray(leader, &heard, made(outcome));
         }
-        // What there is goes on, and the same leaders find each other when they know where.
+        // Existing communicators keep working, and the same leaders connect when they have valid arguments.
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
         let inter = engine.block_on(part.inter(1, bridge, 3));
         assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));
@@ -185,7 +185,7 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
     });
 }
 
-/// The call has failed because of a member of a group that is not in the whole, and says so.
+/// Checks that the call failed because of a member of a group that is not in the whole.
 #[track_caller]
 fn outside<T: Debug>(
     rank: u32,
@@ -216,13 +216,13 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
         let me = engine.me();
         let part = side(engine, &world, u64::from(me < 2));
         if me < 2 {
-            // Rank 0 of the job is not in the group, rank 1 is; the others of it know nothing.
+            // Rank 0 of the job is not in the group, rank 1 is; its other members know nothing.
             let group = Group::from_procs(vec![1, 4, 5]);
             let whole = "the communicator";
             outside(1, 4, whole, 2, made(engine.block_on(part.create(&group))));
             let created = engine.block_on(part.create_group(&group, 7));
             outside(1, 4, whole, 2, made(created));
-            // Nothing of it hangs in the air: the next call is every member's next.
+            // No step is left pending: the next call is every member's next.
             let twin = engine.block_on(part.create(&Group::range(0, 2)));
             assert_eq!(made(twin), Ok(Some(2)));
         }
@@ -239,7 +239,7 @@ fn a_wrong_group_on_one_side_of_an_intercommunicator_fails_on_both() {
         let bridge = Some(Ok((&world, 1 - me % 2)));
         let inter = engine.block_on(part.inter(0, bridge, 1));
         let inter = inter.expect("an intercommunicator");
-        // The odd ones give a group with an even one in it.
+        // The odd ranks pass a group with an even rank in it.
         let (group, whole) = match me % 2 {
             0 => (inter.group().clone(), "the other side"),
             _ => (Group::from_procs(vec![3, 2]), "this side"),

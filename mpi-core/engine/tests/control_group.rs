@@ -1,4 +1,4 @@
-//! What the members of a group tell each other.
+//! Broadcast and MIN-reduction over a control group.
 
 use mpi_core::comm::{ControlGroup, FIRST};
 use mpi_core::group::Group;

@@ -1,4 +1,4 @@
-//! Jobs that meet at a port: here two jobs of threads in one process, connected as two jobs of processes are.
+//! Jobs that connect at a port: two jobs of threads in one process, connected as two jobs of processes are.
 
 use mpi_core::comm::{Comm, CommError, LeaderError};
 use mpi_core::dynamic::PortName;
@@ -24,13 +24,13 @@ fn connect(
     engine.block_on(world.connect(0, port.map(Ok), patience, CODE))
 }
 
-/// The ranks of all, at every process.
+/// Returns the ranks of all members, at every process.
 fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
     let mine = u64::from(comm.rank());
     engine.block_on(comm.share(&[mine])).expect("shared")
 }
 
-/// Runs an accepting and a connecting job; only the ranks 0 see the channel.
+/// Runs an accepting and a connecting job; only the ranks 0 use the channel.
 fn meet<T: Send>(
     accepting: u32,
     connecting: u32,
@@ -55,7 +55,7 @@ fn meet<T: Send>(
     })
 }
 
-/// The other side may still have to say goodbye.
+/// Waits for the disconnect messages of the other side.
 fn forgets_the_others(engine: &Engine) {
     for _ in 0..10_000_000 {
         if engine.universe().foreign() == 0 {
@@ -76,7 +76,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
             assert!(inter.is_inter() && inter.is_mixed());
             let merged = engine.block_on(inter.merge(high)).expect("merged");
             assert_eq!(ranks(engine, &merged), all);
-            // What is made of mixed communicators is mixed, and numbered so that no job's own is met.
+            // A duplicate of a mixed communicator is mixed, and its id collides with none of a job's own.
             let twin = engine.block_on(merged.dup()).expect("a twin");
             assert!(twin.context().is_random() && twin.context() != merged.context());
             assert_eq!(ranks(engine, &twin), all);
@@ -113,7 +113,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
     }
 }
 
-/// The call has failed at this member with the sentence of its root.
+/// Checks that the call failed at this member with its root's error.
 #[track_caller]
 fn refused(outcome: Result<Comm, Error>, says: &str) {
     let error = outcome
@@ -146,7 +146,7 @@ fn a_port_that_nobody_answers_at_ends_the_call_at_all_members() {
             let again = go.clone();
             accept(engine, Some(go)).expect("accepted");
             refused(accept(engine, Some(port)), "is not open");
-            // The caller still has to hear that the port is closed.
+            // The caller must still receive the notification that the port is closed.
             accept(engine, Some(again)).expect("accepted");
         },
         |engine, hear| {

@@ -1,11 +1,11 @@
-//! Point-to-point messages: requests ([`request`]), matching and the protocols that carry a message's data ([`pml`]).
+//! Point-to-point messages: requests ([`request`]), matching, and the protocols that transfer a message's data ([`pml`]).
 //!
-//! A context and a group tell messages apart; of communicators nothing is known here, and the package does not depend on theirs.
+//! Messages are distinguished by a context and a group. This package does not know communicators and does not depend on theirs.
 //!
 //! What the layers above use:
-//! * [`pml::Pml`]: sends, receives, probes, cancels, and the one call that makes progress;
-//! * [`request::Table`]: requests by name, their outcomes; [`request::Body::Coll`] holds any future, and only the engine polls it;
-//! * [`observer::Observer`]: how a trace or a recording sees messages leave and meet.
+//! * [`pml::Pml`]: sends, receives, probes, cancels, and progress;
+//! * [`request::Table`]: requests by name, and their outcomes; [`request::Body::Coll`] holds any future, and only the engine polls it;
+//! * [`observer::Observer`]: the callbacks with which a trace or a recording observes sends and matches.
 
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! The choice between two protocols follows what they cost: one of them is the dearer one, and soon hardly any data go that way;
-//! later the other one, and the choice changes.
+//! The choice between two protocols follows their costs: after one of them has become the more expensive one, soon hardly any data use it;
+//! later the other one becomes more expensive, and the choice changes.
 //!
-//! What a protocol costs is said by the test and holds for the process, so this is one test of a binary of its own.
+//! The test sets the costs for the whole process, so it is the only one of its binary.
 
 use mpi_core::Engine;
 use mpi_core::coll::Call;
@@ -12,16 +12,16 @@ use mpi_core::testing::Job;
 use mpi_transport::trial::{Either, Way, costs};
 use std::time::Duration;
 
-/// One size on either side of what messages send unasked (128 KiB), and of what two ranks copy together.
+/// One size on either side of the eager pipeline's limit (128 KiB), and of the limit from which two ranks copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
-/// What a sample of the one way and of the other one costs.
+/// The cost of a sample of the one protocol and of the other one.
 const QUICK: Duration = Duration::from_micros(10);
 const SLOW: Duration = Duration::from_micros(200);
-/// At first the choice has been made after so many calls.
+/// The number of calls after which the initial choice has been made.
 const FIRST: u32 = 64;
-/// A change has been followed after so many: of 8192 messages that travel unasked 128 ask, and those tell what it costs.
+/// The number of calls after which a change has been followed: of 8192 messages of the eager pipeline 128 use rendezvous, and those measure its cost.
 const FOLLOWED: u32 = 2 * 8192;
-/// Of so many calls after that only these few go the slow way: one in 256, and what the calls of a barrier between take.
+/// Of this number of calls after that at most `SLOW_ONES` use the slower protocol: one in 256, and the calls of the barrier between.
 const JUDGED: u32 = 1000;
 const SLOW_ONES: u64 = 12;
 
@@ -29,10 +29,10 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
-/// One call of what is judged.
+/// One call of the judged operation.
 type One = fn(&Comm, &Scratch);
 
-/// A message there and one back.
+/// One message in each direction.
 fn dialogue(world: &Comm, room: &Scratch) {
     let other = 1 - world.rank() as i32;
     for turn in 0..2 {
@@ -45,7 +45,7 @@ fn dialogue(world: &Comm, room: &Scratch) {
     }
 }
 
-/// One of a row of collectives without a barrier between them.
+/// One of several collectives without a barrier between them.
 fn row(world: &Comm, room: &Scratch) {
     let call = Call::Bcast {
         buf: room.all(),
@@ -84,7 +84,7 @@ fn hardly_any_data_go_the_way_that_costs_more_also_after_a_change() {
                     let seen = |way: Way| costs::taken(way) - before[way.index()];
                     let told = || format!("{JUDGED} calls of a {name} of {bytes} bytes after {learning}, {slow:?} slow: {:?}", Way::BOTH.map(seen));
                     assert!(seen(slow) <= SLOW_ONES, "{}", told());
-                    // Messages that travel unasked are not counted; collectives all are.
+                    // Messages of the eager pipeline are not counted; all collectives are.
                     let counted = name == "row";
                     assert!(!counted || seen(slow.other()) >= u64::from(JUDGED), "{}", told());
                 }

@@ -19,7 +19,7 @@ pub enum Call {
         buf: RecvBuf,
         root: u32,
     },
-    /// `recv` holds `recv.count` elements for each rank, one after another.
+    /// `recv` has `recv.count` elements for each rank, consecutively.
     Gather {
         send: Option<SendBuf>,
         recv: Option<RecvBuf>,
@@ -73,14 +73,14 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// Rank r gets `counts[r]` elements in `recv`; in place, `recv` holds all the input.
+    /// Rank r receives `counts[r]` elements in `recv`; in place, `recv` holds all the input.
     ReduceScatter {
         send: Option<SendBuf>,
         recv: RecvBuf,
         counts: Rc<[i64]>,
         op: Op,
     },
-    /// Every rank gets `recv.count` elements; in place, `recv` starts the whole input of `size * recv.count`.
+    /// Every rank receives `recv.count` elements; in place, `recv` starts the whole input of `size * recv.count`.
     ReduceScatterBlock {
         send: Option<SendBuf>,
         recv: RecvBuf,
@@ -96,7 +96,7 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// `recv` holds `recv.count` elements for each neighbour, one after another; there is no `MPI_IN_PLACE` among neighbours.
+    /// `recv` has `recv.count` elements for each neighbour, consecutively; neighbourhood collectives have no `MPI_IN_PLACE`.
     NeighborAllgather {
         near: Rc<Neighbours>,
         send: SendBuf,
@@ -107,7 +107,7 @@ pub enum Call {
         send: SendBuf,
         recv: Rc<[RecvBuf]>,
     },
-    /// `send` and `recv` hold a block of their count for each neighbour.
+    /// `send` and `recv` have a block of their count for each neighbour.
     NeighborAlltoall {
         near: Rc<Neighbours>,
         send: SendBuf,
@@ -125,7 +125,7 @@ pub enum Call {
     },
 }
 
-/// The name of an operation without its arguments.
+/// The kind of an operation, without its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CallId {
@@ -154,7 +154,7 @@ pub enum CallId {
 }
 
 impl CallId {
-    /// In the order of their numbers, blocking and nonblocking forms as one (MPI 5.0, chapters 6 and 8).
+    /// All kinds in numeric order; blocking and nonblocking forms are one kind (MPI 5.0, chapters 6 and 8).
     pub const ALL: [CallId; 22] = [
         CallId::Barrier,
         CallId::Bcast,
@@ -180,7 +180,7 @@ impl CallId {
         CallId::NeighborAlltoallw,
     ];
 
-    /// The lower-case name that parameters and reports use.
+    /// Returns the lower-case name that parameters and reports use.
     pub fn name(self) -> &'static str {
         match self {
             CallId::Barrier => "barrier",
@@ -216,7 +216,7 @@ impl fmt::Display for CallId {
 }
 
 impl Call {
-    /// Which operation it is, without its arguments: what components are chosen by.
+    /// Returns the kind of the operation, by which components are selected.
     pub fn id(&self) -> CallId {
         match self {
             Call::Barrier => CallId::Barrier,
@@ -246,9 +246,9 @@ impl Call {
 }
 
 impl Call {
-    /// The bytes of one rank's block, or of everything, that the standard makes equal at all members; `None` where there is no such number.
+    /// Returns the bytes of one rank's block, or of all data, that the standard requires to be equal at all members; `None` if it requires no such number.
     ///
-    /// At a root it is what the root expects from others or has for them.
+    /// At a root it is the size of what the root expects from each rank, or has for it.
     pub fn agreed_bytes(&self) -> Option<i64> {
         let of_send = |send: &Option<SendBuf>| send.as_ref().map(SendBuf::bytes);
         let of_recv = |recv: &Option<RecvBuf>| recv.as_ref().map(RecvBuf::bytes);
@@ -287,22 +287,22 @@ impl Call {
 pub struct CallSet(u32);
 
 impl CallSet {
-    /// No operation: what a set is put together from.
+    /// The empty set, from which others are built.
     pub const NONE: CallSet = CallSet(0);
-    /// Every operation: what the last component of a chain serves, and those that look at every call.
+    /// Every operation, for the last component of a chain and for components that intercept all calls.
     pub const ALL: CallSet = CallSet((1 << CallId::ALL.len()) - 1);
 
-    /// The same set and one operation more.
+    /// Returns the set with one more operation.
     pub const fn with(self, call: CallId) -> CallSet {
         CallSet(self.0 | 1 << call as u32)
     }
 
-    /// Usable in constants, as sets are written there.
+    /// Returns true if the set contains `call`; `const`, since sets are constants.
     pub const fn contains(self, call: CallId) -> bool {
         self.0 & (1 << call as u32) != 0
     }
 
-    /// Its operations in the order of [`CallId::ALL`].
+    /// Returns its operations in the order of [`CallId::ALL`].
     pub fn iter(self) -> impl Iterator<Item = CallId> {
         CallId::ALL.into_iter().filter(move |c| self.contains(*c))
     }

@@ -1,16 +1,16 @@
-//! Blocking calls in brief: buffers that are runs of bytes, of predefined types and operators, on an intracommunicator.
+//! Fast calls: blocking collectives on contiguous buffers of predefined types and operators, on an intracommunicator.
 //!
-//! Most calls of most programs are like that, and those of few bytes are over before much could be made of them.
-//! So they are offered as values for registers to the component that is asked first ([`crate::comm::Collectives::carry_out_fast_call`]);
-//! what it takes is told when the communicator is made ([`crate::comm::Collectives::takes_fast_call`]).
-//! The answer is the same at all members, as it depends only on what the standard makes equal there:
-//! a member whose buffers are not runs makes the same call as a [`super::Call`], and they meet.
+//! Most calls of most programs are of this kind, and short ones complete in less time than the general representation takes to build.
+//! So they are passed in registers to the first component in order ([`crate::comm::Collectives::carry_out_fast_call`]).
+//! The component states when the communicator is created which of them it accepts ([`crate::comm::Collectives::takes_fast_call`]).
+//! The decision is the same at all members, since it depends only on what the standard requires to be equal there:
+//! a member whose buffers are not contiguous makes the same call as a [`super::Call`], and the two match.
 
 use super::{CallId, CallSignature};
 use crate::datatype::RecvBytes;
 use crate::op::DenseOp;
 
-/// A call. Where there is a block for each rank, `send` or `recv` is all of them.
+/// A fast call. If there is a block for each rank, `send` or `recv` covers all blocks.
 #[derive(Clone, Copy)]
 pub enum FastCall<'a> {
     Barrier,
@@ -32,7 +32,7 @@ pub enum FastCall<'a> {
         send: &'a [u8],
         recv: RecvBytes,
     },
-    /// With the bytes of a block.
+    /// `block` is the size of a block in bytes.
     Alltoall {
         send: &'a [u8],
         recv: RecvBytes,
@@ -67,7 +67,7 @@ pub enum FastCall<'a> {
 }
 
 impl FastCall<'_> {
-    /// Which operation it is: the same as of the [`Call`](super::Call) that it stands for.
+    /// Returns its kind, the same as that of the corresponding [`Call`](super::Call).
     #[inline(always)]
     pub fn id(&self) -> CallId {
         match self {
@@ -85,7 +85,7 @@ impl FastCall<'_> {
         }
     }
 
-    /// The bytes of one rank's block, or of everything, that the standard makes equal at all members.
+    /// Returns the bytes of one rank's block, or of all data, that the standard requires to be equal at all members.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
         match self {
@@ -104,7 +104,7 @@ impl FastCall<'_> {
         }
     }
 
-    /// What the state page tells of it, the same as of the [`super::Call`] that it stands for.
+    /// Returns its signature for the state page, the same as that of the corresponding [`super::Call`].
     #[inline(always)]
     pub fn said(&self) -> CallSignature {
         let (root, op) = match self {

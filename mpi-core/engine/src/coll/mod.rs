@@ -1,4 +1,4 @@
-//! Collective operations as the engine knows them: values, which [`comm::Collectives`](crate::comm::Collectives) carry out.
+//! Collective operations as values, which [`comm::Collectives`](crate::comm::Collectives) carry out.
 
 mod call;
 mod fast_call;

@@ -1,23 +1,23 @@
-//! What a member says that it calls, as words that travel and as text.
+//! The signature of a collective call, as words to send and as text.
 
 use super::{Call, CallId};
 use crate::op::{Op, Predefined};
 use std::fmt;
 
-/// One member's call, as far as all members have to agree on it.
+/// The arguments of one member's call that must agree at all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSignature {
-    /// Which one, with [`IN_PLACE`] where that has to be said by all or by none.
+    /// The [`CallId`], with [`IN_PLACE`] if all members or none must pass it.
     call: u64,
-    /// One more than the root; zero if there is none.
+    /// The root + 1, or zero if there is none.
     root: u64,
-    /// The value of a predefined operator's handle, [`USER`] or [`USER_COMMUTES`]; zero if there is none.
+    /// The handle value of a predefined operator, [`USER`] or [`USER_COMMUTES`], or zero if there is none.
     op: u64,
-    /// One more than the bytes; zero if they may differ.
+    /// The bytes + 1, or zero if they may differ.
     bytes: u64,
 }
 
-/// Beside the number of a call whose data are where the result belongs.
+/// Flag beside the call's number: the call uses `MPI_IN_PLACE`.
 const IN_PLACE: u64 = 1 << 32;
 
 const USER: u64 = u64::MAX;
@@ -25,7 +25,7 @@ const USER_COMMUTES: u64 = u64::MAX - 1;
 const WORDS: usize = mpi_base::state::SAID_WORDS;
 
 impl CallSignature {
-    /// What a member calls.
+    /// Returns the signature of a call.
     #[inline]
     pub fn of(call: &Call) -> CallSignature {
         let id = call.id() as u64;
@@ -51,7 +51,7 @@ impl CallSignature {
             | Call::ReduceScatterBlock { op, .. } => said.op(op),
             _ => said,
         };
-        // Of these the standard asks it of all processes (sections 6.8 and 6.10.1); of the others some may have nothing to lay anywhere.
+        // For these the standard requires it of all processes (sections 6.8 and 6.10.1); for the others some processes have no buffer to which it could apply.
         let said = match call {
             Call::Alltoall { send: None, .. }
             | Call::Alltoallv { send: None, .. }
@@ -62,12 +62,12 @@ impl CallSignature {
             },
             _ => said,
         };
-        // Where each rank has a count of its own, which rank sends how much to which is compared, and a sum would say less.
+        // If each rank has its own count, the pairwise counts are compared instead, since a sum would show less.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
         said.bytes(call.agreed_bytes().filter(|_| !each))
     }
 
-    /// What a member calls in brief.
+    /// Returns the signature of a fast call.
     #[inline(always)]
     pub(super) fn brief(
         call: CallId,
@@ -97,13 +97,13 @@ impl CallSignature {
         CallSignature { op, ..self }
     }
 
-    /// As the state page keeps it.
+    /// Returns it as words for the state page.
     #[inline]
     pub fn words(&self) -> [u64; WORDS] {
         [self.call, self.root, self.op, self.bytes]
     }
 
-    /// What is missing counts as zero.
+    /// Reads it from words; missing words count as zero.
     pub fn from_words(words: &[u64]) -> CallSignature {
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
         CallSignature {
@@ -115,7 +115,7 @@ impl CallSignature {
     }
 }
 
-/// The name of a call as the standard has it.
+/// Returns the function name in the standard.
 pub fn function(call: CallId) -> String {
     let (first, rest) = call.name().split_at(1);
     format!("MPI_{}{rest}", first.to_uppercase())

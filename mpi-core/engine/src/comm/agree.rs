@@ -1,7 +1,7 @@
-//! `MPIX_Comm_agree`, whichever way it goes: in messages ([`Agreements`](crate::fault::Agreements)) or in the node's memory ([`NodeAgreement`]).
+//! `MPIX_Comm_agree`, over messages ([`Agreements`](crate::fault::Agreements)) or in the node's shared memory ([`NodeAgreement`]).
 //!
-//! The agreements of a communicator are numbered when they are called or started, in the same order at all members, and go one after another:
-//! one that is started while others are under way waits for its turn.
+//! The agreements of a communicator are numbered when they are called or started, in the same order at all members, and run one after another:
+//! one that is started while others are active waits for its turn.
 
 use super::Comm;
 use crate::Error;
@@ -12,18 +12,18 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// What an agreement has come to.
+/// The result of an agreement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreed {
     /// All members' flags, combined bit by bit with AND.
     pub flag: u32,
-    /// The highest of all members' numbers.
+    /// The maximum of all members' numbers.
     pub(super) number: u64,
     /// The error of the agreement: a member is dead, and not every living one has acknowledged that.
     pub error: Option<Error>,
 }
 
-/// One agreement's place among those of its communicator.
+/// The sequence number of one agreement on its communicator; dropping it ends the agreement's turn.
 struct Turn<'a> {
     comm: &'a Comm,
     number: u64,
@@ -35,7 +35,7 @@ impl<'a> Turn<'a> {
         Turn { comm, number }
     }
 
-    /// Whether all before it have ended.
+    /// Returns true if all earlier agreements have ended.
     fn has_come(&self) -> bool {
         self.comm.trouble().agreements().is_up(self.number)
     }
@@ -50,8 +50,8 @@ impl Drop for Turn<'_> {
 }
 
 impl Comm {
-    /// `MPIX_Comm_agree`: works on a revoked communicator and whichever members have died; the outcome is the same at all living members,
-    /// and afterwards each of them knows all members that have not contributed as dead.
+    /// `MPIX_Comm_agree`: works on a revoked communicator and after the death of any member. The outcome is the same at all living members,
+    /// and afterwards each of them knows that all members that did not contribute are dead.
     pub fn agree_now(&self, flag: u32) -> Result<Agreed, Error> {
         let agreements = self.trouble().agreements();
         let engine = self.engine();
@@ -75,18 +75,18 @@ impl Comm {
         }
     }
 
-    /// The same as a request.
+    /// The nonblocking form of [`Comm::agree_now`] (`MPIX_Comm_iagree`).
     pub async fn agree(&self, flag: u32) -> Result<Agreed, Error> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
-    /// The highest of the numbers of all living members, at each of them, whichever members have died: the end of an object that they have together.
+    /// Returns the maximum of the numbers of all living members, the same at each of them, whichever members have died; used to free an object that they hold together.
     pub async fn highest_of_living(&self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)
     }
 
-    /// The same, and the members of [`Comm::all_procs`] on whose deaths all agree.
+    /// As [`Comm::agree`], with a number; also returns the members of [`Comm::all_procs`] on whose deaths all agree.
     pub(super) async fn agree_on(
         &self,
         flag: u32,
@@ -114,7 +114,7 @@ impl Comm {
         self.conclude(value)
     }
 
-    /// What this process says; nothing about members where nothing is wrong.
+    /// Returns this process's contribution; the lists of dead and acknowledged members are empty where nothing is wrong.
     fn contribution(&self, flag: u32, number: u64) -> Value {
         let plain = Value {
             flag,
@@ -131,7 +131,7 @@ impl Comm {
             let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
             procs.iter().map(is_there).collect()
         };
-        // A member that has left before all others came to this agreement has no part in it.
+        // A member that left before all others reached this agreement does not take part in it.
         let gone: Vec<_> = (failures.iter().cloned())
             .chain(self.departures())
             .collect();
@@ -173,7 +173,7 @@ impl Comm {
         let procs = self.all_procs();
         let circle = self.circle(&procs)?;
         value.memory = (agreements.memory()).word(engine, &procs, number, circle.me == 0);
-        // In messages there are always bits.
+        // Agreements over messages always carry both lists.
         value.dead.resize(procs.len(), false);
         value.acknowledged.resize(procs.len(), false);
         let running = faults.agreements();
@@ -187,7 +187,7 @@ impl Comm {
         Ok(decision)
     }
 
-    /// What has been decided counts from now on; answers with the dead.
+    /// Records the dead of a decision as dead. Returns the result and the dead.
     fn conclude(&self, decision: Value) -> Result<(Agreed, Vec<ProcId>), Error> {
         let dead: Vec<ProcId> = match decision.dead.contains(&true) {
             false => Vec::new(),
@@ -225,11 +225,11 @@ impl Comm {
         FaultError::failed(&self.label(), &[why], 0).into()
     }
 
-    /// Returns after every living member has called it: what comes before the end of `MPI_COMM_WORLD`.
+    /// Returns after every living member has called it; precedes the end of `MPI_COMM_WORLD`.
     ///
-    /// Where deaths are survived it is two agreements: when the second begins to end, all have heard what the first has come to,
+    /// With fault tolerance it makes two agreements. When the second begins to end, all members know the result of the first,
     /// so no process that leaves is still asked for it.
-    /// Of the second only a moment is waited for, since those that leave do not answer.
+    /// The second is awaited for a bounded time only, since processes that have left do not answer.
     pub async fn fence_of_living(&self) -> Result<(), Error> {
         const MOMENT: Duration = Duration::from_millis(500);
         if !self.engine().is_fault_tolerant() {
@@ -248,7 +248,7 @@ impl Comm {
         Ok(())
     }
 
-    /// The members that take part in the next agreement: all but those that earlier ones have found dead.
+    /// Returns the members of the next agreement: all except those that earlier agreements found dead.
     fn circle(&self, procs: &[ProcId]) -> Result<Circle, Error> {
         let left_out = self.trouble().agreements().left_out();
         let part = (0..).zip(procs);

@@ -1,7 +1,7 @@
-//! What carries out a communicator's collective operations, as traits.
+//! The traits of a communicator's collective operations.
 //!
 //! A process has one [`Framework`], which the composition root gives to its engine ([`Engine::serve_collectives_by`](crate::Engine::serve_collectives_by)).
-//! When a communicator is made the framework makes a [`Proposal`] for it; its members agree, and the result is the communicator's [`Collectives`].
+//! When a communicator is created, the framework makes a [`Proposal`] for it. The members agree, and the result is the communicator's [`Collectives`].
 
 use super::{Comm, Conversation, EurekaLine};
 use crate::coll::{Call, CallId, FastCall, Running};
@@ -12,75 +12,75 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-/// Something that the members of a communicator do together.
+/// A future of an operation in which all members of a communicator take part.
 pub type Joint<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>>;
 
 /// The collective components of a process.
 pub trait Framework {
-    /// What this process could use for a communicator, before its members have agreed. Local: no communication here.
+    /// Returns what this process could use for a communicator, before its members have agreed. Local: no communication here.
     fn propose(&self, comm: &Comm) -> Result<Box<dyn Proposal>, Error>;
 
-    /// What carries out the calls of an intercommunicator, on which there is nothing to agree.
+    /// Returns the collectives of an intercommunicator, which need no agreement.
     fn between_groups(&self) -> Box<dyn Collectives>;
 
-    /// Every member's block at every member, in one of the library's own conversations.
+    /// Allgather in an internal conversation.
     ///
-    /// `first` is rank 0's block, behind which those of the others lie in memory; each member has laid its own into its place.
+    /// `first` describes rank 0's block; the other blocks follow it in memory. Each member has written its own block already.
     fn allgather<'a>(&self, talk: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()>;
 
-    /// `buf` of the member `root`, at every member.
+    /// Broadcast of `buf` from the member `root`.
     fn bcast<'a>(&self, talk: &'a Conversation, buf: &'a RecvBuf, root: u32) -> Joint<'a, ()>;
 
-    /// Ends after every member has begun it.
+    /// Barrier in an internal conversation.
     fn barrier<'a>(&self, talk: &'a Conversation) -> Joint<'a, ()>;
 }
 
-/// What a process could use for a communicator.
+/// What a process could use for a communicator, before the members have agreed.
 pub trait Proposal {
-    /// Adds to `to` what rank 0 tells the others; at rank 0, and once.
+    /// Appends rank 0's part of the agreement to `to`; called once, at rank 0.
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>);
 
-    /// Agrees with all members of `comm`, which have heard rank 0's invitation.
+    /// Agrees with all members of `comm`, each of which has received rank 0's invitation.
     fn agree<'a>(
         self: Box<Self>,
         comm: &'a Comm,
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>>;
 
-    /// Chooses without a word, where the members cannot agree because one of them has died: only components serve that need nothing set up.
-    /// What other members have chosen does not matter: operations of all members fail from then on, whichever component serves them.
+    /// Chooses without communication, where the members cannot agree because one of them has died: only components that need no setup serve.
+    /// The members need not choose alike: operations of all members fail from then on, whichever component serves them.
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 
-/// What carries out the collective operations of one communicator.
+/// The collective operations of one communicator.
 ///
-/// `number` is the call's number on its communicator, the same at all members.
+/// `number` is the sequence number of the call on its communicator, the same at all members.
 pub trait Collectives: Any {
-    /// Carries a call out before it returns.
+    /// Carries out a blocking call.
     fn carry_out(&self, comm: &Comm, number: i32, call: &Call) -> Result<(), Error>;
 
-    /// Begins a call.
+    /// Starts a nonblocking call.
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error>;
 
-    /// Up to how many of [`FastCall::bytes`] calls are carried out in brief; the same answer at all members. Asked once.
+    /// Returns the largest [`FastCall::bytes`] of the fast calls that are served, the same at all members; `None` if none are. Called once per [`CallId`].
     fn takes_fast_call(&self, call: CallId) -> Option<usize>;
 
-    /// Carries out a call that is taken in brief.
+    /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
     fn carry_out_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error>;
 
-    /// The eureka line that a component has for the communicator.
+    /// Returns the eureka line of a component for the communicator, if one has it.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None
     }
 
-    /// What was chosen and why the rest was not, a line for each fact; what `mpirun --explain` prints.
+    /// Returns what was selected and why the rest was not, one fact per line; `mpirun --explain` prints it.
     fn explain(&self, comm: &str) -> Vec<String>;
 
-    /// The communicator is being freed.
+    /// Called when the communicator is freed.
     fn disable(&self);
 }
 
-/// No component serves the function on this communicator.
+/// The error of a call that no component serves on this communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unserved {
     pub call: CallId,
@@ -88,7 +88,7 @@ pub struct Unserved {
 }
 
 impl Unserved {
-    /// The error of a call on a communicator.
+    /// Returns the error of a call on a communicator.
     #[cold]
     pub fn on(comm: &Comm, call: CallId) -> Error {
         let comm = comm.label();

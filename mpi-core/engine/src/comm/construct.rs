@@ -1,7 +1,7 @@
-//! How a communicator begins: its members hear of it, and agree on which components serve it.
+//! Creation of a communicator: its members receive its context id and agree on the components that serve it.
 //!
-//! What rank 0 has to tell is one message, the invitation ([`Proposal::invite`]);
-//! where the others do not know the communicator's number yet, that goes in front of it, or that there is none ([`context_id`]).
+//! Rank 0 sends one message, the invitation ([`Proposal::invite`]).
+//! Where the other members do not know the communicator's number yet, the number precedes the invitation, or a value that reports that none is left ([`context_id`]).
 
 use super::{Chosen, Collectives, Comm, Context, ControlGroup, Proposal, Purpose, context_id};
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::fault::is_about_deaths;
 const NUMBER: usize = size_of::<u64>();
 
 impl ControlGroup<'_> {
-    /// Makes the communicator of the circle's members, the first of which chooses its number.
+    /// Creates the communicator of the control group's members; its first member chooses the number.
     pub(super) async fn found(&self, purpose: Purpose) -> Result<Comm, Error> {
         let engine = self.engine();
         let leader = self.group().proc(0).unwrap_or(engine.me());
@@ -33,7 +33,7 @@ impl ControlGroup<'_> {
             words = self.tell(own, 0).await?;
         } else {
             words = self.tell(Vec::new(), 0).await?;
-            // Rank 0 runs this library, so the number is there.
+            // Rank 0 runs this library, so the number is present.
             let word = words.first_chunk().copied().unwrap_or_default();
             made = make(u64::from_le_bytes(word));
         }
@@ -53,7 +53,7 @@ impl ControlGroup<'_> {
 }
 
 impl Comm {
-    /// Agrees with all members on the components that serve this communicator, whose number they know.
+    /// Agrees with all members on the components that serve this communicator, whose number all of them know.
     pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
         if self.is_inter() {
             self.adopt(self.engine().coll()?.between_groups());
@@ -79,9 +79,9 @@ impl Comm {
         stand.agree(self, &invitation).await
     }
 
-    /// What was agreed on. Where deaths are survived and that of a member has kept the others from agreeing, what this process chooses alone,
-    /// so that it does not keep MPI from beginning either, or the living from being among themselves.
-    /// After the death of another process, in whose communicator this one was made, the members live and need one choice, so there is none.
+    /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, this process chooses alone,
+    /// so that a death neither keeps MPI from starting nor keeps the living members from communicating.
+    /// After the death of another process, in the communicator from which this one is made, the members live and need the same choice, so the error is returned.
     fn or_alone(
         &self,
         chosen: Result<Box<dyn Collectives>, Error>,
@@ -98,17 +98,17 @@ impl Comm {
         }
     }
 
-    /// Has these components serve from now on.
+    /// Installs the collectives of this communicator.
     fn adopt(&self, table: Box<dyn Collectives>) {
-        // The layer above explains the world. Rank 0 of the job speaks for all members: where each rank has private communicators,
-        // as copies of MPI_COMM_SELF, the others would repeat it.
+        // The layer above explains the world. Rank 0 of the job prints for all members: where each rank has private communicators,
+        // such as copies of MPI_COMM_SELF, the other ranks would print the same lines.
         let (_, serial) = Context::chosen(self.0.context.number());
         if serial > 1 && self.engine().me() == 0 && self.engine().explains() {
             for line in table.explain(&self.label()) {
                 printable::eprintln!("explain: {line}");
             }
         }
-        // A second agreement on one communicator cannot happen: its maker has one.
+        // `set` succeeds: a communicator is agreed on once, by the call that creates it.
         let _ = self.0.coll.set(Chosen::new(table));
     }
 }

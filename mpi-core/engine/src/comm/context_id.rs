@@ -1,9 +1,9 @@
-//! The numbers by which processes tell apart the communicators that they lead.
+//! Allocation of context ids, the numbers that identify communicators in message headers.
 //!
-//! Where all members are of its own job, a leader counts, and tells the others in what it tells them anyway.
-//! One whose counter has come to its end tells that in place of a number: no member waits for it in vain,
-//! and all that it was to lead fail with the same sentence.
-//! Where members are of several jobs, whose ranks are equal, the number is drawn at random.
+//! If all members are of one job, the leader takes the number from its own counter and sends it with the message that creates the communicator.
+//! A leader whose counter is exhausted sends `NONE_LEFT` instead: no member waits for the number without a result,
+//! and all members fail with the same error.
+//! If the members are of several jobs, in which ranks repeat, the number is random.
 
 use super::CommError;
 use crate::btl::ProcId;
@@ -13,16 +13,16 @@ use crate::pml::Context;
 use mpi_base::fdpass::Key;
 use std::cell::Cell;
 
-/// What a leader tells that has no number left; no number is so high.
+/// Sent by a leader that has no number left; greater than any number.
 const NONE_LEFT: u64 = u64::MAX;
 
-/// Serial numbers of the communicators that exist from the start.
+/// Serial numbers of the predefined communicators.
 pub(super) const WORLD: u32 = 0;
 pub(super) const MYSELF: u32 = 1;
 pub(super) const MEETING: u32 = 2;
 const FIRST: u32 = 3;
 
-/// The serial number of the next communicator that a process leads.
+/// The serial number of the next communicator that this process numbers.
 struct Next(Cell<u32>);
 
 impl Default for Next {
@@ -37,8 +37,8 @@ impl Engine {
         serial
     }
 
-    /// The first of several numbers in a row for communicators that this process leads, as it is told to their members.
-    /// `mixed` if some of them are of other jobs.
+    /// Reserves consecutive numbers for communicators that this process leads. Returns the first, as it is sent to the members.
+    /// `mixed` is true if some members are of other jobs.
     pub(crate) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {
         if mixed {
             return random_number(how_many);
@@ -52,21 +52,21 @@ impl Engine {
         Context::new(self.me(), first).number()
     }
 
-    /// Whether some members of a group are of other jobs.
+    /// Returns true if some members of a group are of other jobs.
     pub fn is_mixed(&self, group: &Group) -> bool {
         group.iter().any(|proc| self.universe().is_foreign(proc))
     }
 
-    /// As after very many communicators.
+    /// Exhausts the counter, as very many communicators would.
     #[cfg(feature = "testing")]
     pub fn exhaust_serials(&self) {
         self.serial().set(Context::LAST_SERIAL + 1);
     }
 }
 
-/// The first of `how_many` numbers in a row, of those that are drawn at random.
+/// Returns the first of `how_many` consecutive random numbers.
 ///
-/// With a million communicators alive in one process two have the same with a probability below 10^-6.
+/// With a million communicators alive in one process, the probability that two have the same number is below 10^-6.
 fn random_number(how_many: u32) -> u64 {
     let Ok(random) = Key::random() else {
         return NONE_LEFT;
@@ -77,7 +77,7 @@ fn random_number(how_many: u32) -> u64 {
     Context::FIRST_RANDOM + u64::from_le_bytes(word) % most
 }
 
-/// The number that `leader` has told, or why there is none.
+/// Decodes the number that `leader` sent, or the error if it had none left.
 pub(super) fn told(leader: ProcId, word: u64) -> Result<u64, CommError> {
     match word {
         NONE_LEFT => Err(CommError::NoNumber { leader }),

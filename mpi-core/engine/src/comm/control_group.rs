@@ -1,9 +1,9 @@
-//! How the members of a group hear what one of them has to say, and what is the least that any of them says.
+//! Broadcast and MIN-reduction over a group that has no communicator yet.
 //!
-//! The group need not be a communicator yet: its members talk in a conversation of one to which they all belong.
-//! Words go down a tree, in one message if they are few, as they nearly always are; numbers go up the same tree and down again.
-//! The tree is flat, so that where ranks share cores nearly all have no member below them and answer at once what they have heard:
-//! each must be switched in twice to hear, to answer and to hear the result, where pairs that exchange would take turns for every doubling.
+//! The members communicate in a conversation of a communicator to which all of them belong.
+//! Data is broadcast down a tree, in one message if it fits, as it nearly always does; numbers are reduced up the same tree and the result is broadcast.
+//! The tree is flat, so that on an oversubscribed node nearly all members are leaves and answer the broadcast at once:
+//! each is switched in twice, to receive and answer, and to receive the result. A pairwise exchange would need a switch for every doubling.
 
 use super::{Comm, Conversation};
 use crate::Error;
@@ -12,16 +12,16 @@ use crate::engine::Engine;
 use crate::group::Group;
 use crate::topo::tree::{Child, Knomial};
 
-/// In front of the words in the first message: how many bytes there are in all.
+/// The header of the first message: the length of the data in bytes.
 const HEAD: usize = size_of::<u32>();
 
-/// So many bytes of them go with it.
+/// The number of data bytes that fit into the first message.
 pub const FIRST: usize = 508;
 
-/// The tree's radix: so many members hear from the first itself, as fast as one message follows another.
+/// The tree's radix: a member sends to up to `RADIX - 1` members at each level, one message after another.
 const RADIX: u32 = 8;
 
-/// A group and the conversation in which its members tell each other something.
+/// A group, and the conversation in which its members communicate.
 pub struct ControlGroup<'a> {
     cx: &'a Conversation,
     group: &'a Group,
@@ -30,7 +30,7 @@ pub struct ControlGroup<'a> {
 }
 
 impl<'a> ControlGroup<'a> {
-    /// The members of `group`, all of which are in the conversation.
+    /// Creates the control group of the members of `group`, all of which are in the conversation.
     pub fn of(cx: &'a Conversation, group: &'a Group, rank: u32) -> ControlGroup<'a> {
         ControlGroup { cx, group, rank }
     }
@@ -39,7 +39,7 @@ impl<'a> ControlGroup<'a> {
         self.cx.engine()
     }
 
-    /// The communicator of the conversation, if all its members take part in what the group does.
+    /// Returns the communicator of the conversation, if all its members take part in the group's operation.
     pub(super) fn whole(&self) -> Option<&Comm> {
         self.cx.is_of_all().then(|| self.cx.comm())
     }
@@ -52,7 +52,7 @@ impl<'a> ControlGroup<'a> {
         self.rank
     }
 
-    /// The words of the member `from`, at every member; what the others give is not looked at.
+    /// Broadcasts the data of the member `from`; the other members' `own` is ignored.
     pub async fn tell(&self, own: Vec<u8>, from: u32) -> Result<Vec<u8>, Error> {
         let size = self.group.size();
         if size == 1 {
@@ -64,13 +64,13 @@ impl<'a> ControlGroup<'a> {
         let mut head = [0; HEAD];
         match tree.parent() {
             Some(parent) => {
-                // Few words are a short message.
+                // The first message is short.
                 let parent = self.called(parent);
                 self.cx.irecv(first.clone(), parent).await?;
                 first.as_send().pack_at(0, &mut head);
             }
             None => {
-                // No member has so much to say that it could not be counted.
+                // The length fits into 32 bits.
                 head = (own.len() as u32).to_le_bytes();
                 first.unpack_at(0, &head);
                 first.unpack_at(HEAD as i64, &own[..own.len().min(FIRST)]);
@@ -106,9 +106,9 @@ impl<'a> ControlGroup<'a> {
         Ok(told)
     }
 
-    /// For each place the lowest number that any member has there, at every member.
+    /// Element-wise MIN-allreduce of `numbers`.
     ///
-    /// When it returns, at whichever member, all members have called it.
+    /// When it returns at any member, all members have called it.
     pub async fn lowest(&self, numbers: &mut [u32]) -> Result<(), Error> {
         const NUMBER: usize = size_of::<u32>();
         if self.group.size() == 1 {
@@ -117,7 +117,7 @@ impl<'a> ControlGroup<'a> {
         let tree = self.tree(0);
         let len = (numbers.len() * NUMBER) as i64;
         let children: Vec<Child> = tree.children().collect();
-        // A place for each child's numbers, and behind them one for ours.
+        // A slot for each child's numbers, and behind them one for this member's.
         let own = children.len() as i64;
         let memory = Scratch::bytes(len * (own + 1))?;
         let place = |at: i64| at * len..(at + 1) * len;
@@ -160,7 +160,7 @@ impl<'a> ControlGroup<'a> {
         self.cx.all(tree.children().map(send).collect()).await
     }
 
-    /// A member's rank in the conversation.
+    /// Returns a member's rank in the conversation.
     fn called(&self, rank: u32) -> u32 {
         let all = self.cx.comm().group();
         let proc = self.group.proc(rank);

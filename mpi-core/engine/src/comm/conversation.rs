@@ -1,4 +1,4 @@
-//! Messages of the library among members of a communicator, told apart from all others by a plane and a tag.
+//! Internal messages among members of a communicator, separated from all others by a plane and a tag.
 
 use super::{Comm, CommError, WeakComm};
 use crate::Error;
@@ -11,18 +11,18 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A conversation; on an intercommunicator its ranks name the other group.
+/// A plane and a tag of a communicator for internal messages; on an intercommunicator its ranks name the remote group.
 #[derive(Clone)]
 pub struct Conversation {
     comm: Comm,
     plane: Plane,
     tag: i32,
-    /// The members that take part, unless all do: the death of another does not matter.
+    /// The members that take part, or `None` for all; the death of any other member does not matter.
     among: Option<Group>,
 }
 
 impl Conversation {
-    /// A conversation in a plane; the caller sees to it that all members give it one tag, and no other conversation that one.
+    /// Creates a conversation. All members must pass the same tag, which no other conversation in the plane uses.
     pub fn new(comm: Comm, plane: Plane, tag: i32) -> Conversation {
         Conversation {
             comm,
@@ -32,7 +32,7 @@ impl Conversation {
         }
     }
 
-    /// The same among these members alone.
+    /// Restricts the conversation to these members.
     pub(super) fn among(self, members: &Group) -> Conversation {
         Conversation {
             among: Some(members.clone()),
@@ -40,32 +40,32 @@ impl Conversation {
         }
     }
 
-    /// Whether all members take part.
+    /// Returns true if all members take part.
     pub(super) fn is_of_all(&self) -> bool {
         self.among.is_none()
     }
 
-    /// Where it takes place.
+    /// Returns the communicator.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// The engine of this process.
+    /// Returns the engine of this process.
     pub fn engine(&self) -> &Engine {
         self.comm.engine()
     }
 
-    /// Where its messages are told apart from others.
+    /// Returns the plane of its messages.
     pub fn plane(&self) -> Plane {
         self.plane
     }
 
-    /// What its messages are told apart by within the plane.
+    /// Returns the tag of its messages.
     pub fn tag(&self) -> i32 {
         self.tag
     }
 
-    /// The same plane and tag on another communicator.
+    /// Returns a conversation with the same plane and tag on another communicator.
     pub fn on(&self, comm: &Comm) -> Conversation {
         Conversation {
             comm: comm.clone(),
@@ -73,9 +73,9 @@ impl Conversation {
         }
     }
 
-    /// Starts sending to `dest`; the future ends when `buf` may be reused.
+    /// Starts sending to `dest`; the future completes when `buf` may be reused.
     pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
-        // What the library says, it says among all.
+        // An internal message needs all members that take part, not only `dest`.
         let sent = self.usable().and_then(|()| {
             self.comm
                 .isend_on(self.plane, buf, dest, self.tag, Mode::Standard)
@@ -111,19 +111,19 @@ impl Conversation {
         }
     }
 
-    /// As [`Conversation::isend`], waited for at once: it may wait for the receive.
+    /// As [`Conversation::isend`], and waits for completion, which may depend on the matching receive.
     pub async fn send(&self, buf: SendBuf, dest: u32) -> Result<(), Error> {
         self.isend(buf, dest).await.map(drop)
     }
 
-    /// Receives a message that is as long as `buf`.
+    /// Receives a message that must be as long as `buf`.
     pub async fn recv(&self, buf: RecvBuf, source: u32) -> Result<(), Error> {
         let due = buf.bytes() as u64;
         let status = self.irecv(buf, source).await?;
         whole(status, due)
     }
 
-    /// Sends and receives at the same time; what comes is as long as `recv`.
+    /// Sends and receives at the same time; the received message must be as long as `recv`.
     pub async fn sendrecv(
         &self,
         send: SendBuf,
@@ -132,14 +132,14 @@ impl Conversation {
         source: u32,
     ) -> Result<(), Error> {
         let due = recv.bytes() as u64;
-        // The receive first: its message may be on its way already, and a posted receive spares the copy into the unexpected queue.
+        // The receive is posted first: its message may be on its way already, and a posted receive avoids the copy into the unexpected queue.
         let incoming = self.irecv(recv, source);
         let outgoing = self.isend(send, dest);
         whole(incoming.await?, due)?;
         outgoing.await.map(drop)
     }
 
-    /// Waits for all of them, and reports the first error after all have ended.
+    /// Waits for all of them, and returns the first error after all have completed.
     pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for p in pending {
@@ -149,7 +149,7 @@ impl Conversation {
     }
 }
 
-/// The library sends what its other side waits for, so a shorter message is of a process that runs something else.
+/// Checks the length of an internal message; a shorter one is from a process that runs something else.
 fn whole(status: Status, due: u64) -> Result<(), Error> {
     let Status { source, bytes, .. } = status;
     match bytes < due {
@@ -158,16 +158,16 @@ fn whole(status: Status, due: u64) -> Result<(), Error> {
     }
 }
 
-/// A message under way, as a future.
-/// Dropping it gives the message up; its buffer is then not touched again by this process.
+/// A pending message, as a future.
+/// Dropping it abandons the message; this process does not access its buffer afterwards.
 #[must_use = "a message that nobody waits for is given up"]
 pub struct Pending {
     engine: Engine,
-    /// Weak, because a component keeps messages of the communicator that it serves, and would keep that alive.
+    /// Weak, because a component keeps messages of the communicator that it serves, and a strong reference would keep that alive.
     comm: WeakComm,
     among: Option<Group>,
     state: State,
-    /// Whether it is given up, because a member has failed, and waits for its buffer to be free.
+    /// Whether it was given up because a member has failed; it then waits for its buffer to be free.
     given_up: bool,
 }
 
@@ -178,7 +178,7 @@ enum State {
 }
 
 impl Pending {
-    /// Whether it would end if it were asked.
+    /// Returns true if a poll would complete it.
     pub fn is_through(&self) -> bool {
         match &self.state {
             State::Waiting(req) => req.is_complete(),
@@ -186,7 +186,7 @@ impl Pending {
         }
     }
 
-    /// Something is wrong with the communicator: takes the message back; its error once the buffer is free.
+    /// Cancels the message after a failure on the communicator. Returns the error once the buffer is free.
     #[cold]
     fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
         let error = comm.usable_among(self.among.as_ref()).err()?;
@@ -201,7 +201,7 @@ impl Pending {
         outcome.err().or(Some(error))
     }
 
-    /// The engine that carries the message.
+    /// Returns the engine that carries the message.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

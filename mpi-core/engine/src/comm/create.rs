@@ -1,4 +1,4 @@
-//! Making communicators out of communicators (MPI 5.0, section 7.4.2).
+//! Creation of communicators from a communicator (MPI 5.0, section 7.4.2).
 
 use super::u64_buf::U64Buf;
 use super::{Comm, CommError, Context, ControlGroup, Conversation, Purpose, context_id};
@@ -6,10 +6,10 @@ use crate::Error;
 use crate::group::Group;
 use crate::pml::Plane;
 
-/// What a member says in `MPI_Comm_split`.
+/// A member's arguments to `MPI_Comm_split`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitKey {
-    /// Members of one colour, below the highest number there is, come together; `None` is `MPI_UNDEFINED`.
+    /// Members with the same colour, which must be below `u64::MAX`, get one communicator; `None` is `MPI_UNDEFINED`.
     pub color: Option<u64>,
     /// Orders the members of a colour; ties keep the order of the parent.
     pub key: i32,
@@ -27,35 +27,35 @@ impl Comm {
         circle.found(Purpose::Program).await
     }
 
-    /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
+    /// `MPI_Comm_create`: every member of this communicator calls; members of `group` get the new one.
     pub async fn create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         self.usable()?;
         if self.is_inter() {
             return self.inter_create(group).await;
         }
-        // Disjoint groups may be given, each with a first member of its own, and a member that is in none has nothing to hear.
+        // Disjoint groups are allowed, each with its own first member; a member of none receives nothing.
         let cx = self.hidden();
         self.check_has(group)?;
         self.found_in(&cx, group, Purpose::Program).await
     }
 
-    /// That all members of a group are members here.
+    /// Checks that all members of a group are members here.
     ///
-    /// Each caller looks for itself: where a group is wrong, no process is certain to be there that could be asked.
-    /// A collective that fails so has drawn its numbers before, like one at a member that was given a right group.
+    /// Each caller checks on its own: if a group is wrong, no process is certain to take part, so none could be asked.
+    /// A collective checks only after it has drawn its numbers, so that they agree with those of a member whose group is valid.
     fn check_has(&self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.group())
     }
 
-    /// The same for a component that carries out calls on this communicator in steps on its parts.
+    /// As [`Comm::create`], for a component that carries out calls of this communicator in steps on parts of it.
     ///
-    /// No plugin is asked to serve them: one that could would serve this communicator itself, and takes what is scarce for each it serves.
+    /// No plugin may serve the parts: a plugin that could would serve this communicator itself, and it uses scarce resources for each communicator it serves.
     pub async fn create_for_steps(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let cx = self.hidden();
         self.found_in(&cx, group, Purpose::Steps).await
     }
 
-    /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
+    /// `MPI_Comm_create_group`: only members of `group` call; `tag` separates calls that overlap in time.
     pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.only_intra("MPI_Comm_create_group")?;
         self.check_has(group)?;
@@ -63,7 +63,7 @@ impl Comm {
         self.found_in(&cx, group, Purpose::Program).await
     }
 
-    /// A communicator of the members of `group`, which are members of this one; they alone take part.
+    /// Creates a communicator of the members of `group`, all of which are members of this one; only they take part.
     async fn found_in(
         &self,
         cx: &Conversation,
@@ -86,7 +86,7 @@ impl Comm {
             return self.inter_split(mine).await;
         }
         const NO_COLOR: u64 = u64::MAX;
-        // The leader of a part has told its number already.
+        // Every member sends a number, since it does not know yet whether it will be the leader of its part.
         let number = self.engine().next_numbers(1, self.is_mixed());
         let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;
@@ -121,7 +121,7 @@ impl Comm {
         chosen.map(|()| Some(part))
     }
 
-    /// Every member's words, equally many of each, in the order of ranks.
+    /// Allgather of the members' words, in rank order; every member passes the same number of words.
     pub async fn share(&self, mine: &[u64]) -> Result<Vec<u64>, Error> {
         self.usable()?;
         let all = self.tell_all(mine).await?;
@@ -129,7 +129,7 @@ impl Comm {
         Ok((0..len).map(|at| all.get(at)).collect())
     }
 
-    /// Every member's words, in the order of ranks, at every member.
+    /// Allgather of the members' words, in rank order.
     pub(super) async fn tell_all(&self, mine: &[u64]) -> Result<U64Buf, Error> {
         let all = U64Buf::new(mine.len() * self.size() as usize);
         for (i, w) in mine.iter().enumerate() {
@@ -140,9 +140,9 @@ impl Comm {
         Ok(all)
     }
 
-    /// A conversation among some members only, told apart by the caller's tag.
+    /// Returns a conversation among some members only, identified by the caller's tag.
     pub fn group_conversation(&self, tag: i32) -> Conversation {
-        // Numbered conversations count up from zero; these count down from the top, so they meet only after two thousand million of them.
+        // Numbered conversations count up from zero, these count down from the maximum; they meet only after two thousand million conversations.
         let tag = i32::MAX - tag.rem_euclid(i32::MAX);
         Conversation::new(self.clone(), Plane::Hidden, tag)
     }
@@ -160,7 +160,7 @@ impl Comm {
     }
 }
 
-/// That all members of `group` are in `whole`, which a sentence calls so.
+/// Checks that all members of `group` are in `whole`; `called` names `whole` in the error.
 pub(super) fn is_part(group: &Group, called: &'static str, whole: &Group) -> Result<(), CommError> {
     match group.outsider(whole) {
         None => Ok(()),

@@ -1,13 +1,13 @@
-//! How both groups of a connection come to the same end, though members die while they connect.
+//! Uniform outcome of connecting two groups, even if members die while they connect.
 //!
-//! A member that fails does not have the new communicator, so no member can hear of it there.
-//! Protocol, once a group has connected or failed to, where deaths are survived:
-//! 1. the members of each group agree on whether all that live have the communicator;
-//! 2. the roots exchange the outcome, over their bridge, if both jobs survive deaths;
-//! 3. each root tells its group, in another agreement.
+//! A member that fails does not have the new communicator, so no member can be notified of the failure there.
+//! Protocol with fault tolerance, once a group has connected or failed to:
+//! 1. the members of each group agree on whether all living members have the communicator;
+//! 2. the roots exchange the outcome over their bridge, if both jobs are fault tolerant;
+//! 3. each root passes the result to its group in another agreement.
 //!
-//! Promise: the members of a group fail alike.
-//! A root that dies between the steps leaves its group without a word from the other one; then the group fails, and each member that has the communicator revokes it,
+//! Promise: all members of a group succeed, or all fail.
+//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails, and each member that has the communicator revokes it,
 //! so that no process of the other side waits in it.
 
 use super::{Agreed, Comm, LeaderError, U64Buf};
@@ -17,7 +17,7 @@ use crate::fault::FaultError;
 const YES: u32 = 1;
 
 impl Comm {
-    /// The end of a connection of this group, whose root has met the other one at `bridge`.
+    /// Agrees on the outcome of a connection of this group, whose root reached the other root at `bridge`.
     pub(crate) async fn end_alike(
         &self,
         root: u32,
@@ -25,7 +25,7 @@ impl Comm {
         made: Result<Comm, Error>,
     ) -> Result<Comm, Error> {
         if let (Err(_), Some(Ok(bridge))) = (&made, &bridge) {
-            // The other root may wait for words that this one does not say any more.
+            // The other root may wait for a message that this one does not send.
             bridge.revoke();
         }
         let ours = self.agree(made.is_ok().into()).await?;
@@ -54,13 +54,13 @@ impl Comm {
     }
 }
 
-/// Whether the other root's job survives deaths, too, so that it ends a connection in the same way.
+/// Returns true if the other root's job is fault tolerant too, and therefore follows the same protocol.
 fn is_alike(bridge: &Comm) -> bool {
     let other = bridge.peers().proc(0);
     other.is_some_and(|proc| bridge.engine().other_survives_deaths(proc))
 }
 
-/// Tells the other root whether this group has the communicator; answers whether both have.
+/// Exchanges with the other root whether each group has the communicator. Returns true if both have.
 async fn tell(bridge: &Comm, ours: bool) -> bool {
     let words = U64Buf::new(2);
     words.set(0, ours.into());

@@ -1,50 +1,50 @@
-//! Why an operation of a communicator could not even be started.
+//! Errors of a communicator operation that could not be started.
 
 use crate::btl::ProcId;
 use crate::pml::Context;
 use mpi_transport::universe::Name;
 use std::fmt;
 
-/// Why a leader does not reach the other leader.
+/// Why a leader cannot reach the other leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderError {
-    /// A number of the caller's own, which comes back at all members: its class of the error.
+    /// The caller's error class, which is returned at all members.
     pub code: i32,
-    /// A sentence.
+    /// The error text.
     pub why: String,
 }
 
-/// Why a communicator could not even start an operation.
+/// Why a communicator could not start an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommError {
     /// A rank that is not in the communicator.
     Rank { rank: i64, size: u32, comm: String },
-    /// The two groups of an intercommunicator to be share a process.
+    /// The two groups of a new intercommunicator have a process in common.
     Overlap { proc: ProcId },
-    /// A communicator was to be made of a group with a member, by its rank there and in the job, that is not in the whole of which it is to be a part.
+    /// A member of a new communicator's group, by its rank there and in the job, is not in the group from which the communicator is made.
     Outsider {
         rank: u32,
         proc: ProcId,
         whole: &'static str,
         size: u32,
     },
-    /// The engine of this process was given no collective components.
+    /// The engine has no collective components.
     NoComponents,
-    /// The process that was to number a communicator has no number left.
+    /// The process that numbers a communicator has no number left.
     NoNumber { leader: ProcId },
-    /// A communicator was to be made out of a group alone that has members of other jobs.
+    /// A communicator cannot be created from a group alone if the group has members of other jobs.
     Strangers,
-    /// A process was named that this process has never heard of.
+    /// This process does not know the named process.
     Unknown { name: u64 },
     /// This process cannot be reached from other jobs.
     Unreachable { why: String },
-    /// The leader of a group was told a wrong way to the other group.
+    /// The program gave the leader of a group invalid arguments for the remote group.
     LeaderError { leader: ProcId, astray: LeaderError },
-    /// The other leader announced a message of this many words; no operation of this library sends one as long.
+    /// The other leader announced a message of this many words; no operation of this library sends one of that length.
     Strange { words: u64 },
-    /// A message of the library is shorter than its receiver expects; `source` is a rank of the communicator.
+    /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.
     Short { source: i32, bytes: u64, due: u64 },
-    /// An intercommunicator where only an intracommunicator will do, or the other way round.
+    /// An intercommunicator was passed where an intracommunicator is required (`inter`), or the other way round.
     Kind {
         operation: &'static str,
         inter: bool,

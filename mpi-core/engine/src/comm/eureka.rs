@@ -1,14 +1,14 @@
-//! The eureka line of a communicator: one member says that it has found it, and all others can see that (`MPIX_Eureka_...`).
+//! The eureka line of a communicator: early termination of a parallel search by a flag that any member may raise (`MPIX_Eureka_...`).
 //!
-//! Rounds are opened and ended by all members together. In a round any member may raise the line, and exactly one is told that it
-//! was first; a look at the line costs no message. What carries a round is chosen when it is opened, alike at all members:
+//! All members open and end a round together. In a round any member may raise the line, and exactly one is notified that it
+//! was first; testing the line costs no message. The carrier of a round is chosen when the round is opened, the same at all members:
 //!
-//! * the line of a collective component, such as that beside the hardware barrier ([`EurekaLine`]);
-//! * else a word in the memory of the node ([`FoundWord`]), which is made at the first such round;
-//! * else nothing, and the opening fails with a sentence at all members.
+//! * the line of a collective component, such as the one of the hardware barrier ([`EurekaLine`]);
+//! * otherwise a word in the node's shared memory ([`FoundWord`]), which the first such round allocates;
+//! * otherwise none, and opening fails with the same error at all members.
 //!
-//! Promise: a member that looks after a raise has returned, by whatever way it has learnt of that, sees the line high until the
-//! round ends. The end is told which member was first.
+//! Promise: a member that tests the line after a raise has returned, however it learnt of the raise, sees the line high until the
+//! round ends. The end of the round returns which member was first.
 
 use super::eureka_word::{FoundWord, Offer};
 use super::{Comm, CommError, ControlGroup};
@@ -17,55 +17,55 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-/// A line that a collective component has for a communicator.
+/// The eureka line of a collective component for a communicator.
 pub trait EurekaLine {
-    /// Opens a round; every member calls. False, at all members alike, if the round has to go another way.
+    /// Opens a round; every member calls. Returns false, at all members alike, if the round needs another carrier.
     fn begin(&self) -> Result<bool, Error>;
 
-    /// This member has found it; true if it is the first.
+    /// Raises the line. Returns true if this member is the first.
     fn raise(&self) -> Result<bool, Error>;
 
-    /// Whether a member has found it in this round.
+    /// Returns true if a member has raised the line in this round.
     fn is_found(&self) -> Result<bool, Error>;
 
     /// Ends the round; every member calls, and none returns before all have called.
     fn end(&self) -> Result<(), Error>;
 }
 
-/// What a communicator knows of its line.
+/// The state of a communicator's eureka line.
 #[derive(Default)]
 pub(super) struct Eureka {
     round: RefCell<Option<Round>>,
-    /// How many rounds have gone through the word.
+    /// The number of rounds that used the word.
     rounds: Cell<u32>,
     word: OnceCell<Rc<FoundWord>>,
 }
 
-/// A round that is open.
+/// An open round.
 #[derive(Clone)]
 struct Round {
     way: Way,
-    /// What this member heard when it raised the line.
+    /// The result of this member's raise, if it has raised the line.
     first: Option<bool>,
 }
 
-/// What carries a round.
+/// The carrier of a round.
 #[derive(Clone)]
 enum Way {
     Line,
     Word(Rc<FoundWord>, u32),
 }
 
-/// Why a call of the eureka line cannot be carried out.
+/// Why a call of the eureka line failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EurekaError {
     /// A round is open already.
     Open { comm: String },
     /// No round is open.
     NotOpen { call: &'static str, comm: String },
-    /// Neither hardware nor memory carries a line among these members.
+    /// Neither hardware nor shared memory carries a line among these members.
     NoLine { comm: String, why: &'static str },
-    /// The run is recorded or repeats a recording.
+    /// The run is recorded or replayed.
     Recorded,
 }
 
@@ -124,7 +124,7 @@ impl Comm {
         Ok(())
     }
 
-    /// `MPIX_Eureka_raise`: this member has found it. Local; true if it is the first of this round.
+    /// `MPIX_Eureka_raise`: raises the line. Local. Returns true if this member is the first of the round.
     pub fn eureka_raise(&self) -> Result<bool, Error> {
         let round = self.open_round("MPIX_Eureka_raise")?;
         if let Some(first) = round.first {
@@ -140,7 +140,7 @@ impl Comm {
         Ok(first)
     }
 
-    /// `MPIX_Eureka_test`: whether a member has found it in this round, and whether that is this one. Local.
+    /// `MPIX_Eureka_test`: returns whether a member has raised the line in this round, and whether this one was first. Local.
     pub fn eureka_test(&self) -> Result<(bool, bool), Error> {
         let round = self.open_round("MPIX_Eureka_test")?;
         let found = match &round.way {
@@ -150,10 +150,10 @@ impl Comm {
         Ok((found, round.first == Some(true)))
     }
 
-    /// `MPIX_Eureka_end`: ends the round when all members have called it; which member was first, if any has found it.
+    /// `MPIX_Eureka_end`: ends the round when all members have called it. Returns the member that was first, if the line was raised.
     pub fn eureka_end(&self) -> Result<Option<u32>, Error> {
         let round = self.open_round("MPIX_Eureka_end")?;
-        // The round is over whatever comes of its end: an error is that a member is gone.
+        // The round is over even if its end fails: an error means that a member has died.
         *self.eureka().round.borrow_mut() = None;
         if let Way::Line = round.way {
             self.eureka_line()?.end()?;
@@ -174,7 +174,7 @@ impl Comm {
             let comm = self.label();
             EurekaError::NotOpen { call, comm }
         })?;
-        // A finder that has died, or has gone away by revoking, would let the others look for ever.
+        // After a finder has died, or the communicator was revoked, the line might never rise.
         self.usable()?;
         Ok(round)
     }
@@ -184,7 +184,7 @@ impl Comm {
         line.ok_or_else(|| self.no_line("the component that had it is gone"))
     }
 
-    /// A round through the word in the node's memory, which is found first if need be; every member calls.
+    /// Opens a round that uses the word in the node's memory, which the first one allocates; every member calls.
     fn word_round(&self) -> Result<Way, Error> {
         let state = self.eureka();
         let word = match state.word.get() {
@@ -194,13 +194,13 @@ impl Comm {
                 state.word.get_or_init(|| word).clone()
             }
         };
-        // Which round a raise belongs to is told by its number, so nothing is to be cleared.
+        // The round number in the word identifies the round of a raise, so nothing needs clearing.
         let number = state.rounds.get().wrapping_add(1).max(1);
         state.rounds.set(number);
         Ok(Way::Word(word, number))
     }
 
-    /// Rank 0 makes the word and tells where it is; the members use it if all of them can.
+    /// Rank 0 allocates the word and broadcasts its address; the members use it if all of them can map it.
     async fn find_word(&self) -> Result<FoundWord, Error> {
         let talk = self.hidden();
         let group = ControlGroup::of(&talk, self.group(), self.rank());

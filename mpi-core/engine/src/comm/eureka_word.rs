@@ -1,9 +1,9 @@
-//! The eureka line as a word in the memory of a node, for members that share one.
+//! The eureka line as a word in the node's shared memory, for members on one node.
 //!
-//! Memory: the word, then a bit for each member that has gone.
-//! The word holds the number of the last round in which a member has raised the line, and above zero which one it was.
-//! A member raises the line by putting its own in the place of an earlier round's, so exactly one of a round does; since no member
-//! is in a round before all have left the one before, no word of a later round is ever seen.
+//! Memory: the word, followed by one bit per member, set when the member has left.
+//! The word holds the number of the last round in which the line was raised (upper half) and the raising rank + 1 (lower half).
+//! A member raises the line by a compare-and-swap that replaces the word of an earlier round, so exactly one member per round succeeds. No member
+//! enters a round before all have left the previous one, so no word of a later round is ever seen.
 
 use super::Comm;
 use crate::fault::Deaths;
@@ -15,11 +15,11 @@ use mpi_transport::btl::ProcId;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Where rank 0 has made the word, or why it has not.
+/// The address of the word that rank 0 allocated, or why there is none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offer(u64);
 
-/// Codes below any place: memory of a node does not begin with blocks.
+/// Codes below any valid address: the memory of a node does not begin with blocks.
 const APART: u64 = 0;
 const FULL: u64 = 1;
 
@@ -31,7 +31,7 @@ impl Offer {
         self.0.to_le_bytes()
     }
 
-    /// The place, or a sentence's end.
+    /// Decodes the address, or the end of an error text.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<ShmOffset, &'static str> {
         let word = bytes.try_into().map_or(APART, u64::from_le_bytes);
         match word {
@@ -42,12 +42,12 @@ impl Offer {
     }
 }
 
-/// The word, as one member uses it.
+/// One member's view of the word.
 pub(super) struct FoundWord {
     memory: Rc<Held<[AtomicU64]>>,
     me: u32,
     procs: Rc<[ProcId]>,
-    /// At the member whose memory it is.
+    /// The allocation, at rank 0.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -58,7 +58,7 @@ fn words(members: usize) -> usize {
 }
 
 impl FoundWord {
-    /// At rank 0: makes the word, if all members are on this node.
+    /// At rank 0: allocates the word, if all members are on this node.
     pub(super) fn offer(comm: &Comm) -> (Offer, Option<ShmBlock>) {
         let (engine, group) = (comm.engine(), comm.group());
         let members = group.size() as usize;
@@ -74,7 +74,7 @@ impl FoundWord {
         }
     }
 
-    /// The word at this place, which rank 0 made of `block`.
+    /// Maps the word at this address, which rank 0 allocated as `block`.
     pub(super) fn at(comm: &Comm, place: ShmOffset, block: Option<ShmBlock>) -> Option<FoundWord> {
         let (engine, group) = (comm.engine(), comm.group());
         let faults = engine.faults()?;
@@ -91,7 +91,7 @@ impl FoundWord {
         })
     }
 
-    /// This member has found it in this round; true if no other has before.
+    /// Raises the line in this round. Returns true if no other member has before.
     pub(super) fn raise(&self, round: u32, rank: u32) -> bool {
         let mine = u64::from(round) << NUMBER | (u64::from(rank) + 1);
         let word = &self.memory[0];
@@ -106,7 +106,7 @@ impl FoundWord {
         false
     }
 
-    /// Whether a member has found it in this round.
+    /// Returns true if a member has raised the line in this round.
     pub(super) fn is_found(&self, round: u32) -> bool {
         // SYNC POINT eureka.raised
         self.memory[0].load(Ordering::Acquire) >> NUMBER == u64::from(round)

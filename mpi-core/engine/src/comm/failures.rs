@@ -1,4 +1,4 @@
-//! What a program does about failures on a communicator.
+//! Fault tolerance on a communicator: failure errors, revocation, acknowledgement (`MPIX_Comm_...`).
 
 use super::trouble::Trouble;
 use super::{Comm, Inner};
@@ -8,10 +8,10 @@ use crate::group::Group;
 use mpi_transport::btl::ProcId;
 use std::rc::{Rc, Weak};
 
-/// So many failures are told of in a sentence.
+/// The number of failures that an error text lists.
 const SHOWN: usize = 4;
 
-/// As long as it lives, operations of a communicator fail when those of another one do; see [`Comm::while_making`].
+/// While it lives, a failure of one communicator also fails the operations of another; see [`Comm::while_making`].
 #[must_use = "the communicators are apart as soon as it is dropped"]
 pub struct Making {
     whole: Comm,
@@ -47,7 +47,7 @@ impl Affected for Inner {
 }
 
 impl Comm {
-    /// It begins: from now on it hears of failures, and what is known already concerns it.
+    /// Registers a new communicator for failure notifications, and applies the failures known already.
     pub(super) fn hears_of_failures(&self) {
         let Some(faults) = self.engine().faults() else {
             return;
@@ -63,7 +63,7 @@ impl Comm {
         }
     }
 
-    /// All members of both sides, in the same order at all of them.
+    /// Returns all members of both sides, in the same order at all of them.
     pub(super) fn all_procs(&self) -> Vec<ProcId> {
         let mut all: Vec<ProcId> = self.group().iter().collect();
         if self.is_inter() {
@@ -73,7 +73,7 @@ impl Comm {
         all
     }
 
-    /// The members that this process knows to be dead, in the order in which it learnt of them.
+    /// Returns the members known to be dead, in the order in which this process learnt of them.
     pub(super) fn failures(&self) -> Vec<Death> {
         let faults = self.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
@@ -81,12 +81,12 @@ impl Comm {
         })
     }
 
-    /// Whether it fails since the communicator does of which it is a part.
+    /// Returns true if it fails because its parent, the communicator that it is a part of, has failed.
     pub(crate) fn is_broken_from_outside(&self) -> bool {
         self.trouble().outer().is_some()
     }
 
-    /// The members that this process knows to have left MPI.
+    /// Returns the members known to have left MPI.
     pub(super) fn departures(&self) -> Vec<Death> {
         let faults = self.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
@@ -94,12 +94,12 @@ impl Comm {
         })
     }
 
-    /// The error of an operation that needs all members, or these: some of them have died.
+    /// Returns the error of an operation that needs certain members, if some of those have died.
     pub(super) fn failed(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         self.error_about(&self.failures(), needed)
     }
 
-    /// The error of an operation that needs something of members that have died, or have left MPI.
+    /// Returns the error of an operation that needs certain members, if some of those have died or have left MPI.
     fn gone(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         let mut all = self.failures();
         all.append(&mut self.departures());
@@ -121,7 +121,7 @@ impl Comm {
         (shown > 0).then(|| FaultError::failed(&self.label(), &sentences[..shown], more))
     }
 
-    /// Whether nothing is wrong with the communicator, or the error of using it.
+    /// Returns the error of using a revoked communicator.
     #[cold]
     pub(crate) fn error_if_revoked(&self) -> Result<(), Error> {
         match self.trouble().has(Trouble::REVOKED) {
@@ -130,7 +130,7 @@ impl Comm {
         }
     }
 
-    /// The error of an operation that needs every member.
+    /// Returns the error of an operation that needs every member.
     #[cold]
     pub(crate) fn error_of_all(&self) -> Result<(), Error> {
         self.error_if_revoked()?;
@@ -140,7 +140,7 @@ impl Comm {
         }
     }
 
-    /// The error of an operation of these members: one of them has died, or the communicator is revoked.
+    /// Returns the error of an operation of these members: one of them has died, or the communicator is revoked.
     #[cold]
     fn error_of_some(&self, members: &Group) -> Result<(), Error> {
         self.error_if_revoked()?;
@@ -150,7 +150,7 @@ impl Comm {
         }
     }
 
-    /// As [`Comm::usable`], for what these members do among themselves, or all if none are named.
+    /// As [`Comm::usable`], for an operation of these members only, or of all if `None`.
     #[inline]
     pub(crate) fn usable_among(&self, members: Option<&Group>) -> Result<(), Error> {
         match (self.trouble().is_none(), members) {
@@ -160,7 +160,7 @@ impl Comm {
         }
     }
 
-    /// That nothing is wrong which an operation of all members would meet: no member is known to be dead, and it is not revoked.
+    /// Checks that an operation of all members can run: no member is known to be dead, and the communicator is not revoked.
     #[inline]
     pub fn usable(&self) -> Result<(), Error> {
         match self.trouble().is_none() {
@@ -169,7 +169,7 @@ impl Comm {
         }
     }
 
-    /// A member has failed, or has left: what needs it fails from now on, and after a failure what needs all members.
+    /// Notes that a member has failed or left: operations that need it fail from now on, and after a failure those that need all members.
     pub(super) fn has_lost_member(&self) {
         self.trouble().add(Trouble::FAILED);
         if let Some(error) = self.failed(|_| true) {
@@ -178,10 +178,10 @@ impl Comm {
         self.interrupt_receives();
     }
 
-    /// Has operations of a part fail when those of the whole do: its members would wait for each other,
-    /// if the whole has failed at some of them already and these do not come.
+    /// Makes the operations of a part fail when those of the whole do. Otherwise the part's members would wait for each other
+    /// if the whole has failed at some of them already, which then do not join.
     ///
-    /// Parts are the communicators of steps that a component takes, and for as long as they are being made those of some members.
+    /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
     pub(crate) fn takes_part(&self, part: &Comm) {
         if !self.engine().is_fault_tolerant() {
             return;
@@ -194,7 +194,7 @@ impl Comm {
         }
     }
 
-    /// The part is a communicator of its own from now on.
+    /// Makes the part independent of this communicator.
     pub(crate) fn lets_go(&self, part: &Comm) {
         self.trouble().remove_part(part);
         let trouble = part.trouble();
@@ -203,8 +203,8 @@ impl Comm {
         }
     }
 
-    /// Has operations of `part`, a communicator of all members or some, fail when those of this one do, while an object is made of it:
-    /// members at which this one has failed meanwhile do not come to the later steps, for which the others would wait.
+    /// Makes the operations of `part`, a communicator of some or all members, fail when those of this one do, while an object is created on it.
+    /// Members at which this one has failed meanwhile do not reach the later steps, for which the others would wait.
     pub fn while_making(&self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {
@@ -214,7 +214,7 @@ impl Comm {
     }
 
     fn break_parts(&self, error: &FaultError) {
-        // What the members of one side say to each other is a part of what both sides do.
+        // Internal operations within one side are steps of operations of both sides.
         if let Some(within) = self.within() {
             within.breaks_with(error);
         }
@@ -223,17 +223,17 @@ impl Comm {
         }
     }
 
-    /// What this communicator is a part of does not work any more.
+    /// Notes that the parent communicator has failed.
     fn breaks_with(&self, error: &FaultError) {
         let trouble = self.trouble();
         trouble.add(Trouble::FAILED);
         trouble.set_outer(Some(error.clone()));
         self.break_parts(error);
-        // What is under way looks at the communicator itself.
+        // Active operations check the communicator themselves.
         self.engine().pml().requests().nudge();
     }
 
-    /// The error of sending to a rank, or receiving from it if everything that it has sent is here.
+    /// Returns the error of sending to a rank, or of receiving from it once all its messages have arrived.
     #[cold]
     pub(crate) fn error_of_peer(&self, rank: i32) -> Result<(), Error> {
         self.error_if_revoked()?;
@@ -244,7 +244,7 @@ impl Comm {
         }
     }
 
-    /// The failures of possible senders that the program has not acknowledged.
+    /// Returns the error about possible senders whose failure the program has not acknowledged.
     pub(crate) fn unacknowledged(&self) -> Option<FaultError> {
         let acknowledged = self.trouble().acknowledged();
         let failures = self.failures();
@@ -257,7 +257,7 @@ impl Comm {
         self.failed(|proc| new.contains(&proc))
     }
 
-    /// Tells the receives from any source of failures that have not been acknowledged, or that no process is left to send to them.
+    /// Interrupts receives from any source because of unacknowledged failures, or ends them if no process is left to send to them.
     pub(crate) fn interrupt_receives(&self) {
         let pml = self.engine().pml();
         if let Some(error) = self.unacknowledged() {
@@ -267,7 +267,7 @@ impl Comm {
         }
     }
 
-    /// The error of a receive from any source where all others have died or left.
+    /// Returns the error of a receive from any source if all other processes have died or left.
     pub(crate) fn no_sender(&self) -> Option<FaultError> {
         let faults = self.engine().faults()?;
         let me = self.engine().me();
@@ -277,7 +277,7 @@ impl Comm {
         all_gone.then(|| self.gone(|_| true)).flatten()
     }
 
-    /// `MPIX_Comm_revoke`: every operation fails from now on, here at once and at all others soon.
+    /// `MPIX_Comm_revoke`: every operation fails from now on, at this process at once and at all others soon.
     pub fn revoke(&self) {
         if self.trouble().has(Trouble::REVOKED) {
             return;
@@ -292,7 +292,7 @@ impl Comm {
         let error = Error::from(error);
         let pml = self.engine().pml();
         pml.give_up_all(self.context().number(), &error);
-        // What the library has under way looks at the communicator itself.
+        // Active internal operations check the communicator themselves.
         pml.requests().nudge();
     }
 
@@ -301,12 +301,12 @@ impl Comm {
         self.trouble().has(Trouble::REVOKED)
     }
 
-    /// `MPIX_Comm_get_failed`: the members of both sides that this process knows to be dead; a later answer only adds to the end.
+    /// `MPIX_Comm_get_failed`: returns the members of both sides that this process knows to be dead; later calls only append to the list.
     pub fn get_failed(&self) -> Group {
         Group::from_procs(self.failures().into_iter().map(|(proc, _)| proc).collect())
     }
 
-    /// `MPIX_Comm_ack_failed`: acknowledges the first failures, so many of them; answers how many are acknowledged now.
+    /// `MPIX_Comm_ack_failed`: acknowledges the first `how_many` failures. Returns the number of acknowledged failures.
     pub fn acknowledge(&self, how_many: usize) -> usize {
         let known = self.failures().len();
         let acknowledged = self.trouble().acknowledge(how_many.min(known));
@@ -315,7 +315,7 @@ impl Comm {
         acknowledged
     }
 
-    /// The failures that have been acknowledged.
+    /// Returns the members whose failure has been acknowledged.
     pub fn acknowledged(&self) -> Group {
         let first = self.trouble().acknowledged();
         let failures = self.failures().into_iter().take(first);

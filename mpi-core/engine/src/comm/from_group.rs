@@ -1,9 +1,9 @@
-//! Communicators out of groups alone, without a parent (MPI 5.0, sections 7.4.2 and 7.6.2).
+//! Communicators from groups alone, without a parent (MPI 5.0, sections 7.4.2 and 7.6.2).
 //!
-//! Where there is no communicator whose members could talk, they talk on the meeting place: a context that every process of the job knows,
-//! in which ranks are job ranks and which never has a collective.
-//! A conversation there is named by a hash of the program's string and of what is being made;
-//! the standard leaves it to the program that strings of calls which overlap in time differ.
+//! The members have no common communicator, so they use the bootstrap communicator: a context that every process of the job knows,
+//! whose ranks are job ranks and which never runs a collective.
+//! The tag of a conversation there is a hash of the program's string tag and of the kind of object;
+//! the standard requires the program to use different strings in calls that overlap in time.
 
 use super::{Comm, CommError, ControlGroup, LeaderError, Purpose};
 use crate::Error;
@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::group::Group;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The tag of a conversation; the same in all processes of a job, since all run this library.
+/// Returns the tag of a conversation; the same in all processes of a job, since all run this library.
 fn conversation(purpose: &str, text: &str) -> i32 {
     let mut hasher = DefaultHasher::new();
     (purpose, text).hash(&mut hasher);
@@ -35,7 +35,7 @@ impl Engine {
         circle.found(Purpose::Program).await.map(Some)
     }
 
-    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what was wrong with it, is looked at on the local leader only.
+    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what is wrong with it, is significant on the local leader only.
     pub async fn inter_from_groups(
         &self,
         (group, leader): (&Group, u32),

@@ -1,19 +1,19 @@
-//! Intercommunicators: two groups that do not overlap, and messages between them (MPI 5.0, section 7.6).
+//! Intercommunicators: two disjoint groups, and messages between them (MPI 5.0, section 7.6).
 //!
-//! To its user an intercommunicator is one context, our group, and the other group, whose ranks messages name.
-//! Inside it also has a communicator of its own group alone, by which a group agrees with itself before and after its leader talks to the other leader.
+//! An intercommunicator has one context, the local group, and the remote group, whose ranks messages name.
+//! Internally it also has an intracommunicator of the local group, on which the group agrees before and after its leader communicates with the other leader.
 //!
-//! Protocol of every way to make one, in hidden conversations:
-//! 1. the leaders swap what their groups have to say ([`exchange`]) and each tells its group both ([`swap`]);
-//! 2. each leader's words begin with its name and the first of some numbers for communicators that it has set aside,
-//!    or that it has none left ([`context_id`]), which ends the call at all members of both groups;
-//!    a leader that cannot reach the other one tells its own group why ([`leader_error`]), which ends the call there;
-//!    a leader whose own group has failed tells the other leader in place of its words;
-//! 3. the higher of both is the new communicator's, and the next of each leader's is that of its own group.
+//! Every function that creates one follows this protocol, in internal conversations:
+//! 1. the leaders exchange the contributions of their groups ([`exchange`]), and each broadcasts both to its group ([`swap`]);
+//! 2. a contribution begins with the leader's name and the first of the context ids that the leader has reserved,
+//!    or `NONE_LEFT` ([`context_id`]), which fails the call at all members of both groups;
+//!    a leader that cannot reach the other one broadcasts the reason to its own group ([`leader_error`]), where the call then fails;
+//!    a leader whose own group has failed sends an error code instead of its contribution;
+//! 3. the new communicator's id is the higher of both leaders' first ids, and each leader's next id is that of its own group.
 //!
-//! Where processes of several jobs are among them, both groups show each other their cards first ([`introduce`]).
+//! If the groups have processes of several jobs, they exchange endpoint addresses first ([`introduce`]).
 //!
-//! So both groups come to the same result without another word.
+//! Both groups thus compute the same result without further messages.
 
 use super::create::is_part;
 use super::introduce::{self, Introduced};
@@ -27,28 +27,28 @@ use crate::group::Group;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// What the leader of a group says on its behalf.
+/// The contribution of one group, sent by its leader.
 struct Side {
-    /// The first number that the leader has set aside: two for each communicator.
+    /// The first context id that the leader has reserved: two for each communicator.
     number: u64,
-    /// The rest, which differs by what is being made.
+    /// The rest, which depends on the call.
     words: Vec<u64>,
 }
 
-/// How many words say which process leads, and which numbers it has set aside.
+/// The length of the header in words: the leader, and the first reserved id.
 const HEAD: usize = 2;
 
-/// More words come from no job that there is, which has at most 2^24 ranks.
+/// No contribution is longer: a job has at most 2^24 ranks.
 const MOST_WORDS: usize = 3 << 24;
 
-/// How many words of a split say what one member wants.
+/// The words of one member in a split.
 const EACH: usize = 3;
 
-/// The way from the leader of a group to the other leader, or why there is none; nothing at the others.
+/// At a leader, the conversation with the other leader, or why there is none; `None` at the other members.
 type Link = Option<Result<(Conversation, u32), LeaderError>>;
 
 impl Side {
-    /// What the leader tells.
+    /// Returns the contribution that the leader sends.
     fn told(engine: &Engine, comms: u32, mixed: bool, words: Vec<u64>) -> Vec<u64> {
         let head = [
             engine.name_of(engine.me()),
@@ -58,7 +58,7 @@ impl Side {
     }
 
     fn from_words(engine: &Engine, words: &[u64]) -> Result<Side, CommError> {
-        // Both sides run this library, so the head is there.
+        // Both sides run this library, so the header is complete.
         let head = |i: usize| words.get(i).copied().unwrap_or_default();
         let leader = engine.proc_named(head(0))?;
         Ok(Side {
@@ -73,21 +73,21 @@ impl Side {
     }
 }
 
-/// Words of a group: the names of its members.
+/// Returns the names of a group's members as words.
 fn names(engine: &Engine, group: &Group) -> Vec<u64> {
     group.iter().map(|proc| engine.name_of(proc)).collect()
 }
 
-/// What the other leader has said.
+/// The other leader's contribution.
 struct Met {
     words: U64Buf,
-    /// The number of its words, which may be more than any operation of this library sends; then there are none.
+    /// Its length, which may exceed what any operation of this library sends; `words` is empty then.
     len: u64,
     /// Whether a process of another job is in its group.
     is_mixed: bool,
 }
 
-/// Swaps words with the other leader; neither waits for its own group in between, so a leader whose group fails meanwhile blocks the other one at no step.
+/// Exchanges contributions with the other leader. Neither waits for its own group in between, so a leader whose group fails meanwhile blocks the other one at no step.
 async fn exchange(
     across: Conversation,
     peer: u32,
@@ -119,7 +119,7 @@ async fn exchange(
     })
 }
 
-/// What is said of a process is at most what a split says of it; more comes from a leader that does something else.
+/// Returns the maximum length of a contribution, that of a split; a longer one is from a leader that calls something else.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     let most = match mixed {
         true => MOST_WORDS,
@@ -128,7 +128,7 @@ fn most_words(engine: &Engine, mixed: bool) -> u64 {
     most as u64
 }
 
-/// Tells the other leader, when it comes, that this leader's group has failed; this one does not wait for it.
+/// Notifies the other leader, when it arrives, that this leader's group has failed; this leader does not wait for it.
 fn refuse(across: Conversation, peer: u32, error: &Error) {
     let engine = across.engine().clone();
     let code = LeaderError::code_of(error);
@@ -139,7 +139,7 @@ fn refuse(across: Conversation, peer: u32, error: &Error) {
     }));
 }
 
-/// What this leader's exchange with the other one comes to. When the own group fails meanwhile, the rest of the exchange goes on in the background.
+/// Exchanges with the other leader. If the local group fails meanwhile, the rest of the exchange continues in the background.
 async fn meet_other_leader(
     local: &Comm,
     (across, peer): (Conversation, u32),
@@ -171,7 +171,7 @@ async fn meet_other_leader(
     outcome
 }
 
-/// Both leaders' words, at every member of both groups: ours first. The processes they name are known at least as long as the third part lives.
+/// Returns both contributions, the local one first, at every member of both groups. The processes they name stay known at least while the third value lives.
 async fn swap(
     local: &Comm,
     leader: u32,
@@ -187,7 +187,7 @@ async fn swap(
             Some(meet_other_leader(local, link, mine).await?),
         ),
     };
-    // Ours and theirs: how many words, and whether a process of another job is among us.
+    // Local and remote: the number of words, and whether a process of another job is in the group.
     let lens = U64Buf::new(4);
     match &met {
         Some(Ok(met)) => {
@@ -235,7 +235,7 @@ async fn swap(
     Ok((side(ours)?, side(theirs)?, introduced))
 }
 
-/// The `which`-th communicator of those that two leaders have set numbers aside for.
+/// Creates the `which`-th communicator for which the two leaders have reserved ids.
 async fn connect(
     engine: &Engine,
     (ours, group): (&Side, Group),
@@ -262,12 +262,12 @@ async fn connect(
 }
 
 impl Comm {
-    /// This process's group, which it would have led in [`Comm::inter`], has failed before that: tells the other leader, which waits on `self`.
+    /// Notifies the other leader, which waits on `self`, that the group that this process would have led in [`Comm::inter`] has failed before.
     pub(super) fn refuse_inter(&self, peer: u32, tag: i32, error: &Error) {
         refuse(self.between_leaders(peer, tag), peer, error);
     }
 
-    /// The conversation with the other leader, a rank of this communicator, in which no other member takes part.
+    /// Returns the conversation with the other leader, a rank of this communicator; no other member takes part.
     fn between_leaders(&self, peer: u32, tag: i32) -> Conversation {
         let both = self.peers().proc(peer).into_iter();
         let both = both.chain([self.engine().me()]);
@@ -275,7 +275,7 @@ impl Comm {
         link.among(&Group::from_procs(both.collect()))
     }
 
-    /// A communicator between this process and one other, of a number that both know and no other communicator has.
+    /// Creates an intercommunicator between this process and one other, with an id that both know and no other communicator has.
     pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
         let local = engine.myself().ok_or_else(|| CommError::Unreachable {
             why: "MPI is not running in this process".into(),
@@ -292,7 +292,7 @@ impl Comm {
         ))
     }
 
-    /// A communicator of members of this one, on whose numbers all of them have agreed: its own, and those of both sides of an intercommunicator.
+    /// Creates a communicator of members of this one, with ids on which all of them have agreed: its own, and those of both sides of an intercommunicator.
     pub(crate) async fn made_again(
         &self,
         number: u64,
@@ -306,7 +306,7 @@ impl Comm {
         let Some(remote) = remote else {
             return self.finish(context, group, rank).await;
         };
-        // Both sides come to the same order, by the names of their first members.
+        // Both sides compute the same order from the names of their first members.
         let first = |group: &Group| group.proc(0).map(|proc| engine.name_of(proc));
         let is_first = first(self.group()) < first(self.peers());
         let inside = Context::numbered(number + if is_first { 1 } else { 2 });
@@ -317,14 +317,14 @@ impl Comm {
         Ok(comm)
     }
 
-    /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.
+    /// Returns the intracommunicator of an intercommunicator's local group; `operation` is for the error text if there is none.
     pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
         let inter = false;
         let local = self.0.local.as_ref();
         local.ok_or_else(|| CommError::Kind { operation, inter }.into())
     }
 
-    /// The error of an operation that intercommunicators do not have.
+    /// Returns an error if this is an intercommunicator, on which `operation` is not defined.
     pub(super) fn only_intra(&self, operation: &'static str) -> Result<(), Error> {
         let inter = true;
         match self.is_inter() {
@@ -334,7 +334,7 @@ impl Comm {
     }
 
     /// `MPI_Intercomm_create`: `self` is the local communicator, `bridge` the peer communicator and the rank of the other leader in it,
-    /// or what was wrong with them; it is looked at on the local leader only.
+    /// or what is wrong with them; `bridge` is significant on the local leader only.
     pub async fn inter(
         &self,
         leader: u32,
@@ -349,7 +349,7 @@ impl Comm {
             && let Some(bridge) = bridge
         {
             link = Some(bridge.map(|(bridge, peer)| {
-                // The numbers are random if any member may be of another job, which the other leader may know alone.
+                // The ids are random if any member may be of another job, which possibly only the other leader knows.
                 let mixed = self.is_mixed() || bridge.is_mixed();
                 mine = Side::told(self.engine(), 1, mixed, names(self.engine(), &group));
                 (bridge.between_leaders(peer, tag), peer)
@@ -358,11 +358,11 @@ impl Comm {
         let (ours, theirs, _introduced) = swap(self, leader, link, mine).await?;
         let remote = theirs.group(self.engine())?;
         let made = connect(self.engine(), (&ours, group), (&theirs, remote), 0).await?;
-        // Every caller is a member of its own group, and no communicator is empty.
+        // Every caller is a member of its group, and no communicator is empty.
         made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
     }
 
-    /// The leader's words and its way to the other leader; the first member of each group leads.
+    /// Returns the leader's contribution and its conversation with the other leader; the first member of each group leads.
     fn lead(&self, link: Conversation, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
         match self.rank() {
             0 => {
@@ -380,9 +380,9 @@ impl Comm {
         made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
     }
 
-    /// `MPI_Comm_create` of an intercommunicator: `group` is a part of our own; members of both new groups are connected.
+    /// `MPI_Comm_create` of an intercommunicator: `group` is a subset of the local group; members of both new groups are connected.
     ///
-    /// Every member looks at what both leaders say, so that a wrong group on one side fails on both.
+    /// Every member checks both contributions, so that a wrong group on one side fails on both.
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
         let (mine, link) = self.lead(self.hidden(), 1, names(self.engine(), group));
@@ -410,7 +410,7 @@ impl Comm {
         let said = local
             .share(&[color, i64::from(mine.key) as u64, me])
             .await?;
-        // No more colours can meet than there are members here.
+        // The number of colours on both sides is at most the number of local members.
         let (words, link) = self.lead(hidden, self.size(), said);
         let (ours, theirs, _introduced) = swap(local, 0, link, words).await?;
         if color == NO_COLOR {
@@ -440,7 +440,7 @@ impl Comm {
         connect(self.engine(), pair.0, pair.1, which as u32).await
     }
 
-    /// `MPI_Intercomm_merge`: one group of both; that of the side which says `high` comes last.
+    /// `MPI_Intercomm_merge`: creates an intracommunicator of both groups; the group whose members pass `high` comes last.
     pub async fn merge(&self, high: bool) -> Result<Comm, Error> {
         self.usable()?;
         let local = self.local("MPI_Intercomm_merge")?;

@@ -1,8 +1,8 @@
-//! How two groups make each other's acquaintance when there are processes of several jobs among them.
+//! Exchange of endpoint addresses ("cards") between two groups with processes of several jobs.
 //!
-//! All members of each group show their cards to their leader, the leaders swap them, and each tells its group those of the other.
-//! Then every process can name and reach every other. A process that hears of another one later than that one calls is let in,
-//! since the caller has proved that it has the card ([`Universe`](mpi_transport::universe::Universe)).
+//! The leader of each group gathers its members' cards, the leaders exchange them, and each broadcasts the other group's cards to its own group.
+//! Then every process can name and reach every other. A process may be connected to by one whose card it has not received yet; it accepts,
+//! since the connecting process has proved that it holds this one's card ([`Universe`](mpi_transport::universe::Universe)).
 
 use super::leader_error::{self, LEADER_ERROR};
 use super::u64_buf::U64Buf;
@@ -14,13 +14,13 @@ use mpi_transport::universe::{Card, Name};
 
 const WORD: usize = size_of::<u64>();
 
-/// No card is longer, in bytes.
+/// The maximum length of a card, in bytes.
 const LONGEST: usize = 4096;
 
-/// More words of cards are nonsense: a million processes of 64 words each.
+/// The maximum number of words of all cards: a million processes of 64 words each.
 const MOST_WORDS: u64 = 64 << 20;
 
-/// Bytes as words, their number in front.
+/// Encodes bytes as words, preceded by the number of bytes.
 fn to_words(bytes: &[u8]) -> Vec<u64> {
     let words = bytes.chunks(WORD).map(|chunk| {
         let mut word = [0; WORD];
@@ -30,7 +30,7 @@ fn to_words(bytes: &[u8]) -> Vec<u64> {
     [bytes.len() as u64].into_iter().chain(words).collect()
 }
 
-/// What [`to_words`] made, at the front of `words`, which move behind it.
+/// Decodes one result of [`to_words`] at the front of `words`, and advances `words` past it.
 fn from_words(words: &mut &[u64]) -> Option<Vec<u8>> {
     let (&len, rest) = words.split_first()?;
     let len = usize::try_from(len).ok().filter(|len| *len <= LONGEST)?;
@@ -41,7 +41,7 @@ fn from_words(words: &mut &[u64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Processes that are known as long as this lives, until a communicator names them.
+/// Keeps processes known until a communicator names them.
 pub(super) struct Introduced {
     engine: Engine,
     procs: Vec<ProcId>,
@@ -64,8 +64,8 @@ impl Drop for Introduced {
     }
 }
 
-/// Both groups learn the names and cards of each other; `across` is the way between the leaders, at the leaders.
-/// `ready` is the outcome of what the group has done before: a leader whose group has failed tells the other one, which waits for its cards.
+/// Exchanges the names and cards of both groups; `across` is the conversation between the leaders, at the leaders.
+/// `ready` is the outcome of the group's earlier steps: a leader whose group has failed notifies the other one, which waits for its cards.
 pub(super) async fn show_cards(
     local: &Comm,
     leader: u32,
@@ -73,7 +73,7 @@ pub(super) async fn show_cards(
     ready: Result<(), Error>,
 ) -> Result<Introduced, Error> {
     let engine = local.engine();
-    // One that cannot be reached shows an empty card, so that no process waits for it; it fails when it is spoken to.
+    // A process that cannot be reached sends an empty card, so that no process waits for it; connecting to it fails.
     let reachable = engine.reach_other_jobs();
     let gathered = match ready {
         Ok(()) => gather(local, across.is_some()).await,
@@ -95,7 +95,7 @@ pub(super) async fn show_cards(
     Ok(introduced)
 }
 
-/// Names and cards of all members, at the leader.
+/// Gathers the names and cards of all members at the leader.
 async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
     let engine = local.engine();
     let own = to_words(&engine.universe().own_card().encode());
@@ -115,14 +115,14 @@ async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
     Ok(mine)
 }
 
-/// Tells the other leader, which waits for cards, that this leader's group has failed.
+/// Notifies the other leader, which waits for cards, that this leader's group has failed.
 pub(super) async fn refuse(across: &Conversation, peer: u32, code: u64) -> Result<(), Error> {
     let lens = U64Buf::of(&[LEADER_ERROR, code, 0, 0]);
     let (send, recv) = (lens.send(0..2), lens.recv(2..4));
     across.sendrecv(send, peer, recv, peer).await
 }
 
-/// The other leader's words.
+/// Exchanges words with the other leader.
 async fn exchange(
     (across, peer): &(Conversation, u32),
     mine: &[u64],
@@ -144,7 +144,7 @@ async fn exchange(
     Ok((len, theirs))
 }
 
-/// The other leader's words at every member of a group.
+/// Returns the other leader's words at every member of a group.
 async fn swap_words(
     local: &Comm,
     leader: u32,
@@ -155,7 +155,7 @@ async fn swap_words(
         (Ok(mine), _) => mine,
         (Err(error), None) => return Err(error),
         (Err(error), Some((across, peer))) => {
-            // The other leader may come late, and this one's group does not wait for it.
+            // The other leader may arrive late, and this group does not wait for it.
             let (across, peer, code) = (across.clone(), *peer, LeaderError::code_of(&error));
             let told = async move { refuse(&across, peer, code).await };
             local.engine().run_in_background(Box::pin(told));

@@ -1,8 +1,8 @@
-//! Leaders that were told a wrong way to the other group.
+//! Leader errors: the program gave a leader invalid arguments for the remote group.
 //!
-//! Where the other side is significant at the leader alone (MPI 5.0, sections 7.6.1 and 7.6.2), only it sees that what the program says of it is wrong.
-//! The others of its group wait for what the leaders say, so it tells them that in place of it,
-//! and all of them fail with the same sentence.
+//! Where the remote side is significant at the leader alone (MPI 5.0, sections 7.6.1 and 7.6.2), only the leader sees that the arguments are wrong.
+//! The other members of its group wait for the result of the leaders' exchange, so the leader broadcasts the error instead,
+//! and all of them fail with the same text.
 
 use super::Comm;
 use super::error::{CommError, LeaderError};
@@ -11,29 +11,29 @@ use crate::Error;
 use crate::btl::ProcId;
 use crate::fault::{FaultError, FaultKind, is_about_deaths};
 
-/// What is told in place of the length of the leader's words; no words are so many.
+/// Sent in place of the length of the leader's contribution; greater than any length.
 pub(super) const LEADER_ERROR: u64 = u64::MAX;
 
-/// No sentence is told that is longer, in bytes.
+/// The maximum length of an error text that is sent, in bytes.
 const LONGEST: usize = 1000;
 
 const WORD: usize = size_of::<u64>();
 
-/// What is told: which process leads, the code, and the sentence behind its length.
+/// The header of the message: the leader, the code, and the length of the text that follows.
 const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 
 impl LeaderError {
-    /// The codes of errors that are not the program's; all others are the caller's own.
+    /// The codes of errors that the program did not cause; all others are error classes of the caller.
     ///
     /// The other leader cannot be reached.
     pub const LOST: i32 = -1;
-    /// A process has failed that the call needs.
+    /// A process that the call needs has failed.
     pub const FAILED: i32 = -2;
     /// A communicator that the call uses has been revoked.
     pub const REVOKED: i32 = -3;
 
-    /// The other leader cannot be reached, or not by way of this communicator any more; the error is not the program's.
+    /// The other leader cannot be reached, or no longer over this communicator; the program did not cause the error.
     pub(crate) fn lost(error: Error) -> LeaderError {
         LeaderError {
             code: LeaderError::code_of(&error) as i32,
@@ -41,7 +41,7 @@ impl LeaderError {
         }
     }
 
-    /// The code by which leaders tell each other an error.
+    /// Returns the code of an error that a leader sends to the other one.
     pub(super) fn code_of(error: &Error) -> u64 {
         let is_revoked = |error: &FaultError| error.kind() == FaultKind::Revoked;
         let code = match error.find::<FaultError>() {
@@ -52,12 +52,12 @@ impl LeaderError {
         code as u64
     }
 
-    /// The other leader has told that its group has failed.
+    /// Decodes the failure that the other leader reports of its group.
     pub(super) fn of_other_leader(code: u64) -> LeaderError {
         let (code, why) = match code as i32 {
             LeaderError::REVOKED => (LeaderError::REVOKED, "has a communicator that is revoked"),
             LeaderError::FAILED => (LeaderError::FAILED, "has lost a process"),
-            // No other code is told.
+            // No other code is sent.
             _ => (LeaderError::LOST, "cannot go on"),
         };
         LeaderError {
@@ -102,7 +102,7 @@ fn heard(words: &U64Buf) -> CommError {
     }
 }
 
-/// The error with which all members of a group end whose leader has told [`LEADER_ERROR`]; why is known to the leader alone.
+/// Returns the error with which all members of a group fail after their leader has sent [`LEADER_ERROR`]; only the leader passes `why`.
 pub(super) async fn share(
     local: &Comm,
     leader: u32,

@@ -1,10 +1,10 @@
-//! Communicators: a group, a context that no other has, and the collective components chosen for it.
+//! Communicators: a group, a unique context, and the collective components chosen for it.
 //!
-//! A communicator is a counted value.
-//! The last reference to go returns its context and takes its components down, so operations under way outlive `MPI_Comm_free` as the standard asks.
+//! A communicator is reference counted.
+//! Dropping the last reference releases its context and shuts its components down, so active operations outlive `MPI_Comm_free` as the standard requires.
 //!
-//! Its number is chosen by one member (the first of the new group) from that process's own counter and told to the others,
-//! by the message that also invites them to agree on components; so numbers do not run out, and cost nothing.
+//! The first member of the new group takes the context id from its own counter and sends it to the others,
+//! in the message that also starts the agreement on components. So ids do not run out in practice, and cost no message of their own.
 
 mod agree;
 mod collectives;
@@ -59,21 +59,21 @@ use trouble::Trouble;
 #[derive(Clone)]
 pub struct Comm(Rc<Inner>);
 
-/// A reference that does not keep its communicator.
+/// A weak reference to a communicator.
 pub struct WeakComm(Weak<Inner>);
 
 impl WeakComm {
-    /// The communicator, if it has not been freed.
+    /// Returns the communicator, if it has not been freed.
     pub fn upgrade(&self) -> Option<Comm> {
         self.0.upgrade().map(Comm)
     }
 }
 
-/// What a communicator is made for.
+/// The purpose of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Program,
-    /// A component, for steps of its calls on another communicator.
+    /// Created by a component, for steps of its calls on another communicator.
     Steps,
 }
 
@@ -81,38 +81,38 @@ struct Inner {
     engine: Engine,
     context: Context,
     group: Group,
-    /// The processes that the ranks of messages name: the group, or on an intercommunicator the other one.
+    /// The processes that the ranks of messages name: the group, or on an intercommunicator the remote group.
     peers: Group,
-    /// On an intercommunicator, its own group among itself.
+    /// On an intercommunicator, the intracommunicator of the local group.
     local: Option<Comm>,
     rank: u32,
     /// Matching state by [`Plane`].
     planes: [Rc<Matching>; 3],
-    /// The same of the planes that few programs use, from their first use on: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
+    /// The matching state of the rarely used planes, created on first use: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
     rare_planes: [OnceCell<Rc<Matching>>; 3],
-    /// Which component serves which call; set once all members have agreed.
+    /// The components that serve its calls; set once all members have agreed.
     coll: OnceCell<Chosen>,
     purpose: Cell<Purpose>,
-    /// Numbers of the next collective call and of the next hidden conversation; equal at all members.
+    /// The numbers of the next collective call and of the next internal conversation; equal at all members.
     next_call: Cell<i32>,
     next_hidden: Cell<i32>,
     /// The next tag of a partition that this process sends.
     next_partition: Cell<i32>,
     name: RefCell<String>,
-    /// Its members of other jobs, on both sides.
+    /// The members of other jobs, on both sides.
     foreign: Box<[ProcId]>,
     trouble: Trouble,
     eureka: Eureka,
 }
 
-/// What carries out the calls of a communicator.
+/// The components that carry out the calls of a communicator.
 struct Chosen {
     collectives: Box<dyn Collectives>,
-    /// By [`CallId`]: up to how many bytes it takes calls in brief, or [`NOTHING`].
+    /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
     brief: [i64; CallId::ALL.len()],
 }
 
-/// Less than any call has.
+/// Less than the size of any call.
 const NOTHING: i64 = -1;
 
 impl Chosen {
@@ -124,7 +124,7 @@ impl Chosen {
 }
 
 impl Comm {
-    /// A communicator whose context all members know; collectives come with [`Comm::choose_coll`].
+    /// Creates a communicator whose context all members know; [`Comm::choose_coll`] installs its collectives.
     pub(crate) fn assemble(
         engine: &Engine,
         context: Context,
@@ -136,7 +136,7 @@ impl Comm {
         Comm::between(engine, context, (group, rank), (peers, None), name)
     }
 
-    /// What both kinds of communicator are made of: our group and rank in it, and the processes that ranks name.
+    /// Creates either kind of communicator from the local group, this process's rank in it, and the processes that ranks name.
     fn between(
         engine: &Engine,
         context: Context,
@@ -173,43 +173,43 @@ impl Comm {
         comm
     }
 
-    /// What is wrong with it.
+    /// The state of its failures.
     #[inline(always)]
     fn trouble(&self) -> &Trouble {
         &self.0.trouble
     }
 
-    /// What it knows of its eureka line.
+    /// The state of its eureka line.
     fn eureka(&self) -> &Eureka {
         &self.0.eureka
     }
 
-    /// On an intercommunicator, its own group among itself.
+    /// On an intercommunicator, the intracommunicator of the local group.
     pub(crate) fn within(&self) -> Option<&Comm> {
         self.0.local.as_ref()
     }
 
-    /// For those that the communicator owns.
+    /// Returns a weak reference, for values that the communicator owns.
     pub fn downgrade(&self) -> WeakComm {
         WeakComm(Rc::downgrade(&self.0))
     }
 
-    /// Whether this is `MPI_COMM_WORLD`, which components may ask before the engine has it.
+    /// Returns true if this is `MPI_COMM_WORLD`; components may call it before the engine has the world.
     pub fn is_world(&self) -> bool {
         self.0.context == Context::new(0, context_id::WORLD)
     }
 
-    /// The engine that made it, which lives as long.
+    /// Returns the engine that created it, which lives at least as long.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// What its messages are told apart by: the same at all members, and no other living communicator's.
+    /// Returns its context: the same at all members, and different from that of any other living communicator.
     pub fn context(&self) -> Context {
         self.0.context
     }
 
-    /// Its members; of an intercommunicator those on this side (MPI 5.0, section 7.6).
+    /// Returns its members; on an intercommunicator, the local group (MPI 5.0, section 7.6).
     pub fn group(&self) -> &Group {
         &self.0.group
     }
@@ -220,22 +220,22 @@ impl Comm {
         self.0.rank
     }
 
-    /// How many members [`Comm::group`] has: on an intercommunicator only those on this side.
+    /// Returns the number of members of [`Comm::group`]; on an intercommunicator, of the local group only.
     #[inline]
     pub fn size(&self) -> u32 {
         self.0.group.size()
     }
 
-    /// As `MPI_Comm_get_name` tells it (MPI 5.0, section 7.8); empty until the program gives it one, but for the predefined ones.
+    /// `MPI_Comm_get_name` (MPI 5.0, section 7.8); empty until the program sets it, except for the predefined communicators.
     pub fn name(&self) -> String {
         self.0.name.borrow().clone()
     }
 
-    /// What sentences call it: its name, or without one how many members it has.
+    /// Returns its name for messages to the user: its name, or if it has none the number of its members.
     pub fn label(&self) -> String {
         let name = self.name();
         if !name.is_empty() {
-            // The program has chosen it, and labels stand in sentences.
+            // The name is the program's, so it is made printable.
             return printable::name(&name).to_string();
         }
         match self.is_inter() {
@@ -247,32 +247,32 @@ impl Comm {
         }
     }
 
-    /// As `MPI_Comm_set_name`: for this process alone, and for the reports that name the communicator.
+    /// `MPI_Comm_set_name`: for this process alone, and for the reports that name the communicator.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
     }
 
-    /// The processes that the ranks of messages name: the members, or on an intercommunicator those of the remote group.
+    /// Returns the processes that the ranks of messages name: the members, or on an intercommunicator the remote group.
     pub fn peers(&self) -> &Group {
         &self.0.peers
     }
 
-    /// Whether messages go from one group to another.
+    /// Returns true if this is an intercommunicator.
     pub fn is_inter(&self) -> bool {
         self.0.local.is_some()
     }
 
-    /// Whether some members, on either side, are of other jobs.
+    /// Returns true if some members, on either side, are of other jobs.
     pub fn is_mixed(&self) -> bool {
         !self.0.foreign.is_empty()
     }
 
-    /// The remote group of an intercommunicator.
+    /// Returns the remote group of an intercommunicator.
     pub fn remote_group(&self) -> Option<&Group> {
         self.is_inter().then_some(&self.0.peers)
     }
 
-    /// Whether two references mean one communicator, or how their groups compare.
+    /// `MPI_Comm_compare`.
     pub fn compare(&self, other: &Comm) -> Comparison {
         if Rc::ptr_eq(&self.0, &other.0) {
             return Comparison::Identical;
@@ -280,7 +280,7 @@ impl Comm {
         if self.is_inter() != other.is_inter() {
             return Comparison::Unequal;
         }
-        // Both groups of an intercommunicator count, and the less alike pair decides.
+        // On an intercommunicator both groups are compared, and the less similar pair decides.
         let compared = self.group().compare(other.group());
         match compared.max(self.peers().compare(other.peers())) {
             Comparison::Identical => Comparison::Congruent,
@@ -288,7 +288,7 @@ impl Comm {
         }
     }
 
-    /// Which component serves which call, once chosen.
+    /// Returns the components that serve its calls, once chosen.
     pub fn coll(&self) -> Option<&dyn Collectives> {
         self.0.coll.get().map(|chosen| &*chosen.collectives)
     }
@@ -302,7 +302,7 @@ impl Comm {
     pub fn collective(&self, call: Call) -> Result<(), Error> {
         self.usable()?;
         let (number, state) = (self.next_call(), self.engine().state());
-        // What components call on communicators of their own is a part of what the program called.
+        // A component's calls on communicators of its own are part of the program's call.
         let outermost = !state.is_inside();
         if outermost {
             self.publish_collective(number, &call);
@@ -316,9 +316,9 @@ impl Comm {
         outcome
     }
 
-    /// Carries out a call in brief, if the component that is asked first takes it; else nothing has happened.
+    /// Carries out a fast call, if the first component in order accepts it; otherwise has no effect and returns `None`.
     ///
-    /// Only for calls of the program: what components call is a part of those.
+    /// Only for calls of the program: a component's calls are part of those.
     #[inline(always)]
     pub fn try_fast_call(&self, brief: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, chosen) = (self.engine(), self.0.coll.get()?);
@@ -346,24 +346,24 @@ impl Comm {
         Ok(self.engine().spawn(running))
     }
 
-    /// Whether it was made by a component for steps of its calls on another communicator.
+    /// Returns true if a component created it for steps of its calls on another communicator.
     pub fn is_for_steps(&self) -> bool {
         self.0.purpose.get() == Purpose::Steps
     }
 
-    /// Returns after every member has called it; for the library's own ends, no component has a part in it.
-    /// On an intercommunicator it is not defined.
+    /// An internal barrier, without any component; returns after every member has called it.
+    /// It is not defined on an intercommunicator.
     pub async fn fence(&self) -> Result<(), Error> {
         self.engine().coll()?.barrier(&self.hidden()).await
     }
 
-    /// What comes before a communicator is left for good: returns after every member, on both sides, has called it.
-    /// Where deaths are survived the living leave it among themselves.
+    /// Precedes disconnecting: returns after every member, on both sides, has called it.
+    /// With fault tolerance, the living members leave together.
     pub async fn farewell(&self) -> Result<(), Error> {
         match (self.engine().is_fault_tolerant(), self.is_mixed()) {
             (false, _) => self.farewell_of_all().await,
             (true, false) => self.agree(0).await.map(drop),
-            // Another job may not survive deaths, so its members do not agree.
+            // Another job may not be fault tolerant, so its members do not take part in the agreement.
             (true, true) => match self.farewell_of_all().await {
                 Err(error) if is_about_deaths(&error) => Ok(()),
                 left => left,
@@ -376,7 +376,7 @@ impl Comm {
             return self.fence().await;
         };
         local.fence().await?;
-        // The first of each side tells the other one's, and each then tells its own side.
+        // The first members of both sides notify each other, and each then notifies its own side.
         if self.rank() == 0 {
             let (across, none) = (self.hidden(), U64Buf::new(2));
             across
@@ -386,14 +386,14 @@ impl Comm {
         local.fence().await
     }
 
-    /// A conversation in the hidden plane; members must begin them in the same order.
+    /// Returns a new internal conversation; members must create them in the same order.
     pub fn hidden(&self) -> Conversation {
         let tag = self.0.next_hidden.get();
         self.0.next_hidden.set(tag.wrapping_add(1) & i32::MAX);
         Conversation::new(self.clone(), Plane::Hidden, tag)
     }
 
-    /// Sets as many tags in a row aside; they come round after two thousand million partitions.
+    /// Reserves consecutive tags. Returns the first; tags repeat after two thousand million partitions.
     pub(crate) fn next_partitions(&self, how_many: u32) -> i32 {
         let first = self.0.next_partition.get();
         let next = |first: i32| {
@@ -418,7 +418,7 @@ impl Comm {
         })
     }
 
-    /// Writes into the state page which collective operation begins; people count from one.
+    /// Publishes on the state page which collective operation begins; rounds are counted from one.
     #[inline]
     fn publish_collective(&self, number: i32, call: &Call) {
         let said = CallSignature::of(call);
@@ -438,7 +438,7 @@ impl Comm {
     }
 }
 
-/// The members of other jobs, which the new communicator holds from now on.
+/// Returns the members of other jobs, which the new communicator references from now on.
 fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Box<[ProcId]> {
     let universe = engine.universe();
     let both = group.iter().chain(remote.into_iter().flat_map(Group::iter));
@@ -456,7 +456,7 @@ impl Drop for Inner {
             faults.forget(self.context.number());
         }
         if self.context == Context::new(0, context_id::MEETING) {
-            // Others may have come to the meeting place already for what this process will join after its rest.
+            // Messages for a later call of this process may have arrived on the bootstrap communicator already.
             return;
         }
         for plane in Plane::ALL {

@@ -1,4 +1,4 @@
-//! Point-to-point on a communicator: ranks become processes, and `MPI_PROC_NULL` becomes nothing.
+//! Point-to-point operations of a communicator: translates ranks to processes, and completes operations on `MPI_PROC_NULL`.
 
 use super::{Comm, CommError};
 use crate::Error;
@@ -33,8 +33,8 @@ impl Comm {
         self.irecv_of_program(buf, source, tag)
     }
 
-    /// The same where something is wrong: a receive of a dead process's message ends at once unless that has come,
-    /// and one from any source is told of failures.
+    /// As [`Comm::irecv`] after a failure: a receive from a dead process fails at once unless its message has arrived,
+    /// and a receive from any source is interrupted.
     #[cold]
     fn irecv_in_trouble(&self, buf: Room, source: i32, tag: i32) -> Result<Req, Error> {
         self.error_if_revoked()?;
@@ -64,13 +64,13 @@ impl Comm {
         self.engine().wait(&req)
     }
 
-    /// Sends a short message that lies in one run, if that is possible at once; what the answer `false` leaves undone [`Comm::send`] does.
+    /// Sends a short contiguous message if that is possible at once. If it returns false nothing was sent, and [`Comm::send`] must do it.
     #[inline]
     pub fn try_send(&self, data: &[u8], dest: i32, tag: i32) -> bool {
         if !self.trouble().is_none() {
             return false;
         }
-        // MPI_PROC_NULL and other negative numbers are no ranks either.
+        // MPI_PROC_NULL and other negative numbers are not ranks either.
         let Some(proc) = self.peers().proc(dest as u32) else {
             return false;
         };
@@ -84,13 +84,13 @@ impl Comm {
         };
         let sent = pml.try_send(envelope.context, envelope.source, proc, tag, data);
         if sent && let Some(witness) = pml.witness() {
-            // It has left, but its time is that at which its call began.
+            // The message has left already, but it is recorded with the time at which its call began.
             witness.sends(&envelope, data.len() as u64);
         }
         sent
     }
 
-    /// `MPI_Recv` into one run of bytes.
+    /// `MPI_Recv` into a contiguous buffer.
     #[inline]
     pub fn recv_bytes(&self, buf: RecvBytes, source: i32, tag: i32) -> Outcome {
         let pml = self.engine().pml();
@@ -106,9 +106,9 @@ impl Comm {
         self.recv(buf, source, tag)
     }
 
-    /// The sources and tags of the user's messages that have arrived and that no receive has taken, in the order of their arrival.
+    /// Returns the sources and tags of the user's messages that have arrived and match no receive so far, in order of arrival.
     ///
-    /// None on a communicator that has lost a member or is revoked: what is left there is the failure's doing.
+    /// Empty on a communicator that has lost a member or is revoked: messages remain there because of the failure.
     pub fn unreceived(&self) -> Vec<Key> {
         match self.trouble().is_none() {
             true => self.plane(Plane::User).unexpected_keys(),
@@ -136,7 +136,7 @@ impl Comm {
         self.find(Key::new(source, tag), look, |status| *status)
     }
 
-    /// `MPI_Improbe`; a message from `MPI_PROC_NULL` is `Probed::NoProc`.
+    /// `MPI_Improbe`; with source `MPI_PROC_NULL` the result is `Probed::NoProc`.
     pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Probed>, Error> {
         self.sound()?;
         if source == PROC_NULL {
@@ -166,7 +166,7 @@ impl Comm {
         self.engine().pml().improbe(self.plane(Plane::User), key)
     }
 
-    /// The error of a probe that no process is left to serve.
+    /// Returns the error of a probe that no remaining process can satisfy.
     fn in_vain(&self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.engine().pml();
         if let Some(error) = pml.no_sender(self.plane(Plane::User), Key::new(source, tag)) {
@@ -182,7 +182,7 @@ impl Comm {
         }
     }
 
-    /// That it is not revoked.
+    /// Checks that it is not revoked.
     #[inline]
     fn sound(&self) -> Result<(), Error> {
         match self.trouble().is_none() {
@@ -191,14 +191,14 @@ impl Comm {
         }
     }
 
-    /// Looks, progresses once, and looks again.
+    /// Polls, progresses once, and polls again.
     pub(super) fn look_for<T>(
         &self,
         look: impl Fn() -> Option<T>,
         source: i32,
         tag: i32,
     ) -> Result<Option<T>, Error> {
-        // Where polling has found nothing to do, there is nothing new to see.
+        // If progress has done nothing, no new message can have arrived.
         let found = look().or_else(|| self.engine().poll_once().then(&look).flatten());
         if found.is_none() {
             self.in_vain(source, tag)?;
@@ -206,7 +206,7 @@ impl Comm {
         Ok(found)
     }
 
-    /// Looks until something is found, or no process is left that could send it.
+    /// Polls until a message is found, or no process is left that could send it.
     pub(super) fn wait_for<T>(
         &self,
         look: impl Fn() -> Option<T>,
@@ -217,7 +217,7 @@ impl Comm {
         loop {
             let mut vain = Ok(());
             let done = || {
-                // It may be asked again after it has found a message, which may no longer be there to be found.
+                // It may be called again after it has found a message, which a second search might not find.
                 if found.is_none() {
                     found = look();
                     vain = self.in_vain(source, tag);
@@ -242,7 +242,7 @@ impl Comm {
         self.engine().pml().imrecv(message, self.rank() as i32, buf)
     }
 
-    /// A request that has completed already.
+    /// Returns a request that is already complete.
     pub fn completed(&self, status: Status) -> Req {
         self.engine().completed(status)
     }
@@ -308,7 +308,7 @@ impl Comm {
     }
 }
 
-/// What a matched probe found.
+/// The result of a matched probe.
 pub enum Probed {
     Message(Message),
     /// The source was `MPI_PROC_NULL`: `MPI_MESSAGE_NO_PROC`.

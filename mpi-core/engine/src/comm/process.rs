@@ -1,4 +1,4 @@
-//! The communicators that a process has from its start to its end, and what carries out the collectives of all.
+//! The predefined communicators of a process, and the collective components of all its communicators.
 
 use super::context_id::{MEETING, MYSELF, WORLD};
 use super::{Comm, CommError, Framework};
@@ -8,13 +8,13 @@ use crate::group::Group;
 use crate::pml::Context;
 use std::cell::{OnceCell, RefCell};
 
-/// What an engine keeps of them. They own the engine, so each is taken out before its end.
+/// The predefined communicators of an engine. They own the engine, so [`Engine::stop`] takes each of them out.
 #[derive(Default)]
 struct Predefined {
     framework: OnceCell<Box<dyn Framework>>,
     world: RefCell<Option<Comm>>,
     myself: RefCell<Option<Comm>>,
-    /// Where processes meet that have no communicator in common yet.
+    /// The bootstrap communicator, for processes that have no communicator in common yet.
     meeting: RefCell<Option<Comm>>,
 }
 
@@ -23,18 +23,18 @@ impl Engine {
         self.extension_of_type()
     }
 
-    /// The collective components of this process; before [`Engine::start`], and once.
+    /// Sets the collective components of this process; called once, before [`Engine::start`].
     pub fn serve_collectives_by(&self, framework: Box<dyn Framework>) {
         let _ = self.predefined().framework.set(framework);
     }
 
-    /// The collective components of this process.
+    /// Returns the collective components of this process.
     pub(super) fn coll(&self) -> Result<&dyn Framework, CommError> {
         let framework = self.predefined().framework.get();
         framework.map(|f| &**f).ok_or(CommError::NoComponents)
     }
 
-    /// Makes `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
+    /// Creates `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
     pub fn start(&self) -> Result<(), Error> {
         self.hear_of_failures();
         let (alone, context) = (Group::range(self.me(), 1), Context::new(self.me(), MYSELF));
@@ -45,7 +45,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes `MPI_COMM_WORLD`; every process of the job calls it.
+    /// Creates `MPI_COMM_WORLD`; every process of the job calls it.
     pub fn join_world(&self) -> Result<(), Error> {
         let (all, context) = (Group::range(0, self.size()), Context::new(0, WORLD));
         let world = Comm::assemble(self, context, all, self.me(), "MPI_COMM_WORLD".into());
@@ -60,29 +60,29 @@ impl Engine {
         drop(world);
     }
 
-    /// Frees the communicators that exist from the start; the last call of a process's MPI, or of a turn of it.
+    /// Frees the predefined communicators; the last call of a process's MPI, or of one period between [`Engine::start`] and [`Engine::stop`].
     pub fn stop(&self) {
         self.send_copies();
         self.leave_world();
         let predefined = self.predefined();
         let (myself, meeting) = (predefined.myself.take(), predefined.meeting.take());
         drop((myself, meeting));
-        // The caller may not come back for long, or at all.
+        // The caller may not call into MPI again for long, or at all.
         self.pml().bml().settle();
         self.state().finalized();
     }
 
-    /// `MPI_COMM_WORLD`, once [`Engine::join_world`] has made it.
+    /// Returns `MPI_COMM_WORLD`, once [`Engine::join_world`] has created it.
     pub fn world(&self) -> Option<Comm> {
         self.predefined().world.borrow().clone()
     }
 
-    /// `MPI_COMM_SELF`, once [`Engine::start`] has made it.
+    /// Returns `MPI_COMM_SELF`, once [`Engine::start`] has created it.
     pub fn myself(&self) -> Option<Comm> {
         self.predefined().myself.borrow().clone()
     }
 
-    /// The communicator on which processes meet, made when it is first needed.
+    /// Returns the bootstrap communicator, which the first use creates.
     pub(super) fn meeting(&self) -> Comm {
         let slot = &self.predefined().meeting;
         let known = slot.borrow().clone();

@@ -1,6 +1,6 @@
-//! Receives and probes, where a run that is recorded or replayed ([`crate::record`]) is asked: what they find is written down, or was.
+//! Receives and probes of a recorded or replayed run ([`crate::record`]): their matches are written to the recording or read from it.
 //!
-//! In any other run each of them is one branch on a plain load.
+//! In any other run each of them costs one branch on a plain load.
 
 use super::Comm;
 use crate::Error;
@@ -16,7 +16,7 @@ impl Comm {
         self.engine().script()
     }
 
-    /// A receive of the program.
+    /// Posts a receive of the program.
     #[inline(always)]
     pub(super) fn irecv_of_program(
         &self,
@@ -30,7 +30,7 @@ impl Comm {
         self.irecv_on(Plane::User, buf, source, tag)
     }
 
-    /// A message that a probe finds without waiting.
+    /// Returns a message that a probe finds without waiting.
     pub(super) fn find_now<T>(
         &self,
         asked: Key,
@@ -43,7 +43,7 @@ impl Comm {
         }
     }
 
-    /// A message that a probe waits for.
+    /// Waits for a message that matches a probe.
     pub(super) fn find<T>(
         &self,
         asked: Key,
@@ -98,7 +98,7 @@ impl Comm {
         Ok(found)
     }
 
-    /// Without a wildcard it is no decision.
+    /// A probe without a wildcard makes no nondeterministic decision.
     #[cold]
     fn find_scripted<T>(
         &self,

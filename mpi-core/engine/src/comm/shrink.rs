@@ -1,9 +1,9 @@
-//! `MPIX_Comm_shrink`: a new communicator of the members that live.
+//! `MPIX_Comm_shrink`: a new communicator of the living members.
 //!
-//! Protocol, until it succeeds:
-//! 1. all living members agree on which members are dead and on the new communicator's number, for which each proposes one of its own;
-//! 2. the living ones make the communicator, as any other is made;
-//! 3. they agree on whether all of them have it; if not, another one has died meanwhile, and they begin again.
+//! Protocol, repeated until it succeeds:
+//! 1. all living members agree on the dead members and on the new communicator's id, for which each proposes one of its own;
+//! 2. the living members create the communicator, as any other is created;
+//! 3. they agree on whether all of them have it; if not, another member has died meanwhile, and they start over.
 
 use super::Comm;
 use crate::Error;
@@ -11,14 +11,14 @@ use crate::fault::is_about_deaths;
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
 
-/// What members say of an attempt.
+/// The flag of a successful attempt.
 const MADE: u32 = 1;
 
-/// Numbers for the communicator and, on an intercommunicator, for each side's own.
+/// Context ids for the communicator and, on an intercommunicator, for each side's own.
 const NUMBERS: u32 = 3;
 
 impl Comm {
-    /// The members that live, in their order, in a communicator of their own; never fails because of a death.
+    /// Returns a communicator of the living members, in their order; never fails because of a death.
     pub async fn shrink(&self) -> Result<Comm, Error> {
         let engine = self.engine();
         let mixed = self.is_mixed();
@@ -30,7 +30,7 @@ impl Comm {
             let (all, _) = self.agree_on(flag, 0).await?;
             match made {
                 Ok(comm) if all.flag & MADE != 0 => return Ok(comm),
-                // No member has died, so another attempt would end as this one.
+                // No member has died, so another attempt would fail in the same way.
                 Err(error) if all.error.is_none() && !is_about_deaths(&error) => return Err(error),
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! Where members are: communicators of processes that share memory or another part of a machine (`MPI_Comm_split_type`, MPI 5.0, section 7.4.2).
+//! Splits by hardware locality: communicators of processes that share memory or another hardware instance (`MPI_Comm_split_type`, MPI 5.0, section 7.4.2).
 
 use super::{Comm, SplitKey};
 use crate::Error;
@@ -7,28 +7,28 @@ use mpi_base::hardware::{Confinement, Kind};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl Comm {
-    /// Members that share this process's memory.
+    /// Splits into communicators of members with common memory.
     pub async fn split_shared(&self, key: i32) -> Result<Option<Comm>, Error> {
         let color = Some(self.engine().node_id());
         self.split(SplitKey { color, key }).await
     }
 
-    /// Members that cannot leave the same instance of a kind of hardware; nothing for those that are not confined to one.
+    /// Splits into communicators of members confined to the same instance of a kind of hardware; `None` for members that are not confined to one.
     pub async fn split_hardware(&self, kind: Kind, key: i32) -> Result<Option<Comm>, Error> {
         let color = self.place(&Confinement::of_this_process(), kind);
         self.split(SplitKey { color, key }).await
     }
 
-    /// Whether any member says so; every member calls it.
+    /// Logical OR over all members; every member calls it.
     ///
-    /// Members that want no part of a split do not know how the others split, which takes them more than one step or not.
+    /// A member with `MPI_UNDEFINED` does not know how the others split, which may take one step or several.
     pub async fn any(&self, mine: bool) -> Result<bool, Error> {
         let all = self.share(&[mine.into()]).await?;
         Ok(all.contains(&1))
     }
 
-    /// Splits by the largest kind of hardware of which members have different instances, and says which that is;
-    /// for members without a `key` there is nothing, and they do not count.
+    /// Splits by the largest kind of hardware whose instances differ among members. Returns the communicator and that kind;
+    /// members without a `key` get `None` and do not count.
     pub async fn split_next_level(&self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
         const NOWHERE: u64 = u64::MAX;
         self.only_intra("splitting at the next level of hardware")?;
@@ -48,7 +48,7 @@ impl Comm {
                 .map(|m| m[*kind as usize])
                 .filter(|p| *p != NOWHERE);
             let first = confined.next();
-            // Where some are confined and some are not, those that are make a smaller group as well.
+            // If only some members are confined, those form a smaller group as well.
             first.is_some_and(|first| {
                 let same = 1 + confined.filter(|p| *p == first).count();
                 same < members().count()
@@ -62,7 +62,7 @@ impl Comm {
         Ok(new.zip(found))
     }
 
-    /// Where each member is, by rank; every member calls it.
+    /// Returns the hardware location of each member, by rank; every member calls it.
     pub async fn places(&self) -> Result<Vec<Place>, Error> {
         self.only_intra("finding out where members are")?;
         let page = self.engine().state();
@@ -71,14 +71,14 @@ impl Comm {
         Ok(all.as_chunks().0.to_vec())
     }
 
-    /// The same without a message, if all members share this node's memory.
+    /// As [`Comm::places`] without a message, if all members are on this node.
     pub fn places_here(&self) -> Option<Vec<Place>> {
         let engine = self.engine();
         let mut places = vec![Place::default(); self.size() as usize];
         let mut found = 0;
         for (rank, local) in engine.members_here(self.group()) {
             let page = engine.node().state(local).ok()?;
-            // A member of a communicator is in MPI_Init at least, where this comes before the first message, or has died before it.
+            // A member of a communicator is at least in MPI_Init, where it publishes its confinement before its first message, or has died before that.
             let here = loop {
                 match page.confinement() {
                     Some(here) => break here,
@@ -95,19 +95,19 @@ impl Comm {
         (found == self.size()).then_some(places)
     }
 
-    /// A place of this node among those of all nodes.
+    /// Makes a location on this node comparable among all nodes.
     fn whole_place(&self, here: &Confinement) -> Place {
-        // The machine's own number says nothing; the node's does. Where a process is free it is beside the others that are.
+        // An instance number is unique on one node only; hashed with the node's number it is unique in the job. Unconfined processes of a node are equal.
         here.words().map(|word| self.instance_here(word))
     }
 
-    /// An instance of a kind of hardware as a number that no other machine of the job uses.
+    /// Returns an instance of a kind of hardware as a number that no other node of the job uses.
     fn place(&self, confinement: &Confinement, kind: Kind) -> Option<u64> {
         let instance = confinement.instance(kind)?;
         Some(self.instance_here(instance))
     }
 
-    /// Equal for processes of one job that name one thing on one node; below the colour of those that want none.
+    /// Returns equal numbers to processes of one job for the same instance on the same node; always below the colour of `MPI_UNDEFINED`.
     fn instance_here(&self, instance: u32) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.engine().node_id(), instance).hash(&mut hasher);

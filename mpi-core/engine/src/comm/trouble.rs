@@ -1,4 +1,4 @@
-//! What is wrong with a communicator; most of them never have any of it.
+//! The failure state of a communicator; empty on most of them.
 
 use super::{Comm, WeakComm};
 use crate::fault::{CommAgreements, FaultError};
@@ -7,10 +7,10 @@ use std::cell::{Cell, RefCell};
 #[derive(Default)]
 pub(super) struct Trouble {
     flags: Cell<u8>,
-    /// How many of its failures the program has acknowledged.
+    /// The number of its failures that the program has acknowledged.
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
-    /// What is wrong with the communicator that this one is a part of.
+    /// The error of the parent communicator, if this one is a part.
     outer: RefCell<Option<FaultError>>,
     /// The communicators that are parts of this one.
     parts: RefCell<Vec<WeakComm>>,
@@ -20,7 +20,7 @@ impl Trouble {
     pub(super) const REVOKED: u8 = 1;
     pub(super) const FAILED: u8 = 2;
 
-    /// Whether nothing is wrong.
+    /// Returns true if nothing is wrong.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         self.flags.get() == 0
@@ -42,18 +42,18 @@ impl Trouble {
         &self.agreements
     }
 
-    /// How many failures the program has acknowledged.
+    /// Returns the number of failures that the program has acknowledged.
     pub(super) fn acknowledged(&self) -> usize {
         self.acknowledged.get()
     }
 
-    /// The program acknowledges the first `failures` failures; returns the number of failures that it has acknowledged in all.
+    /// Acknowledges the first `failures` failures. Returns the number of acknowledged failures.
     pub(super) fn acknowledge(&self, failures: usize) -> usize {
         self.acknowledged.set(self.acknowledged.get().max(failures));
         self.acknowledged.get()
     }
 
-    /// What is wrong with the communicator that this one is a part of.
+    /// Returns the error of the parent communicator, if this one is a part.
     pub(super) fn outer(&self) -> Option<FaultError> {
         self.outer.borrow().clone()
     }
@@ -62,7 +62,7 @@ impl Trouble {
         self.outer.replace(error)
     }
 
-    /// The communicators that are parts of this one and live.
+    /// Returns the living communicators that are parts of this one.
     pub(super) fn parts(&self) -> Vec<Comm> {
         let parts = self.parts.borrow();
         parts.iter().filter_map(WeakComm::upgrade).collect()

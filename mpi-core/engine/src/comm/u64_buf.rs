@@ -1,4 +1,4 @@
-//! A few words that members tell each other.
+//! A small array of `u64` to send and receive.
 
 use crate::datatype::{RecvBuf, Scratch, SendBuf};
 use std::ops::Range;
@@ -11,15 +11,15 @@ pub struct U64Buf {
 const WORD: i64 = size_of::<u64>() as i64;
 
 impl U64Buf {
-    /// So many words, all of them zero.
+    /// Creates `len` words, all of them zero.
     pub fn new(len: usize) -> U64Buf {
         U64Buf {
-            // A few words for each member: where there is no memory for them, a vector of them would end the process too.
+            // A few words per member: without memory for them, a vector of them would end the process too.
             bytes: Scratch::bytes(len as i64 * WORD).expect("memory for a few words"),
         }
     }
 
-    /// A copy of these words.
+    /// Creates a copy of these words.
     pub fn of(words: &[u64]) -> U64Buf {
         let all = U64Buf::new(words.len());
         for (i, w) in words.iter().enumerate() {
@@ -28,24 +28,24 @@ impl U64Buf {
         all
     }
 
-    /// Changes one word; no message that contains it may be under way.
+    /// Sets one word; no message that contains it may be under way.
     pub fn set(&self, i: usize, word: u64) {
         self.recv(i..i + 1).unpack_at(0, &word.to_le_bytes());
     }
 
-    /// A word as it was set or has come.
+    /// Returns a word as it was set or received.
     pub fn get(&self, i: usize) -> u64 {
         let mut word = [0; WORD as usize];
         self.send(i..i + 1).pack_at(0, &mut word);
         u64::from_le_bytes(word)
     }
 
-    /// Consecutive words to be sent, in the order of bytes that [`U64Buf::get`] reads.
+    /// Returns a send buffer of consecutive words, in the byte order that [`U64Buf::get`] reads.
     pub fn send(&self, words: Range<usize>) -> SendBuf {
         self.bytes.send(Self::range(words))
     }
 
-    /// Consecutive words to be received into.
+    /// Returns a receive buffer of consecutive words.
     pub fn recv(&self, words: Range<usize>) -> RecvBuf {
         self.bytes.recv(Self::range(words))
     }

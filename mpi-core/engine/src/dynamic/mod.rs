@@ -1,20 +1,20 @@
-//! Connecting jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` is made of, too.
+//! Connecting jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` uses too.
 //!
-//! A port is a number that one process has drawn, and its name says how that process is reached ([`PortName`]).
-//! The roots of both groups agree at the port ([`Ports`]) and then have a communicator of two processes between them,
+//! A port is a random number of one process, and its name contains the endpoint address of that process ([`PortName`]).
+//! The roots of both groups shake hands at the port ([`Ports`]) and then have a communicator of two processes, the bridge,
 //! over which the groups become an intercommunicator as in `MPI_Intercomm_create`.
 //!
 //! ```text
 //! connecting root                         accepting root
 //!   KNOCK    port, call               ->
-//!                                     <-  ACCEPT  call        (or REFUSE, where no such port is open)
-//!   CONFIRM  call                     ->                      (or WITHDRAW, where no process waits for it any more)
+//!                                     <-  ACCEPT  call        (or REFUSE, if no such port is open)
+//!   CONFIRM  call                     ->                      (or WITHDRAW, if no process waits for it any more)
 //! ```
 //!
 //! Promises:
-//! * a port that is not open is refused at once, by whatever call of MPI its process is in;
-//! * a call whose root fails fails at all members of its group with the same sentence;
-//! * no process waits for a root that has given up: an accept goes on to the next caller.
+//! * a closed port refuses at once, whichever MPI call its process is in;
+//! * if the root's call fails, it fails at all members of its group with the same error;
+//! * no process waits for a root that has given up: an accept proceeds to the next caller.
 
 mod port_name;
 mod ports;
@@ -38,14 +38,14 @@ impl Engine {
         Ok(PortName::new(name, number, &universe.own_card()))
     }
 
-    /// No process will ever connect to a port of this process, so what waits there fails, and says why.
+    /// Fails the accepts on a port of this process to which no process will ever connect, for the reason `why`.
     pub fn fail_port(&self, port: &PortName, why: String) {
         if let Some(ports) = self.ports() {
             ports.fail(port.number(), why);
         }
     }
 
-    /// `MPI_Close_port`; false if this process has not opened it. Callers that have not been accepted are refused.
+    /// `MPI_Close_port`. Returns false if this process has not opened the port. Callers that have not been accepted are refused.
     pub fn close_port(&self, port: &PortName) -> bool {
         let mine = self.universe().name(self.me()) == Some(port.owner());
         let ports = self.ports();
@@ -54,7 +54,7 @@ impl Engine {
 }
 
 impl Comm {
-    /// `MPI_Comm_accept`: `port`, or what was wrong with it, is looked at on the root only; `refused` is the caller's code of an error there.
+    /// `MPI_Comm_accept`: `port`, or what is wrong with it, is significant on the root only; `refused` is the error code for a refusal there.
     pub async fn accept(
         &self,
         root: u32,
@@ -69,7 +69,7 @@ impl Comm {
         self.over_bridge(root, met).await
     }
 
-    /// What a member does that has failed before it could accept, when other members of its group may accept: the same end as theirs.
+    /// Called by a member that failed before it could accept, while other members of its group may accept: takes part in their uniform outcome.
     pub async fn not_accepted(&self, root: u32, error: Error) -> Result<Comm, Error> {
         match self.engine().is_fault_tolerant() {
             true => self.end_alike(root, None, Err(error)).await,
@@ -77,7 +77,7 @@ impl Comm {
         }
     }
 
-    /// The rest of accept and connect, once the roots have met.
+    /// Completes accept and connect, once the roots have connected.
     async fn over_bridge(
         &self,
         root: u32,
@@ -92,7 +92,7 @@ impl Comm {
         }
     }
 
-    /// `MPI_Comm_connect`; a port where no process accepts is waited for for `patience`, or without end.
+    /// `MPI_Comm_connect`; waits up to `patience` for an accept on the port, or without a limit.
     pub async fn connect(
         &self,
         root: u32,
@@ -134,7 +134,7 @@ impl Comm {
         let proc = proc.ok_or_else(|| {
             failed("the port is of a process of this job that does not exist".into())
         })?;
-        // While it is called, it is known.
+        // Held while the connection is attempted, so that it stays known.
         universe.hold([proc].into_iter());
         let broken = || self.usable().err().map(|error| error.to_string());
         let called = (ports.connect(engine, proc, port.number(), patience, broken)).await;
@@ -144,7 +144,7 @@ impl Comm {
         bridge.map_err(|why| self.own_failure(failed(why)))
     }
 
-    /// Why the root has not met the other one: that its own group has failed, if that is so.
+    /// Returns the failure of the root's own group, if it has failed, or else `otherwise`.
     fn own_failure(&self, otherwise: LeaderError) -> LeaderError {
         self.usable().err().map_or(otherwise, LeaderError::lost)
     }

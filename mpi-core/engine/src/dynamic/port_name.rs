@@ -1,12 +1,12 @@
-//! The name of a port: all that a process needs to reach it, in letters, digits, `-`, `_` and `:`, so that it can be printed, put into a file,
-//! or given on a command line.
+//! The name of a port: the address of its process and its number, in letters, digits, `-`, `_` and `:`, so that it can be printed, written to a file
+//! or passed on a command line.
 //!
 //! ```text
 //! portcullis1: base64url( owner u64 | number u64 | card )
 //! ```
 //!
-//! It is a capability: a process that knows the name may connect.
-//! Promise: [`PortName::parse`] is total, and its errors say what is wrong.
+//! The name is a capability: any process that knows it may connect.
+//! Promise: [`PortName::parse`] is total, and its errors name the defect.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use std::fmt;
 
 const PREFIX: &str = "portcullis1:";
 
-/// What a port is called.
+/// A parsed port name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortName {
     owner: Name,
@@ -23,12 +23,12 @@ pub struct PortName {
     card: Card,
 }
 
-/// Why a text is not the name of a port.
+/// Why a text is not a port name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortNameError {
-    /// It begins otherwise.
+    /// The prefix is missing.
     Foreign,
-    /// It begins like one, and the rest is not whole.
+    /// The prefix is right, but the rest is incomplete or invalid.
     Damaged,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for PortNameError {
 impl std::error::Error for PortNameError {}
 
 impl PortName {
-    /// The port of this number, of a process with this card.
+    /// Creates the name of a port with this number, of a process with this card.
     pub fn new(owner: Name, number: u64, card: &Card) -> PortName {
         PortName {
             owner,
@@ -59,22 +59,22 @@ impl PortName {
         }
     }
 
-    /// The process that has opened it.
+    /// Returns the process that opened the port.
     pub fn owner(&self) -> Name {
         self.owner
     }
 
-    /// Its number among the ports of that process.
+    /// Returns the port's number in that process.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// How that process is reached.
+    /// Returns the endpoint address of that process.
     pub fn card(&self) -> &Card {
         &self.card
     }
 
-    /// Reads what its `Display` wrote.
+    /// Parses the output of `Display`.
     pub fn parse(text: &str) -> Result<PortName, PortNameError> {
         let digits = text.trim().strip_prefix(PREFIX);
         let digits = digits.ok_or(PortNameError::Foreign)?;

@@ -1,12 +1,12 @@
-//! The ports of one process, and its calls at those of others: what the roots say to each other before they have a communicator.
+//! The handshake of two roots that have no communicator yet: the ports of this process, and its calls to ports of other processes.
 //!
-//! All of it is active messages of [`Family::Ports`], answered in whatever call of MPI the process is.
-//! What a handler has to say waits in a box for its turn, since nothing is sent from inside a delivery.
+//! All messages are active messages of [`Family::Ports`], answered in whichever MPI call the process is.
+//! A handler queues its messages in an outbox for the next progress, since nothing may be sent from inside a delivery.
 //!
-//! A caller is held ([`Universe::hold`](mpi_transport::universe::Universe::hold)) from its knock to its answer, and an addressee while something waits to be sent to it:
-//! both may be processes of which this one is just parting, since jobs may meet again at once.
-//! A connecting root whose addressee ends their connection in order, because it has parted from an earlier encounter or leaves MPI, knocks again;
-//! a knock that is known already changes nothing.
+//! A caller is held ([`Universe::hold`](mpi_transport::universe::Universe::hold)) from its knock to its answer, and a destination while a message to it is queued:
+//! this process may be disconnecting from either, since jobs may reconnect at once.
+//! If the accepting process closes the connection in order, because it disconnects after an earlier use or leaves MPI, the connecting root knocks again;
+//! a repeated knock has no effect.
 
 use crate::comm::CommError;
 use crate::engine::{Engine, WeakEngine};
@@ -34,24 +34,24 @@ const CONFIRM: Am = Family::Ports.am(3);
 /// The same: the caller has given up.
 const WITHDRAW: Am = Family::Ports.am(4);
 
-/// As many callers wait at one port; more are refused.
+/// The maximum number of callers waiting at one port; more are refused.
 const MOST_CALLERS: usize = 4096;
 
-/// The ports of a process, and its calls.
+/// The ports of a process, and its calls to other ports.
 pub struct Ports {
     engine: WeakEngine,
     open: RefCell<HashMap<u64, VecDeque<Caller>>>,
-    /// Ports at which no caller will come any more, and why.
+    /// Ports that no caller will reach, and why.
     failed: RefCell<HashMap<u64, String>>,
     /// Callers that an accept has taken, by their process and call.
     taken: RefCell<HashMap<Caller, Taken>>,
     calls: RefCell<HashMap<u64, Call>>,
     outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
-    /// Processes that are held no more from the next turn on.
+    /// Processes to release at the next progress.
     dropped: RefCell<Vec<ProcId>>,
 }
 
-/// A process and the number that it has drawn for its call.
+/// A process and the random number of its call.
 type Caller = (ProcId, u64);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ enum Taken {
     Gone,
 }
 
-/// A call of ours.
+/// A call of this process.
 struct Call {
     to: ProcId,
     port: u64,
@@ -74,7 +74,7 @@ enum CallState {
     Failed(String),
 }
 
-/// A number that cannot be guessed and that is no other communicator's; the bridge of the roots is numbered by it.
+/// Draws a number that cannot be guessed and is no other communicator's; the bridge between the roots uses it as its context id.
 fn draw() -> Result<u64, CommError> {
     let random = Key::random().map_err(|error| CommError::Unreachable {
         why: error.to_string(),
@@ -85,7 +85,7 @@ fn draw() -> Result<u64, CommError> {
 }
 
 impl Engine {
-    /// Makes this process one that other jobs can reach, and that reaches them; it is so from the first time on.
+    /// Opens this process to connections from and to other jobs; later calls have no effect.
     pub fn reach_other_jobs(&self) -> Result<(), CommError> {
         if self.ports().is_some() {
             return Ok(());
@@ -100,7 +100,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The ports of this process, once it can be reached from other jobs.
+    /// Returns the ports of this process, once other jobs can reach it.
     pub(super) fn ports(&self) -> Option<&Ports> {
         self.known_extension()
     }
@@ -127,7 +127,7 @@ impl Ports {
         }
     }
 
-    /// From now on the messages of this family are heard.
+    /// Registers the handler of this message family.
     fn serve(ports: &Rc<Ports>, bml: &Bml) {
         bml.handlers().register(Family::Ports, ports.clone());
     }
@@ -138,7 +138,7 @@ impl Ports {
         Ok(number)
     }
 
-    /// Closes a port at which no caller will come any more; an accept that waits there fails.
+    /// Closes a port that no caller will reach; an accept that waits there fails.
     pub(super) fn fail(&self, number: u64, why: String) {
         if self.close(number) {
             self.failed.borrow_mut().insert(number, why);
@@ -165,7 +165,7 @@ impl Ports {
         }
     }
 
-    /// A process is held no more from the next turn on: inside a delivery no connection is ended.
+    /// Releases a process at the next progress: no connection may be closed inside a delivery.
     fn drop_hold(&self, proc: ProcId) {
         self.dropped.borrow_mut().push(proc);
         self.ask_for_turn();
@@ -177,23 +177,23 @@ impl Ports {
         }
     }
 
-    /// Says something at the next turn; the addressee is held until then.
+    /// Queues a message for the next progress; the destination is held until then.
     fn say(&self, to: ProcId, am: Am, header: Header) {
         self.hold(to);
         self.outbox.borrow_mut().push_back((to, am, header));
         self.ask_for_turn();
     }
 
-    /// Something has happened that a waiting call looks at.
+    /// Wakes the calls that wait for a change.
     fn news(&self) {
         if let Some(engine) = self.engine.upgrade() {
             engine.pml().requests().nudge();
         }
     }
 
-    /// Takes the next caller at a port: its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
+    /// Accepts the next caller at a port. Returns its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
     /// and the number of its call.
-    /// `broken` says why no process waits any more, if a member of the accepting group has failed.
+    /// `broken` returns an error text once a member of the accepting group has failed, after which no process waits any more.
     pub(super) async fn accept(
         &self,
         engine: &Engine,
@@ -219,7 +219,7 @@ impl Ports {
             let caller = next.await?;
             let (proc, call) = caller;
             self.taken.borrow_mut().insert(caller, Taken::Asked);
-            // Its knock holds it.
+            // The caller has been held since its knock.
             self.say(proc, ACCEPT, [0, call]);
             let answer = poll_fn(|_| match self.taken.borrow().get(&caller) {
                 Some(Taken::Asked) => Poll::Pending,
@@ -234,7 +234,7 @@ impl Ports {
         }
     }
 
-    /// Calls at a port of `to` until it is accepted, for `patience` or without end; answers the number of the call.
+    /// Calls at a port of `to` until it is accepted, up to `patience` or without a limit. Returns the number of the call.
     pub(super) async fn connect(
         &self,
         engine: &Engine,
@@ -250,7 +250,7 @@ impl Ports {
             .insert(number, Call { to, port, state });
         self.say(to, KNOCK, [port, number]);
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
-        // Time passes without a message.
+        // A timeout needs polling without a message.
         let _awake = until.map(|_| engine.poll_always());
         let ended = poll_fn(|_| {
             let mut calls = self.calls.borrow_mut();
@@ -305,7 +305,7 @@ impl Ports {
         }
     }
 
-    /// Takes callers out of the queues.
+    /// Removes callers from the queues.
     fn dismiss(&self, is_dismissed: impl Fn(&Caller) -> bool) {
         for callers in self.open.borrow_mut().values_mut() {
             callers.retain(|caller| {
@@ -323,7 +323,7 @@ impl Ports {
         let known = calls.get_mut(&call).filter(|known| known.to == from);
         let Some(known) = known else {
             drop(calls);
-            // It was given up meanwhile, and the other end waits for a word.
+            // The call was given up meanwhile, and the accepting root waits for an answer.
             if am == ACCEPT {
                 self.say(from, WITHDRAW, [0, call]);
             }
@@ -359,7 +359,7 @@ impl Sink for Ports {
             ACCEPT | REFUSE => self.on_answer(from, am, call),
             CONFIRM => self.on_word((from, call), Taken::Confirmed),
             WITHDRAW => self.on_word((from, call), Taken::Gone),
-            // Another version of this library would not have got past the first message of the connection.
+            // A process with another version of this library fails at the connection's first message.
             _ => {}
         }
         self.news();
@@ -415,7 +415,7 @@ impl AmHandler for Ports {
             match sent {
                 Err(SendError::WouldBlock) => return moved,
                 Err(_) => self.lost(to, "its connection has ended"),
-                // The next look makes the connection, if there is none yet.
+                // The next poll connects, if there is no connection yet.
                 Ok(()) => bml.attend(),
             }
             self.outbox.borrow_mut().pop_front();

@@ -1,17 +1,17 @@
-//! Operations that no caller waits for: progress carries them to their end.
+//! Background operations: no caller waits for them, and progress completes them.
 //!
-//! A member that could not make an object takes part in the end of that object here, so that the members that have it do not wait for this one.
+//! A member that failed to make an object completes the object's collective teardown here, so that the members that have the object do not wait for it.
 
 use super::Engine;
 use crate::request::{Req, Running};
 use std::cell::RefCell;
 
-/// The operations under way.
+/// The background operations that have not been finished.
 #[derive(Default)]
 struct Background(RefCell<Vec<Req>>);
 
 impl Engine {
-    /// Carries an operation to its end while this process progresses; no caller gets its outcome.
+    /// Runs an operation to completion while this process progresses; its outcome is discarded.
     pub fn run_in_background(&self, running: Running) {
         let Background(all) = self.extension_of_type();
         let requests = self.pml().requests();

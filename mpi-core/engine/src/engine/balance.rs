@@ -1,13 +1,13 @@
-//! Ranks that share cores spread over them evenly.
+//! Load balancing of oversubscribed ranks over the cores of a node.
 //!
-//! The system balances cores some hundred milliseconds after it has put 12 of 16 ranks on one of two, as it does when a job starts and whenever something else wants a core;
-//! until then every operation takes as long as 12 switches instead of 8.
-//! So a rank that waits tells on its state page now and then on which core it is, and looks where the others of its node are:
-//! if its core has two more than another core that it may use, it goes there, and its mask stays as it was.
-//! Ranks of one core look one after another, so the next one sees that it has gone.
+//! When a job starts, and whenever another program wants a core, the kernel may put 12 of 16 ranks on one of two cores; it rebalances only after some hundred milliseconds.
+//! Until then every operation takes as long as 12 context switches instead of 8.
+//! So a waiting rank publishes its core on its state page now and then and reads the cores of the other ranks of its node.
+//! If its core has two ranks more than another core of its affinity mask, it migrates there; the mask itself does not change.
+//! The ranks of one core check one after another, so the next rank sees the migration of the one before it.
 //!
-//! A rank that sleeps is on no core, and one that computes on that on which it waited last.
-//! Where the system has reasons to spread them otherwise, such as other programs, it takes them back, and they go more and more rarely ([`Moves`]).
+//! A sleeping rank counts on no core; a computing rank counts on the core on which it last waited.
+//! If the kernel places ranks otherwise for its own reasons, such as other programs, it moves them back, and the ranks migrate less and less often ([`Moves`]).
 
 use mpi_base::cpu::processors;
 use mpi_base::mem::Held;
@@ -17,26 +17,25 @@ use mpi_base::state::StatePage;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-/// A look at the others follows as many times of giving the core away, at first and where the last look has found something to do;
-/// else it is twice as many as last time, up to the most: some ten milliseconds.
-/// It reads a line of each rank's, all of them other cores', and 512 of 16 ranks made each operation two hundredths slower.
+/// Yields between two checks: `SOON` at first and after a migration; the interval doubles with every check that moves nothing, up to `RARELY`, about ten milliseconds.
+/// A check reads one cache line per rank, all owned by other cores; with 16 ranks and an interval of 512 it made each operation 2 % slower.
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
 
-/// A rank that has slept is on no core until it looks, which it does before so many switches.
+/// A rank that has slept counts on no core until its next check, which follows within this number of yields.
 const AWAKE: u32 = 64;
 
-/// What a rank needs for it.
+/// The state of one rank's load balancing.
 pub struct Balance {
-    /// Of all ranks of the node.
+    /// The state pages of all ranks of the node.
     pages: Box<[Held<StatePage>]>,
-    /// This one's.
+    /// This rank's index in `pages`.
     me: usize,
-    /// Between this look and the next one, and what is left of it.
+    /// The interval between two checks, and the yields left until the next one.
     every: Cell<u32>,
     left: Cell<u32>,
     moves: Cell<Moves>,
-    /// The cores of this process's mask when it was looked at last.
+    /// The cores of this process's affinity mask when it was last read.
     mask: RefCell<Vec<usize>>,
 }
 
@@ -53,7 +52,7 @@ impl Balance {
         })
     }
 
-    /// This rank has given its core away, and waits on.
+    /// Counts a yield of this rank, which goes on waiting; checks the other ranks when the interval is over.
     #[inline(always)]
     pub fn waits(&self) {
         match self.left.get() {
@@ -62,7 +61,7 @@ impl Balance {
         }
     }
 
-    /// This rank is about to sleep.
+    /// Publishes that this rank is about to sleep and is on no core.
     pub fn sleeps(&self) {
         self.tell(None);
         self.left.set(self.left.get().min(AWAKE));
@@ -86,7 +85,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // Another process has bound this one meanwhile.
+                // Another process has changed this one's affinity mask.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }
@@ -94,7 +93,7 @@ impl Balance {
 
     fn tell(&self, core: Option<usize>) {
         let core = core.and_then(|core| u32::try_from(core).ok());
-        // A rank that has nothing new to tell does not take the line from its readers.
+        // An unchanged value is not stored again, so the readers keep the cache line.
         if let Some(mine) = self.pages.get(self.me)
             && mine.core() != core
         {
@@ -103,22 +102,22 @@ impl Balance {
     }
 }
 
-/// What a rank has told, if that is a core that a mask can name.
+/// Returns the core that a rank has published, if it fits into an affinity mask.
 fn core_of(page: &StatePage) -> Option<usize> {
     let core = page.core().map(|core| core as usize);
     core.filter(|core| *core < rustix::thread::CpuSet::MAX_CPU)
 }
 
-/// The core of the mask where a rank of core `mine` would share with fewer, if there is one; of several the `turn`th, so that not all go to the same.
+/// Returns the least loaded core of the mask, if `mine` has at least two ranks more; ties are broken by `turn`, so that not all ranks choose the same core.
 ///
-/// `cores` are those of all ranks that are on one.
+/// `cores` lists the core of each rank that is on one.
 fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<usize> {
     let last = cores.iter().chain(mask).max()?;
     let mut ranks = vec![0usize; last + 1];
     cores.iter().for_each(|core| ranks[*core] += 1);
     let ranks_on = |core: usize| ranks.get(core).copied().unwrap_or(0);
     let fewest = mask.iter().map(|core| ranks_on(*core)).min()?;
-    // One more on the one than on the other would be the other way round behind the move.
+    // With a difference of one, the move would only exchange the two loads.
     if ranks_on(mine) < fewest + 2 {
         return None;
     }
@@ -141,9 +140,9 @@ mod tests {
         assert_eq!(go(&[0, 0, 0, 1], 0, &[0, 1]), Some(1));
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1]), None);
         assert_eq!(go(&[0, 0, 0, 1], 1, &[0, 1]), None);
-        // A core that no rank is on is the best.
+        // An idle core is the best.
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1, 2]), Some(2));
-        // A rank that is bound stays.
+        // A bound rank stays.
         assert_eq!(go(&[0, 0, 0, 0], 0, &[0]), None);
         assert_eq!(go(&[0, 0, 0, 0], 0, &[]), None);
     }
@@ -157,7 +156,7 @@ mod tests {
         assert_eq!(to, [3, 5, 7, 3, 5, 7].map(Some));
     }
 
-    /// The ranks of a node whose pages say these cores; what rank 0, which waits on the first of them, says after so many looks.
+    /// Publishes these cores for the ranks of a node and lets rank 0 check `looks` times. Returns the core that rank 0 publishes then.
     fn after_looks(cores: &[Option<u32>], looks: usize) -> Option<usize> {
         let fd = Node::create(cores.len() as u32).unwrap();
         let attach = |rank| Node::attach(&fd, rank).unwrap();
@@ -183,7 +182,7 @@ mod tests {
         let other = |core: Option<usize>| assert_ne!(core, first.map(|first| first as usize));
         other(after_looks(&[first; 4], 1));
         other(after_looks(&[first; 4], 5));
-        // One that sleeps is on no core: what is left is even.
+        // A sleeping rank counts on no core, so the rest is balanced.
         if mine.len() == 2 {
             let even = after_looks(&[first, second, None, None], 5);
             assert_eq!(even, first.map(|first| first as usize));
@@ -208,14 +207,14 @@ mod tests {
             between.push(until_told());
         }
         assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
-        // But for one that has slept, which is on a core again.
+        // A rank that has slept is the exception: it counts on a core again.
         even.sleeps();
         assert!(!told());
         assert_eq!(until_told(), AWAKE);
     }
 
     proptest! {
-        /// However they lie, ranks that look one after another end evenly and then stay.
+        /// From any placement, ranks that check one after another reach a balanced one and then stay.
         #[test]
         fn it_ends_evenly(
             mut cores in prop::collection::vec(0usize..6, 1..80),

@@ -1,8 +1,8 @@
-//! What layers above keep with an engine that does not know them: one value of each type.
+//! Type-indexed storage of an engine for the layers above: one value per type.
 //!
-//! Promise: a value stays where it is until the engine goes, so references to it live as long as the engine's.
+//! Promise: a value is never moved or removed while the engine lives, so references to it live as long as those to the engine.
 //!
-//! The values are in a list that only grows. Each layer keeps one, fewer than ten in all, and no path of a message asks for one.
+//! The values are in an append-only list. Each layer stores one, fewer than ten in all, and no message path searches the list.
 
 use std::any::Any;
 use std::cell::OnceCell;
@@ -26,23 +26,23 @@ impl Extensions {
         std::iter::successors(self.first.get(), |entry| entry.next.get()).map(|entry| &**entry)
     }
 
-    /// The value of a type, if it has been made.
+    /// Returns the value of a type, if it exists.
     pub fn known<T: 'static>(&self) -> Option<&T> {
         self.entries().find_map(|entry| entry.value.downcast_ref())
     }
 
-    /// The value of a type; made when it is first asked for.
+    /// Returns the value of a type; creates it on first use.
     pub fn get<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
         let known = |entry: &Entry| entry.value.clone().downcast().ok();
         self.entries().find_map(known).unwrap_or_else(|| {
-            // What makes it may ask for others, which are in front of it then.
+            // `make` may create other values, which precede this one in the list.
             let made = Rc::new(make());
             self.push(made.clone());
             made
         })
     }
 
-    /// The value of a type that begins with its default.
+    /// Returns the value of a type; the first use creates its default.
     pub fn of_type<T: Default + 'static>(&self) -> &T {
         loop {
             if let Some(known) = self.known() {
@@ -56,7 +56,7 @@ impl Extensions {
         let next = Link::new();
         let entry = Box::new(Entry { value, next });
         let last = self.entries().last();
-        // The last one has no next.
+        // `set` succeeds: the last entry has no successor.
         let _ = last.map_or(&self.first, |entry| &entry.next).set(entry);
     }
 }

@@ -1,11 +1,11 @@
-//! The engine: one process's MPI, as a value.
+//! The engine: the MPI state of one process, as a value.
 //!
-//! It ties the frameworks together and owns the two things they share: progress and waiting.
-//! A test makes four of them in four threads of one process; `mpi-abi` holds the only one of a real process.
+//! It joins the frameworks and owns the two things they share: progress and waiting.
+//! A test creates four engines in four threads of one process; in a real process `mpi-abi` holds the only one.
 //!
-//! An engine belongs to one thread at a time.
-//! Below `MPI_THREAD_MULTIPLE` this is not checked; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
-//! of several threads that wait, one looks for all ([`Threads`]).
+//! One thread at a time may use an engine.
+//! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call, and [`Engine::set_relax`] releases it while the engine waits;
+//! of several waiting threads, one polls for all ([`Threads`]).
 
 mod background;
 mod balance;
@@ -62,30 +62,30 @@ pub static EXPLAIN: Param<bool> = Param::new(
 #[derive(Clone)]
 pub struct Engine(Rc<Inner>);
 
-/// A reference that does not keep its engine.
+/// A weak reference to an engine.
 #[derive(Clone)]
 pub struct WeakEngine(Weak<Inner>);
 
 impl WeakEngine {
-    /// The engine, if it has not gone.
+    /// Returns the engine, if it still exists.
     pub fn upgrade(&self) -> Option<Engine> {
         self.0.upgrade().map(Engine)
     }
 }
 
-/// What an engine is made of.
+/// The arguments of [`Engine::new`].
 pub struct Parts {
     pub me: ProcId,
     pub size: u32,
-    /// What the launcher calls the job.
+    /// The launcher's name of the job.
     pub job: String,
     pub params: Params,
     pub node: Node,
     /// Job ranks of this node's processes, by rank on the node.
     pub neighbours: Vec<ProcId>,
-    /// How many cores this process may keep busy.
+    /// The cores that this process may use.
     pub cores: Cores,
-    /// Which parts of the machine it cannot leave.
+    /// The hardware instances to which this process is confined.
     pub confinement: Confinement,
     pub btls: Vec<Transport>,
     pub pml: Config,
@@ -99,12 +99,12 @@ struct Inner {
     hooks: Hooks,
     witness: OnceCell<Rc<Witness>>,
     extensions: Extensions,
-    /// What this process tells about itself; written here, read by `mpirun`.
+    /// This process's state page; the engine writes it, `mpirun` reads it.
     state: Held<StatePage>,
 }
 
 impl Engine {
-    /// An engine that has not talked to any process yet.
+    /// Creates an engine that has not communicated with any process yet.
     pub fn new(parts: Parts) -> Result<Engine, NodeError> {
         let Parts {
             me,
@@ -142,9 +142,9 @@ impl Engine {
         })))
     }
 
-    /// Waits, for a bounded time, until copies of short messages are with their receivers.
+    /// Waits, for a bounded time, until the copies of short messages have been delivered.
     ///
-    /// Behind the fence that ends the world every receive has been posted, so what is left then is wanted by no receive.
+    /// The fence at the end of the world completes after every receive has been posted, so no receive wants the copies that remain then.
     pub(crate) fn send_copies(&self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let deadline = Instant::now() + PATIENCE;
@@ -155,14 +155,14 @@ impl Engine {
         self.0.pml.abandon_copies();
     }
 
-    /// Says good-bye to all peers; what the last process's end of MPI does after [`Engine::stop`].
+    /// Sends the disconnect message to all peers; the last step of MPI in a process, after [`Engine::stop`].
     ///
-    /// Not left to the engine's end: a program that has leaked a handle keeps it to the end of the process.
+    /// Dropping the engine does not do it, because a program that leaks a handle keeps the engine to the end of the process.
     pub fn leave(&self) {
         self.0.pml.bml().leave();
     }
 
-    /// For those that the engine owns.
+    /// Returns a weak reference, for values that the engine owns.
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Rc::downgrade(&self.0))
     }
@@ -177,12 +177,12 @@ impl Engine {
         self.0.place.size
     }
 
-    /// What the user has set, read when the engine was made.
+    /// The user's parameters, read when the engine was created.
     pub fn params(&self) -> &Params {
         &self.0.place.params
     }
 
-    /// The memory that the processes of this node share.
+    /// This node's shared memory.
     pub fn node(&self) -> &Node {
         &self.0.place.node
     }
@@ -192,45 +192,45 @@ impl Engine {
         &self.0.place.neighbours
     }
 
-    /// The members of a group that share this node's memory: the rank of each in the group, and on the node.
+    /// Returns the members of a group that are on this node, each as its rank in the group and its rank on the node.
     pub fn members_here(&self, group: &Group) -> impl Iterator<Item = (u32, u32)> {
         self.0.place.members_here(group)
     }
 
-    /// A number that the processes of a job on a node share, and no other node and no other job has.
+    /// Returns a number that is the same for all processes of this job on this node and differs on any other node and in any other job.
     pub fn node_id(&self) -> u64 {
         self.name_of(self.0.place.first_here())
     }
 
-    /// The processes that this one knows, those of other jobs too.
+    /// The processes known to this one, including those of other jobs.
     pub fn universe(&self) -> &Arc<Universe> {
         &self.0.place.universe
     }
 
-    /// Where this process may run.
+    /// The cores on which this process may run.
     pub fn cores(&self) -> Cores {
         self.0.place.cores
     }
 
-    /// How this process waits.
+    /// The wait policy of this process.
     pub fn policy(&self) -> WaitPolicy {
         self.0.waiting.policy()
     }
 
-    /// Whether the user wants to hear what is selected.
+    /// Returns true if the user asked for an explanation of the selection.
     pub fn explains(&self) -> bool {
         self.params().get(&EXPLAIN).unwrap_or(false)
     }
 
-    /// Whether ranks of this node share cores, so that a waiting one must make room.
+    /// Returns true if the ranks of this node are oversubscribed, so that a waiting rank must yield its core.
     #[inline]
     pub fn is_oversubscribed(&self) -> bool {
         self.0.waiting.is_oversubscribed()
     }
 
-    /// Yields on an oversubscribed node, and moves this rank where another core has fewer ranks.
+    /// Yields on an oversubscribed node, and migrates this rank to a core with fewer ranks.
     ///
-    /// Beside a process that computes it returns at once, because such a yield costs a time slice: the caller sleeps instead.
+    /// Next to a computing process it returns at once, because such a yield costs a time slice: the caller sleeps instead.
     #[inline(always)]
     pub fn give_core_away(&self) {
         let waiting = &self.0.waiting;
@@ -243,74 +243,74 @@ impl Engine {
         waiting.waits();
     }
 
-    /// Whether the last yields of this process met a process that computes, so that a wait is to sleep without one.
+    /// Returns true if the last yields of this process met a computing process, so that a wait should sleep without yielding.
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.0.waiting.is_beside_load()
     }
 
-    /// Keeps a shared core for a moment, when no other rank on it is likely to have anything to do; whether it was long enough.
+    /// Spins briefly on an oversubscribed core, if no other rank on it is likely to be runnable. Returns true if `done` became true.
     pub fn hold_core(&self, mut done: impl FnMut() -> bool) -> bool {
         spin_hold::spin_hold(&mut done)
     }
 
-    /// What this process tells about itself.
+    /// This process's state page.
     #[inline]
     pub fn state(&self) -> &StatePage {
         &self.0.state
     }
 
-    /// From now on messages and collective operations are observed; the first observer stays.
+    /// Starts observing messages and collective operations; only the first call has an effect.
     pub fn set_witness(&self, witness: Witness) {
         let witness = Rc::new(witness);
         self.0.pml.set_witness(witness.clone());
         let _ = self.0.witness.set(witness);
     }
 
-    /// The observer of this process, if it has one.
+    /// Returns the observer of this process, if one is set.
     #[inline]
     pub fn witness(&self) -> Option<&Witness> {
         self.0.witness.get().map(|witness| &**witness)
     }
 
-    /// What is recorded or replayed, if this run is.
+    /// Returns the recording or replay of this run, if any.
     pub fn script(&self) -> Option<&Script> {
         self.witness().and_then(Witness::script)
     }
 
-    /// The messaging of this process: every message of every communicator goes through it.
+    /// The point-to-point layer of this process, which all communicators use.
     pub fn pml(&self) -> &Pml {
         &self.0.pml
     }
 
-    /// The one value of its type that a layer above keeps here; made when it is first asked for.
+    /// Returns the engine's value of a type, for a layer above; creates it on first use.
     ///
-    /// It goes with the engine, so it does not own one.
+    /// The engine owns the value, so the value must not own the engine.
     pub fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
         self.0.extensions.get(make)
     }
 
-    /// The one value of a type that begins with its default.
+    /// Returns the engine's value of a type; the first use creates its default.
     pub fn extension_of_type<T: Default + 'static>(&self) -> &T {
         self.0.extensions.of_type()
     }
 
-    /// The value of a type that a layer above keeps here, if it has been made.
+    /// Returns the engine's value of a type, if it exists.
     pub fn known_extension<T: 'static>(&self) -> Option<&T> {
         self.0.extensions.known()
     }
 
-    /// What to call between two polls of a wait, so that other threads get in.
+    /// Sets the function that is called between two polls of a wait, to let other threads in.
     pub fn set_relax(&self, relax: Option<fn()>) {
         self.0.waiting.set_relax(relax);
     }
 
-    /// How threads that wait at the same time share the looking; without it only one thread waits at a time.
+    /// Sets how waiting threads share polling; without it only one thread waits at a time.
     pub fn set_threads(&self, threads: Option<Threads>) {
         self.0.waiting.set_threads(threads);
     }
 
-    /// What to call in every nap of a long wait: `mpi-abi` looks whether the launcher is still there.
+    /// Sets the function that is called before every sleep of a long wait; `mpi-abi` checks there that the launcher still lives.
     pub fn set_watch(&self, watch: Option<fn()>) {
         self.0.waiting.set_watch(watch);
     }

@@ -1,4 +1,4 @@
-//! Which process of which job this is, and what it was started with.
+//! The identity of this process: its job and rank, its node, and its startup parameters.
 
 use crate::btl::ProcId;
 use crate::group::Group;
@@ -20,13 +20,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The members of a group that share this node's memory: the rank of each in the group, and on the node.
+    /// Returns the members of a group that are on this node, each as its rank in the group and its rank on the node.
     pub fn members_here(&self, group: &Group) -> impl Iterator<Item = (u32, u32)> {
         let neighbours = (0..).zip(&self.neighbours);
         neighbours.filter_map(|(place, proc)| Some((group.rank_of(*proc)?, place)))
     }
 
-    /// The first process of this node.
+    /// Returns the job rank of this node's first process.
     pub fn first_here(&self) -> ProcId {
         self.neighbours.first().copied().unwrap_or(self.me)
     }

@@ -1,7 +1,7 @@
 //! Progress and waiting.
 //!
-//! Everything that happens in the engine happens in [`Engine::progress`]: transports are polled, queues move, collective operations advance.
-//! Nothing that blocks may be called from inside it; a nested call returns at once.
+//! [`Engine::progress`] does all work of the engine: it polls transports, drains queues and advances collective operations.
+//! Nothing called from inside it may block; a nested call returns at once.
 
 use super::{Engine, Inner, Occasion};
 use crate::Error;
@@ -17,11 +17,11 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// How long a process sleeps that cannot be woken by a descriptor.
+/// The sleep interval of a process that no descriptor can wake.
 const SHORT_NAP: Duration = Duration::from_micros(100);
 
 impl Engine {
-    /// Looks once at everything that may have happened; returns whether something had.
+    /// Polls everything once. Returns true if anything was done.
     #[inline]
     pub fn progress(&self) -> bool {
         let Inner {
@@ -41,10 +41,10 @@ impl Engine {
         busy
     }
 
-    /// One look by a call that does not wait, such as `MPI_Test`; programs make such calls in loops.
+    /// Polls for a call that does not wait, such as `MPI_Test`; programs make such calls in loops.
     ///
-    /// Such a call sees what can be seen: a message to ourselves takes a few steps, and programs expect it there at the first look.
-    /// A loop that finds nothing for a while gives its core away now and then, since what it looks for may need that core.
+    /// One call makes several rounds of progress: a message to this process itself takes a few steps, and programs expect it at the first poll.
+    /// A loop whose polls stay empty yields its core now and then, since the process it waits for may need that core.
     pub fn poll_once(&self) -> bool {
         /// Announcement, answer, data, and one more.
         const STEPS: usize = 4;
@@ -53,13 +53,13 @@ impl Engine {
         let busy = steps > 0;
         if self.0.waiting.has_looked(busy) {
             self.give_core_away();
-            // What the loop looks for may be a dead process's.
+            // The awaited process may be dead.
             self.0.waiting.watch_now_and_then(now_ns());
         }
         busy
     }
 
-    /// Polls collective operations and attendants, if anything completed since they were last polled; returns whether an operation ended.
+    /// Polls collective operations and progress hooks, if a request has completed since the last time. Returns true if an operation completed.
     fn advance(&self) -> bool {
         let (operations, requests) = (&self.0.operations, self.0.pml.requests());
         if !operations.are_due(requests.completions()) {
@@ -70,9 +70,9 @@ impl Engine {
         ended
     }
 
-    /// Advances one collective operation; true when it has ended.
+    /// Polls one collective operation. Returns true if it has completed.
     fn poll_request(&self, req: &Req) -> bool {
-        // The operation is taken out while it runs, since it may look at the request table itself.
+        // The operation is taken out of the request while it runs, since it may access the request table itself.
         let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {
             Body::Coll(running) => running,
             other => {
@@ -86,7 +86,7 @@ impl Engine {
                 false
             }
             Poll::Ready(Ok(())) => {
-                // The operation goes with this call, so nothing of it is left in the request.
+                // The operation is dropped here, so nothing of it remains in the request.
                 req.set_status(Status::EMPTY);
                 self.0.pml.requests().complete_light(req);
                 true
@@ -98,7 +98,7 @@ impl Engine {
         }
     }
 
-    /// A request that is complete from the start.
+    /// Creates a request that is already complete.
     pub fn completed(&self, status: Status) -> Req {
         let requests = self.0.pml.requests();
         let req = requests.begin(Body::Idle);
@@ -106,10 +106,10 @@ impl Engine {
         req
     }
 
-    /// Makes a request of a collective operation and takes its first steps.
+    /// Creates a request for a collective operation and takes its first steps.
     pub fn spawn(&self, running: Running) -> Req {
         let req = self.0.pml.requests().begin(Body::Coll(running));
-        // Its first steps are as much a part of progress as all later ones, so that it finds the same rules in all of them.
+        // The first steps run inside progress like all later ones, so that the same rules hold for all of them.
         let nested = self.0.operations.enter();
         let ended = self.poll_request(&req);
         self.0.operations.leave(nested);
@@ -119,18 +119,18 @@ impl Engine {
         req
     }
 
-    /// Whether the caller may wait: not from inside progress, where a wait would never end.
+    /// Returns true if the caller may block. Inside progress a wait would never end.
     ///
-    /// All members of a communicator get the same answer at the same place of an operation:
-    /// what a nonblocking call started is always inside progress, what a blocking call runs never is.
+    /// All members of a communicator get the same answer at the same step of an operation:
+    /// the steps of a nonblocking call always run inside progress, those of a blocking call never do.
     pub fn may_block(&self) -> bool {
         !self.0.operations.is_inside()
     }
 
-    /// Waits until `done`, progressing, first awake and then asleep.
+    /// Waits until `done` returns true, progressing; it first spins and then sleeps.
     ///
-    /// `done` may look at anything this process's bell is rung for: messages, or words in the node's memory.
-    /// It may be asked again after it has said yes.
+    /// `done` may read anything for which this process's doorbell is rung: messages, or words in the node's memory.
+    /// It may be called again after it has returned true.
     #[inline]
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         if done() {
@@ -139,12 +139,12 @@ impl Engine {
         self.wait_publishing(done, || {});
     }
 
-    /// Looks for as long as it pays to look at nothing else, which is not at all where ranks share cores; whether it was long enough.
+    /// Spins on `done` alone, without progress; not at all on an oversubscribed node. Returns true if `done` became true.
     #[inline]
     pub fn watch(&self, done: &mut impl FnMut() -> bool) -> bool {
-        /// Looks at the place, and nothing else, before the engine is asked to progress.
+        /// Polls of `done` alone before the engine progresses.
         const LOOKS: u32 = 512;
-        /// The first of these looks follow one another at once: a pause lasts as long as a cache line takes from core to core.
+        /// The first of these polls follow without a pause, since a pause lasts as long as the transfer of a cache line between cores.
         const EAGER: u32 = 256;
         if done() {
             return true;
@@ -163,8 +163,8 @@ impl Engine {
         false
     }
 
-    /// Waits for processes of this node that are about to come: watches where each has a core, gives the core away once where they share them;
-    /// whether it was long enough.
+    /// Waits briefly for processes of this node that are about to arrive: spins if each has a core, yields once if they are oversubscribed.
+    /// Returns true if `done` became true.
     #[inline]
     pub fn wait_briefly(&self, mut done: impl FnMut() -> bool) -> bool {
         if !self.is_oversubscribed() {
@@ -177,7 +177,7 @@ impl Engine {
         done() || self.hold_core(done)
     }
 
-    /// Waits until `done`; `tell` is called once if that takes longer than a moment, to put what is waited for on the state page.
+    /// Waits until `done` returns true. If that takes longer than a moment, calls `tell` once, which publishes on the state page what is awaited.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         let mut waiter = self.waiter();
@@ -190,15 +190,15 @@ impl Engine {
         while !self.turn(&mut waiter, &mut done) {}
     }
 
-    /// A wait of this process, for callers that have their own loop around [`Engine::turn`].
+    /// Returns the state of one wait, for callers that have their own loop around [`Engine::turn`].
     #[inline]
     pub fn waiter(&self) -> Waiter {
         Waiter::new(self.0.waiting.policy_of_next_wait())
     }
 
-    /// One turn of waiting: progress, look whether it is `done`, and if nothing moved rest as long as the waiter says.
+    /// One iteration of a wait: progresses, checks `done`, and if nothing moved pauses as long as the waiter decides.
     ///
-    /// `done` is asked once more between saying "I sleep" and sleeping, so no ring is missed.
+    /// `done` is checked again between announcing the sleep and sleeping, so no doorbell is missed.
     #[inline]
     pub fn turn(&self, waiter: &mut Waiter, mut done: impl FnMut() -> bool) -> bool {
         let busy = self.progress();
@@ -210,7 +210,7 @@ impl Engine {
         if let Some(threads) = &threads
             && (threads.follow)(busy, waiting.take_slept())
         {
-            // Another thread has looked for this one, and something has happened.
+            // Another thread has polled for this one, and something has happened.
             return false;
         }
         if busy {
@@ -235,7 +235,7 @@ impl Engine {
         false
     }
 
-    /// What is worth doing once in every nap: telling since when we wait, and looking whether waiting still makes sense.
+    /// Done once before every sleep: publishes since when this process waits, and checks that waiting still makes sense.
     #[cold]
     fn tired(&self) {
         self.0.state.waits_since(now_ns());
@@ -244,7 +244,7 @@ impl Engine {
         self.ask_attendants(Occasion::Time);
     }
 
-    /// Sleeps on the bell; with transports that wait for descriptors, on both.
+    /// Sleeps on the doorbell, and on descriptors too if a transport waits for them.
     fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
         let bell = self.node().my_inbox().bell();
         self.0.pml.bml().with_descriptors(|descriptors, others| {
@@ -255,18 +255,18 @@ impl Engine {
             bells.extend(others.iter().map(|inbox| inbox.bell()));
             match self.0.waiting.descriptors() {
                 Some(doorbell) => doorbell.sleep(&bells, nap, descriptors, news),
-                // Where the system has no such sockets, descriptors are looked at between short sleeps.
+                // Without such sockets in this system, descriptors are polled between short sleeps.
                 None => bell.sleep(nap.min(SHORT_NAP), news),
             }
         });
     }
 
-    /// Whether going to sleep now would miss something.
+    /// Returns true if a sleep now would miss something.
     fn pending(&self) -> bool {
         self.0.pml.pending() || (self.0.operations.is_restless() && self.progress())
     }
 
-    /// As long as the token lives, every turn polls the operations under way, not only those in which something completed.
+    /// While the token lives, every progress polls all active operations, not only after a completion.
     ///
     /// An operation that waits for something other than messages holds one.
     pub fn poll_always(&self) -> PollAlways {
@@ -274,7 +274,7 @@ impl Engine {
         PollAlways(self.clone())
     }
 
-    /// Waits for a request and hands it back to the pool.
+    /// Waits for a request and returns it to the pool.
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
@@ -286,7 +286,7 @@ impl Engine {
         self.0.pml.requests().finish(req)
     }
 
-    /// Ends an operation whose wait was interrupted, since no thread will wait for it again; the error of its call.
+    /// Abandons an operation whose wait was interrupted, since no thread will wait for it again. Returns the error of its call.
     #[cold]
     fn give_up_interrupted(&self, req: &Req) -> Error {
         let told = req.peek();
@@ -303,7 +303,7 @@ impl Engine {
         }
     }
 
-    /// Waits for the receive of the express lane.
+    /// Waits for the receive of the fast path.
     #[inline]
     pub(crate) fn wait_here(&self) {
         let pml = &self.0.pml;
@@ -316,7 +316,7 @@ impl Engine {
         );
     }
 
-    /// Writes into the state page that this process waits for a request, the first of so many.
+    /// Publishes on the state page that this process waits for `requests` requests; `req` is the first.
     #[cold]
     pub fn publish_wait(&self, req: &Req, requests: u32) {
         let about = match &*req.body.borrow() {
@@ -331,20 +331,20 @@ impl Engine {
         self.0.state.about(&About { requests, ..about });
     }
 
-    /// Writes into the state page what this process waits for.
+    /// Publishes on the state page what this process waits for.
     #[cold]
     pub fn publish_wait_about(&self, about: &About, requests: u32) {
         self.0.state.about(&About { requests, ..*about });
     }
 
-    /// The same of a message that is waited for without a request.
+    /// Publishes on the state page that this process waits for a message without a request.
     #[cold]
     pub(crate) fn publish_wait_receive(&self, context: crate::pml::Context, key: Key, bytes: u64) {
         let about = self.0.pml.matching(context).about(key, bytes);
         self.0.state.about(&about);
     }
 
-    /// Writes into the state page that this process waits for whichever of so many requests is first.
+    /// Publishes on the state page that this process waits for the first of `requests` requests to complete.
     #[cold]
     pub fn publish_wait_any(&self, requests: u32) {
         self.0.state.about(&About {
@@ -354,7 +354,7 @@ impl Engine {
         });
     }
 
-    /// The wire of the hardware barrier that this process drives has entered and released this number of barriers.
+    /// Publishes that the hardware-barrier wire driven by this process has entered and released this number of barriers.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         self.0.state.gate(wire, entered, released);
         if let Some(trace) = self.witness().and_then(Witness::trace) {
@@ -362,7 +362,7 @@ impl Engine {
         }
     }
 
-    /// Polls a future to its end, progressing while it waits.
+    /// Polls a future to completion, progressing while it waits.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         let requests = self.0.pml.requests();
@@ -370,7 +370,7 @@ impl Engine {
         let mut seen = requests.completions().wrapping_sub(1);
         loop {
             self.wait_until(|| {
-                // What waits for messages is worth polling when one has completed; what waits for something else, always.
+                // A future that waits for messages is polled after a completion, one that waits for something else always.
                 let now = requests.completions();
                 if value.is_none() && (now != seen || self.0.operations.is_restless()) {
                     seen = now;
@@ -387,7 +387,7 @@ impl Engine {
     }
 }
 
-/// Nanoseconds of the clock that all processes of a node share.
+/// CLOCK_MONOTONIC in nanoseconds, which all processes of a node share.
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -403,7 +403,7 @@ impl Drop for PollAlways {
     }
 }
 
-/// Polls without a waker: a thread that progresses looks again by itself.
+/// Polls without a waker: the progressing thread polls again by itself.
 fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }

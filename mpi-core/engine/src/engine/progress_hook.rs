@@ -1,16 +1,16 @@
-//! Components that have to take part in something whenever this process makes progress, whatever it waits for.
+//! Progress hooks: components that must be called whenever this process makes progress, whatever it waits for.
 //!
-//! Operations under way are polled as requests ([`Engine::spawn`]). What is here is no operation and has no end of its own:
-//! a component that other members may ask something of at any time.
+//! Active operations are polled as requests ([`Engine::spawn`]). A hook is no operation and never completes:
+//! it is a component that must answer other members' messages at any time.
 //!
-//! Promise: every component here is asked when a request of this process has completed since it was asked last, and now and then while this process waits long;
-//! and goes with its own owner.
+//! Promise: every hook is called after a request of this process has completed, and now and then during a long wait.
+//! A hook is removed when its owner drops it.
 
 use super::Engine;
 use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 
-/// Why a component is asked.
+/// The reason for calling a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// Some request of this process has completed, perhaps the one of a message of its own.
@@ -19,9 +19,9 @@ pub enum Occasion {
     Time,
 }
 
-/// A component that may be asked something by a message.
+/// A component that answers messages of other members at any time.
 pub trait ProgressHook {
-    /// Called as from inside progress, where nothing may wait.
+    /// Called inside progress, where nothing may wait.
     fn attend(&self, occasion: Occasion);
 }
 
@@ -29,7 +29,7 @@ pub trait ProgressHook {
 #[derive(Default)]
 pub(super) struct Hooks {
     all: RefCell<Vec<Weak<dyn ProgressHook>>>,
-    /// Whether there is any.
+    /// Caches whether any hook exists.
     any: Cell<bool>,
 }
 
@@ -53,7 +53,7 @@ impl Hooks {
             }
             hook.is_some()
         });
-        // Those that were enlisted meanwhile stand behind those that were there.
+        // Hooks that were added meanwhile follow the earlier ones.
         let mut list = self.all.borrow_mut();
         all.append(&mut list);
         self.any.set(!all.is_empty());
@@ -62,12 +62,12 @@ impl Hooks {
 }
 
 impl Engine {
-    /// From now on `hook` attends, until it is dropped.
+    /// Calls `hook` from now on, until it is dropped.
     pub fn enlist(&self, hook: Weak<dyn ProgressHook>) {
         self.0.hooks.add(hook);
     }
 
-    /// Asks all.
+    /// Calls all hooks.
     pub(super) fn ask_attendants(&self, occasion: Occasion) {
         if !self.0.hooks.are_any() {
             return;

@@ -1,37 +1,37 @@
-//! Keeping a shared core for a moment, when no other rank on it has anything to do.
+//! Adaptive spinning on an oversubscribed core that no other rank needs.
 //!
-//! A rank that waits where ranks share cores gives the core away at once, and is back when all others there have had their turn.
-//! If what it waits for has still not come, it comes from another core, and all that wait here would be switched in and out for nothing:
-//! each look costs a switch, and it is chance which rank has the core when it comes.
-//! So a rank that is back keeps it for as long as others may need to come, and goes on first.
-//! That keeps ranks in the order in which they have come: a root that was first to finish one call is first in the next, and shows its data before any other asks,
-//! where otherwise most are switched in once to find that it has not (16 ranks on two cores, broadcasts and barriers in turn, switches of each for both: 1.65 and 1.05).
+//! A waiting oversubscribed rank yields its core at once and runs again after all other ranks of the core have run.
+//! If its message has still not arrived by then, the message comes from another core, and switching among the ranks that wait here would be useless:
+//! each poll costs a context switch, and chance decides which rank has the core when a message arrives.
+//! So a rank that runs again spins for about as long as the other core may need, and then continues first.
+//! That keeps the ranks in their order of arrival. A root that was first to finish one call is first in the next and publishes its data before any other rank polls for it;
+//! otherwise most ranks are switched in once only to find no data (16 ranks on two cores, broadcasts and barriers in turn: 1.65 switches of each rank for both without it, 1.05 with it).
 //!
-//! Where that was in vain, another rank is late for another reason, and may need the core: so it is done half as often each time.
+//! If the spin fails, another rank is late for another reason and may need the core; each failure halves the frequency of spinning.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// So long: as a few switches on the other core take.
+/// The length of the spin: about the time of a few context switches on the other core.
 const LENGTH: Duration = Duration::from_micros(8);
 
-/// The place is looked at as often before the clock is.
+/// Polls between two readings of the clock.
 const LOOKS: u32 = 8;
 
-/// After so many times in vain in a row it does not become rarer.
+/// After this number of failures in a row the frequency does not fall further.
 const RAREST: u32 = 10;
 
-/// What a thread knows of it.
+/// A thread's history of spins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Habit {
-    /// Times in vain in a row.
+    /// Failed spins in a row.
     vain: u32,
-    /// So many occasions are let go.
+    /// The number of opportunities to skip.
     skip: u32,
 }
 
 impl Habit {
-    /// The habit behind this occasion, and whether it is taken.
+    /// Returns the history after this opportunity, and whether to spin now.
     fn asked(self) -> (Habit, bool) {
         match self.skip {
             0 => (self, true),
@@ -61,7 +61,7 @@ thread_local! {
     static HABIT: Cell<Habit> = const { Cell::new(Habit { vain: 0, skip: 0 }) };
 }
 
-/// Keeps the core until `done`, but not for long, and not always; whether it is done.
+/// Spins until `done` returns true, for a bounded time, unless this opportunity is skipped. Returns true if `done` did.
 pub fn spin_hold(done: &mut dyn FnMut() -> bool) -> bool {
     let (habit, taken) = HABIT.get().asked();
     let came = taken && watch(done);
@@ -89,7 +89,7 @@ fn watch(done: &mut dyn FnMut() -> bool) -> bool {
 mod tests {
     use super::*;
 
-    /// On which of so many occasions the core is kept, if that helps on these.
+    /// Returns which of the opportunities lead to a spin, if spins succeed where `helps` returns true.
     fn kept(occasions: u32, helps: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut habit = Habit::default();
         let mut kept = Vec::new();

@@ -1,4 +1,4 @@
-//! How a process waits: its policy, its share of the cores, what it sleeps on, and what others want to be called meanwhile.
+//! The wait state of a process: its policy, its load balancing, its doorbell, and the callbacks of the layers above.
 
 use super::balance::Balance;
 use mpi_base::cpu::Cores;
@@ -7,52 +7,52 @@ use mpi_base::node::{Node, NodeError};
 use mpi_base::wait::WaitPolicy;
 use std::cell::{Cell, OnceCell};
 
-/// How several threads of a process wait in one engine: one of them looks, for all, and the others follow it.
+/// How several threads of a process wait in one engine: one thread polls for all, and the others follow it.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// If another thread looks already, waits until that one has news or has gone, and answers yes; else the caller is the one that looks.
-    /// It tells whether there may be news for those that follow: its look was `busy`, or it `slept` before.
+    /// If another thread polls already, waits until that one has news or has left, and returns true; otherwise the caller becomes the polling thread.
+    /// The arguments report whether followers may have news: the caller's poll was `busy`, or it `slept` before.
     pub follow: fn(busy: bool, slept: bool) -> bool,
-    /// Whether a thread wants to begin a call, so that no thread may sleep.
+    /// Returns true if a thread wants to begin a call, so that no thread may sleep.
     pub wanted: fn() -> bool,
 }
 
-/// The number of waits that sleep without a yield after one that met a computing process.
+/// The number of waits that sleep without a yield after a yield met a computing process.
 ///
-/// The yield behind them finds out whether that process is still there. It costs up to 4 ms, which is 2 us for each of these waits.
+/// The yield after them finds out whether that process still runs. It costs up to 4 ms, which is 2 us for each of these waits.
 const BESIDE_LOAD: u32 = 2000;
 
 pub(super) struct Waiting {
     policy: WaitPolicy,
-    /// Whether that is the one of ranks that share cores.
+    /// Whether `policy` is that of oversubscribed ranks.
     oversubscribed: bool,
-    /// Where they do.
+    /// Present on an oversubscribed node.
     balance: Option<Balance>,
-    /// Where the doorbell is heard while transports wait for descriptors; made by the first such sleep.
+    /// Waits for the doorbell and for transports' descriptors at once; created by the first such sleep.
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
-    /// The number of waits that still sleep without a yield, since a process that computes shares this core.
+    /// The remaining waits that sleep without a yield, since a computing process shares this core.
     beside_load: Cell<u32>,
-    /// How many calls that only look have found nothing in a row.
+    /// Consecutive empty polls by calls that do not wait.
     idle: Cell<u32>,
     relax: Cell<Option<fn()>>,
     threads: Cell<Option<Threads>>,
-    /// Whether this process has slept since its threads were last told of news.
+    /// Whether this process has slept since the polling thread last notified its followers.
     slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
-    /// When a program that looks in a loop was last told whether that makes sense.
+    /// When a polling program last checked that waiting still makes sense.
     watched_ns: Cell<u64>,
 }
 
 impl Waiting {
-    /// Of a process of a node that may keep so many cores busy.
+    /// Creates the wait state of a process of a node with `ranks` ranks and these usable cores.
     pub fn of(node: &Node, cores: &Cores, ranks: usize) -> Result<Waiting, NodeError> {
         let policy = WaitPolicy::new(cores.usable, cores.shared_by(ranks));
         let oversubscribed = policy == WaitPolicy::CROWDED;
         if oversubscribed {
-            // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
+            // This process will sleep often, and a fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().bell().ask_for_fences();
         }
-        // Where a quota is what limits, cores are free; what is spread over them uses it up the sooner.
+        // If a CPU quota is the limit, cores are idle; spreading ranks over them would only use up the quota sooner.
         let spreads = oversubscribed && !cores.limited_by_quota();
         let balance = spreads.then(|| Balance::of(node));
         Ok(Waiting {
@@ -75,7 +75,7 @@ impl Waiting {
         self.policy
     }
 
-    /// The policy of a wait that begins now.
+    /// Returns the policy of a wait that begins now.
     #[inline]
     pub fn policy_of_next_wait(&self) -> WaitPolicy {
         match self.take_beside_load() {
@@ -90,13 +90,13 @@ impl Waiting {
         self.beside_load.set(BESIDE_LOAD);
     }
 
-    /// Whether a yield would give the core to a process that computes, as far as this process knows.
+    /// Returns true if, as far as this process knows, a yield would give the core to a computing process.
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.beside_load.get() > 0
     }
 
-    /// The same for one wait, which is counted.
+    /// As [`Waiting::is_beside_load`], and counts one wait.
     #[inline(always)]
     pub fn take_beside_load(&self) -> bool {
         let left = self.beside_load.get();
@@ -109,7 +109,7 @@ impl Waiting {
         self.oversubscribed
     }
 
-    /// This rank waits on, awake.
+    /// Counts a yield of this rank, which goes on waiting.
     #[inline(always)]
     pub fn waits(&self) {
         if let Some(balance) = &self.balance {
@@ -124,7 +124,7 @@ impl Waiting {
         }
     }
 
-    /// A call has looked once; whether so many in a row have found nothing that it is to give its core away.
+    /// Counts a poll. Returns true if enough polls in a row were empty for the caller to yield its core.
     pub fn has_looked(&self, busy: bool) -> bool {
         let idle = if busy { 0 } else { self.idle.get() + 1 };
         let enough = idle >= self.policy.looks;
@@ -132,7 +132,7 @@ impl Waiting {
         enough
     }
 
-    /// What hears the doorbell and descriptors at once, where the system has it.
+    /// Returns what waits for the doorbell and descriptors at once, if the system supports it.
     pub fn descriptors(&self) -> Option<&DescriptorDoorbell> {
         let made = self
             .descriptors
@@ -149,7 +149,7 @@ impl Waiting {
         self.threads.set(threads);
     }
 
-    /// Whether this process has slept since that was last asked.
+    /// Returns true if this process has slept since the last call.
     pub fn take_slept(&self) -> bool {
         self.slept.take()
     }
@@ -170,14 +170,14 @@ impl Waiting {
         self.relax.set(relax);
     }
 
-    /// Looks whether waiting still makes sense.
+    /// Calls the function that checks whether waiting still makes sense.
     pub fn watch(&self) {
         if let Some(watch) = self.watch.get() {
             watch();
         }
     }
 
-    /// The same for a program that looks in a loop instead of waiting: once in so long.
+    /// As [`Waiting::watch`], for a program that polls in a loop instead of waiting: at most once per interval.
     pub fn watch_now_and_then(&self, now_ns: u64) {
         const OFTEN_NS: u64 = 10_000_000;
         if now_ns.saturating_sub(self.watched_ns.get()) >= OFTEN_NS {

@@ -1,35 +1,35 @@
 //! Failure notification between jobs: the death of a process is announced to all processes that share a communicator with it,
-//! also to those that have no connection to it.
+//! including those that have no connection to it.
 //!
 //! * A transport reports a death only to the processes that had a connection to the dead one.
 //!   Each of them notifies the members of the communicators that it shares with the dead process, in a circulant graph as for a revocation.
-//! * Where a job survives deaths, its processes do the same for a dead process of their own job, which the launcher reports to them.
-//! * A job that does not survive deaths ends as a whole, so all its processes are lost with the first.
-//!   A process of a job that survives has the entry [`SURVIVES`] on its card.
+//! * The processes of a fault-tolerant job do the same for a dead process of their own job, which the launcher reports to them.
+//! * A job without fault tolerance ends as a whole, so all its processes are lost with the first.
+//!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
 use super::failures::{Faults, circulant};
 use crate::engine::Engine;
 use mpi_transport::btl::{Modex, ProcId};
 use std::collections::BTreeSet;
 
-/// The key of the entry of a process whose job survives deaths.
+/// The key of the card entry of a process whose job is fault tolerant.
 const SURVIVES: &str = "ft";
 
 impl Engine {
-    /// Has the card of this process say that its job survives deaths.
+    /// Publishes on this process's card that its job is fault tolerant.
     pub(super) fn announce_survival(&self) {
-        // Without the entry, as on a full card, other jobs take the whole job for lost with the first death.
+        // Without the entry, as on a full card, other jobs consider the whole job lost with the first death.
         let _ = self.universe().put(SURVIVES, &[1]);
     }
 
-    /// Whether the job of a process of another job survives deaths, as far as its card is known.
+    /// Returns true if the job of a process of another job is known from its card to be fault tolerant.
     pub(crate) fn other_survives_deaths(&self, proc: ProcId) -> bool {
         self.universe().get(proc, SURVIVES).is_ok()
     }
 }
 
 impl Faults {
-    /// A process is lost: notifies the members of the communicators that it shares with other jobs, and loses the processes that have ended with it.
+    /// Announces the loss of a process to the members of the communicators that it shares with other jobs, and loses the processes that end with it.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
         if !self.notified_abroad.borrow_mut().insert(gone) {
@@ -47,14 +47,14 @@ impl Faults {
         self.lose_job_of(gone, &engine);
     }
 
-    /// Loses the processes of a job that ends as a whole, with one of which it has ended.
+    /// Loses all processes of a job that ends as a whole, after one of its processes was lost.
     fn lose_job_of(&self, gone: ProcId, engine: &Engine) {
         let universe = engine.universe();
         if !universe.is_foreign(gone) || engine.other_survives_deaths(gone) {
             return;
         }
         let fellows = universe.fellows(gone);
-        // No notifications for these: the recipients draw the same conclusion from the first.
+        // No notifications for these: the recipients draw the same conclusion from the first one.
         let is_new = |proc: &ProcId| self.notified_abroad.borrow_mut().insert(*proc);
         let fellows: Vec<ProcId> = fellows.into_iter().filter(is_new).collect();
         for fellow in fellows {

@@ -1,8 +1,8 @@
-//! The agreements that this process takes part in: which algorithm state each message belongs to, and until when it is kept.
+//! The agreements in which this process takes part: maps messages to algorithm states, and decides how long a state is kept.
 //!
-//! A message of an agreement that this process has not come to yet waits for it.
-//! A decision is kept for those that have not heard it: of a communicator the last two, since no member begins the next but one
-//! before all have the first; of communicators that have gone, those of the last [`MOST_RETIRED`].
+//! A message of an agreement that this process has not begun is queued until it begins.
+//! A decision is kept for members that have not received it: the last two of each communicator, since no member begins the next but one
+//! before all have the first; and those of the last [`MOST_RETIRED`] freed communicators.
 
 use super::deaths::Deaths;
 use super::era::{Era, Out, Value};
@@ -13,13 +13,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Of so many communicators that have gone decisions are kept.
+/// The number of freed communicators whose decisions are kept.
 const MOST_RETIRED: usize = 256;
 
-/// So many messages wait for agreements that this process has not come to.
+/// The maximum number of queued messages of agreements that this process has not begun.
 const MOST_EARLY: usize = 1 << 16;
 
-/// A message as it came.
+/// A message as it was received.
 type Message = (ProcId, Header, Vec<u8>);
 
 pub(crate) struct Agreements {
@@ -32,14 +32,14 @@ pub(crate) struct Agreements {
 
 /// One agreement of this process.
 struct Agreement {
-    /// Which process has which place.
+    /// The process at each place.
     places: Vec<ProcId>,
-    /// How many members values speak of.
+    /// The number of members that values describe.
     members: usize,
     era: Era,
 }
 
-/// The processes of an agreement: which has which place, and which member of the communicator that is.
+/// The processes of an agreement: the process and the member of the communicator at each place.
 pub(crate) struct Circle {
     pub(crate) places: Vec<ProcId>,
     pub(crate) members: Vec<u32>,
@@ -68,7 +68,7 @@ impl Agreements {
         }
     }
 
-    /// Sends what an agreement has to say.
+    /// Queues the algorithm's messages.
     fn send(&self, key: Key, places: &[ProcId], out: Out) {
         for (place, say) in out {
             let (header, payload) = write(key, &say);
@@ -77,7 +77,7 @@ impl Agreements {
         }
     }
 
-    /// This process contributes.
+    /// Begins an agreement with this process's contribution.
     pub(crate) fn begin(&self, key: Key, circle: Circle, value: Value) {
         let Circle {
             places,
@@ -103,7 +103,7 @@ impl Agreements {
         }
     }
 
-    /// What was decided, if it is.
+    /// Returns the decision, if there is one.
     pub(crate) fn decision(&self, key: Key) -> Option<Value> {
         let running = self.running.borrow();
         running.get(&key)?.era.decision().cloned()
@@ -118,7 +118,7 @@ impl Agreements {
         };
         let place = agreement.places.iter().position(|proc| *proc == from);
         let say = read(header, payload, agreement.members);
-        // What is no message of an agreement is not answered.
+        // A malformed message is dropped.
         let (Some(place), Some(say)) = (place, say) else {
             return;
         };
@@ -128,7 +128,7 @@ impl Agreements {
     }
 
     fn keep(&self, key: Key, message: Message) {
-        // Late ones say nothing new: their sender has heard the decision elsewhere.
+        // Late messages carry nothing new: their sender has received the decision elsewhere.
         let later = |other: &Key| other.comm == key.comm && other.number > key.number;
         let late = self.running.borrow().keys().any(later);
         if late || self.retired.borrow().contains(&key.comm) {
@@ -142,7 +142,7 @@ impl Agreements {
         }
     }
 
-    /// More processes are dead.
+    /// Advances all agreements after a death.
     pub(super) fn on_death(&self) {
         for (key, agreement) in self.running.borrow_mut().iter_mut() {
             let (dead, mut out) = (agreement.dead(&self.deaths), Vec::new());
@@ -151,7 +151,7 @@ impl Agreements {
         }
     }
 
-    /// A communicator has gone.
+    /// Retires the agreements of a freed communicator.
     pub(super) fn retire(&self, comm: u64) {
         let known = self.running.borrow().keys().any(|key| key.comm == comm);
         if !known {

@@ -1,20 +1,20 @@
-//! What goes wrong with operations when processes fail or communicators are revoked.
+//! Errors of operations after a process failure or a revocation.
 
 use crate::Failure;
 use std::fmt;
 
-/// Which of the three errors of fault tolerance it is.
+/// The kind of a fault-tolerance error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// `MPIX_ERR_PROC_FAILED`: a process that the operation needs has failed.
     Failed,
-    /// `MPIX_ERR_PROC_FAILED_PENDING`: a receive from any source is still under way, and a process that might serve it has failed.
+    /// `MPIX_ERR_PROC_FAILED_PENDING`: a receive from any source is still pending, and a process that might match it has failed.
     Pending,
     /// `MPIX_ERR_REVOKED`: the communicator has been revoked.
     Revoked,
 }
 
-/// An error of fault tolerance, with its sentence.
+/// A fault-tolerance error with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultError {
     kind: FaultKind,
@@ -22,7 +22,7 @@ pub struct FaultError {
 }
 
 impl FaultError {
-    /// Members of a communicator have failed; `members` are sentences about some of them.
+    /// Members of a communicator have failed; `members` are error texts about some of them.
     pub(crate) fn failed(comm: &str, members: &[String], more: usize) -> FaultError {
         let more = match more {
             0 => String::new(),
@@ -43,7 +43,7 @@ impl FaultError {
         }
     }
 
-    /// The same for a receive that stays under way.
+    /// Returns the same error for a receive that stays pending.
     pub(crate) fn pending(&self) -> FaultError {
         FaultError {
             kind: FaultKind::Pending,
@@ -54,7 +54,7 @@ impl FaultError {
         }
     }
 
-    /// The same for a call that does not come back before the operation has ended, so that nothing stays under way.
+    /// Returns the same error for a blocking call, after which nothing stays pending.
     pub(crate) fn of_blocking(&self) -> FaultError {
         FaultError {
             kind: match self.kind {
@@ -69,7 +69,7 @@ impl FaultError {
         }
     }
 
-    /// Which of the three it is.
+    /// Returns the kind.
     pub fn kind(&self) -> FaultKind {
         self.kind
     }
@@ -85,7 +85,7 @@ impl std::error::Error for FaultError {}
 
 impl Failure for FaultError {}
 
-/// Whether an error says that a process has died.
+/// Returns true if an error reports the death of a process.
 pub(crate) fn is_about_deaths(error: &crate::Error) -> bool {
     error.find::<FaultError>().is_some()
         || matches!(

@@ -1,4 +1,4 @@
-//! What one process knows of failures, and how it learns and tells of them.
+//! Failure detection and propagation: the failures known to one process, and how it learns of them and announces them.
 
 use super::agreement::Agreements;
 use super::deaths::Deaths;
@@ -13,31 +13,31 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
-/// Revocations of communicators that this process has not made yet are remembered, so many at most.
+/// The maximum number of remembered revocations of communicators that this process has not created yet.
 const MOST_EARLY: usize = 4096;
 
-/// How often this process looks for messages of a process before it is held for dead.
+/// The maximum number of polls for messages of a process before it is declared dead.
 const LAST_LOOKS: usize = 1000;
 
 /// A communicator, as failures affect it.
 pub(crate) trait Affected {
-    /// Whether a process is a member, on either side.
+    /// Returns true if a process is a member, on either side.
     fn has_member(&self, proc: ProcId) -> bool;
 
-    /// A member has failed, or has left.
+    /// Called after a member has failed or left.
     fn loses_member(self: Rc<Self>);
 
-    /// Another member has revoked it.
+    /// Called after another member has revoked it.
     fn is_revoked_by_peer(self: Rc<Self>);
 
-    /// All members of both sides, in the same order at all of them, if they are of several jobs; else none.
+    /// Returns all members of both sides, in the same order at all of them, if they are of several jobs; otherwise none.
     fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId>;
 }
 
-/// What a process knows of failures.
+/// The failures known to a process.
 pub struct Faults {
     engine: WeakEngine,
-    /// Whether the job goes on when a process dies.
+    /// Whether the job continues after the death of a process.
     tolerant: bool,
     deaths: Rc<Deaths>,
     outbox: Rc<Outbox>,
@@ -45,10 +45,10 @@ pub struct Faults {
     pub(super) notified_abroad: RefCell<HashSet<ProcId>>,
     /// The living communicators of this process, by number.
     comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
-    /// Numbers of communicators that were revoked before this process made them.
+    /// Numbers of communicators that were revoked before this process created them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,
-    /// The memory of agreements on communicators that are gone.
+    /// The agreement memory of freed communicators.
     retired: Rc<RetiredBlocks>,
 }
 
@@ -69,7 +69,7 @@ impl Faults {
         }
     }
 
-    /// Whether the job goes on when a process dies.
+    /// Returns true if the job continues after the death of a process.
     pub fn is_tolerant(&self) -> bool {
         self.tolerant
     }
@@ -82,12 +82,12 @@ impl Faults {
         &self.retired
     }
 
-    /// The processes that have died or left, as far as this one knows.
+    /// Returns the processes known to have died or left.
     pub(crate) fn deaths(&self) -> &Rc<Deaths> {
         &self.deaths
     }
 
-    /// A communicator begins; whether it was revoked before this process made it.
+    /// Registers a new communicator. Returns true if it was revoked before this process created it.
     pub(crate) fn welcome(&self, number: u64, comm: Weak<dyn Affected>) -> bool {
         self.comms.borrow_mut().insert(number, comm);
         let mut early = self.early.borrow_mut();
@@ -95,18 +95,18 @@ impl Faults {
         at.is_some_and(|at| early.remove(at).is_some())
     }
 
-    /// A communicator has gone.
+    /// Removes a freed communicator.
     pub(crate) fn forget(&self, number: u64) {
         self.comms.borrow_mut().remove(&number);
         self.agreements.retire(number);
     }
 
-    /// Whether everything that was said is with the transports.
+    /// Returns true if all queued messages have been passed to the transports.
     pub(crate) fn has_said_all(&self) -> bool {
         self.outbox.is_empty()
     }
 
-    /// A process is dead; `known` if the others learn of it without this process.
+    /// Records a death; `known` if the other processes learn of it without this one.
     fn take_death(&self, proc: ProcId, why: &str, known: bool) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -123,7 +123,7 @@ impl Faults {
         engine.pml().requests().nudge();
     }
 
-    /// A process has left MPI in order; it says nothing more, and agreements do not wait for it.
+    /// Records that a process has left MPI in order: it sends nothing more, and agreements do not wait for it.
     fn take_leave(&self, proc: ProcId, why: &str) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -142,7 +142,7 @@ impl Faults {
         }
     }
 
-    /// The living communicators that a process is a member of.
+    /// Returns the living communicators that have a process as a member.
     pub(super) fn comms_of(&self, member: ProcId) -> Vec<Rc<dyn Affected>> {
         let comms = self.comms.borrow();
         let living = comms.values().filter_map(Weak::upgrade);
@@ -156,19 +156,19 @@ impl Faults {
         self.engine.upgrade()
     }
 
-    /// Sends the announcement of a death.
+    /// Queues the announcement of a death.
     pub(super) fn announce_death(&self, to: impl IntoIterator<Item = ProcId>, name: u64) {
         for proc in to {
             self.outbox.say(proc, DEATH, [name, 0], Vec::new());
         }
     }
 
-    /// Tells some of the job's other processes of a death.
+    /// Announces a death to this process's neighbours in the circulant graph of the job.
     fn pass_on(&self, engine: &Engine, dead: ProcId) {
         self.announce_death(circulant(engine.me(), engine.size()), engine.name_of(dead));
     }
 
-    /// Tells some of the members of a communicator, of which this process is one, that it is revoked.
+    /// Announces a revocation to this process's neighbours in the circulant graph of the communicator's members.
     pub(crate) fn pass_revocation_on(&self, number: u64, members: &[ProcId], me: ProcId) {
         let Some(place) = members.iter().position(|proc| *proc == me) else {
             return;
@@ -196,7 +196,7 @@ impl Faults {
     }
 }
 
-/// The places that one tells in a circulant graph: those whose distance is a power of two, on both sides.
+/// Returns a place's neighbours in a circulant graph: (me ± 2^k) mod size for all 2^k <= size / 2.
 pub(super) fn circulant(me: u32, size: u32) -> Vec<u32> {
     let distances = (0..32).map(|bit| 1_u64 << bit);
     let (me, size) = (u64::from(me), u64::from(size));
@@ -216,7 +216,7 @@ impl Sink for Faults {
             AGREE => self.agreements.on_message(from, header, payload),
             REVOKE => self.on_revoke(header[0]),
             DEATH => {
-                // Where deaths are not survived no peer's word makes a process of the own job lost.
+                // Without fault tolerance, no message of a peer makes a process of this job lost.
                 if let Some(engine) = self.engine.upgrade()
                     && let Some(proc) = engine.universe().proc(Name(header[0]))
                     && (self.tolerant || engine.universe().is_foreign(proc))
@@ -226,7 +226,7 @@ impl Sink for Faults {
                     engine.lose(proc, &format!("{teller} has found it dead"));
                 }
             }
-            // Another version of this library would not have got past the first message of the connection.
+            // A process with another version of this library fails at the connection's first message.
             _ => {}
         }
         if let Some(engine) = self.engine.upgrade() {
@@ -235,7 +235,7 @@ impl Sink for Faults {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // That the connection to a process that has left ends is no death.
+        // The end of the connection to a process that has left is no death.
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
@@ -261,7 +261,7 @@ impl AmHandler for Faults {
 }
 
 impl Engine {
-    /// From now on failures are heard of; `MPI_COMM_SELF` is made after it.
+    /// Starts failure detection; precedes the creation of `MPI_COMM_SELF`.
     pub(crate) fn hear_of_failures(&self) {
         let tolerant = self.params().get(&super::ENABLE).unwrap_or(false);
         if self.faults().is_some() {
@@ -272,22 +272,22 @@ impl Engine {
         handlers.register(Family::Fault, faults);
         if tolerant {
             self.announce_survival();
-            // Every receive asks whether its peer is lost, and can be interrupted.
+            // Every receive checks whether its peer is lost, and can be interrupted.
             self.pml().survive_losses();
         }
     }
 
-    /// What this process knows of failures, once it has started.
+    /// Returns the failures known to this process, once it has started.
     pub fn faults(&self) -> Option<&Faults> {
         self.known_extension()
     }
 
-    /// Whether the job goes on when a process dies.
+    /// Returns true if the job continues after the death of a process.
     pub fn is_fault_tolerant(&self) -> bool {
         self.faults().is_some_and(|faults| faults.is_tolerant())
     }
 
-    /// The members of a group that this process knows to be dead, in the order in which it learnt of them.
+    /// Returns the members of a group known to be dead, in the order in which this process learnt of them.
     pub fn failed_among(&self, group: &Group) -> Group {
         let faults = self.faults();
         let dead = faults.map(|faults| {
@@ -299,7 +299,7 @@ impl Engine {
         Group::from_procs(procs.collect())
     }
 
-    /// The launcher says that a process has died, or has left MPI; it says so to all processes.
+    /// Handles the launcher's report, which every process receives, that a process has died or has left MPI.
     pub fn process_gone(&self, job: &str, rank: u32, left: bool) {
         let name = Name::new(job_number(job), rank);
         let Some(proc) = self.universe().proc(name) else {
@@ -309,7 +309,7 @@ impl Engine {
         if proc == self.me() || faults.deaths.is_dead(proc) {
             return;
         }
-        // What it has sent before is still delivered. A round of progress does not look everywhere, but `pending` does.
+        // What it sent before is still delivered. One round of progress does not poll everything, but `pending` does.
         for _ in 0..LAST_LOOKS {
             if !self.progress() && !self.pml().bml().pending() {
                 break;
@@ -324,7 +324,7 @@ impl Engine {
         self.lose(proc, &why);
     }
 
-    /// An agreement has found a process dead, or gone without its part.
+    /// Records that an agreement has found a process dead, or gone without its contribution.
     pub(crate) fn found_dead(&self, proc: ProcId) {
         let Some(faults) = self.faults() else { return };
         if proc != self.me() && !faults.deaths.has_failed(proc) {
@@ -334,13 +334,13 @@ impl Engine {
         }
     }
 
-    /// A process cannot be reached any more, for whatever reason.
+    /// Treats a process as unreachable from now on.
     pub(super) fn lose(&self, proc: ProcId, why: &str) {
         self.pml().lost(proc, why);
         self.pml().bml().handlers().lost(proc, why);
     }
 
-    /// What sentences call a process.
+    /// Returns the name of a process for messages to the user.
     pub(super) fn label_of(&self, proc: ProcId) -> String {
         match (self.universe().is_foreign(proc), self.universe().name(proc)) {
             (true, Some(name)) => format!("rank {} of another job", name.rank()),
@@ -354,7 +354,7 @@ mod tests {
     use super::circulant;
     use std::collections::BTreeSet;
 
-    /// The places that hear of something that place 0 tells, if those in `dead` tell none.
+    /// Returns the places that receive an announcement of place 0 if those in `dead` send none.
     fn reached(size: u32, dead: &[u32]) -> BTreeSet<u32> {
         let mut reached = BTreeSet::from([0]);
         let mut open = vec![0];

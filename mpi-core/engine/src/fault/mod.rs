@@ -1,23 +1,23 @@
-//! Surviving the death of processes: failures, revocation, agreement and shrinking (ULFM, "user level failure mitigation").
+//! Fault tolerance: failures, revocation, agreement and shrinking (ULFM, "user level failure mitigation").
 //!
 //! After the proposal for the next MPI (mpi-forum/mpi-issues 20, 21, 581, 582, 583) with the semantics of Open MPI 5.
 //!
-//! With [`ENABLE`] a process that dies does not end the job.
-//! Its death is learnt from the launcher ([`Engine::process_gone`](crate::Engine::process_gone)), from a connection that has ended, or from another process;
-//! each process keeps one list of deaths that only grows, in the order in which it learnt of them ([`Faults`]).
-//! A death ends what needs the dead process:
-//! * point-to-point operations with it fail, those among the living go on;
-//! * a receive from any source is told of it and stays under way, until the program acknowledges the failure;
-//! * collective operations of every communicator that it is a member of fail, those under way and all later ones.
+//! With [`ENABLE`] the death of a process does not end the job.
+//! The launcher reports it ([`Engine::process_gone`](crate::Engine::process_gone)), a connection ends, or another process announces it;
+//! each process has one append-only list of deaths, in the order in which it learnt of them ([`Faults`]).
+//! A death affects the operations that need the dead process:
+//! * point-to-point operations with it fail, those among living processes continue;
+//! * a receive from any source is interrupted and stays pending until the program acknowledges the failure;
+//! * collective operations of every communicator with the dead process as a member fail, the active ones and all later ones.
 //!
-//! Without it a death ends the job as ever; the functions are there all the same.
-//! Deaths in other jobs are reported with and without it ([`abroad`]).
+//! Without [`ENABLE`] a death ends the job, but the functions exist nevertheless.
+//! Deaths in other jobs are reported in both cases ([`abroad`]).
 //!
-//! What the program can do is in [`comm`](crate::comm); what is here knows a communicator only as something that failures affect:
-//! * [`Comm::revoke`](crate::comm::Comm::revoke): all operations of the communicator fail at all members; told by each member to some others in a circulant graph
+//! The functions for the program are in [`comm`](crate::comm); this module sees a communicator only as something that failures affect:
+//! * [`Comm::revoke`](crate::comm::Comm::revoke): all operations of the communicator fail at all members; each member announces it to its neighbours in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Comm::agree`](crate::comm::Comm::agree): all living members agree on a number and on which members are dead, in messages ([`era`]) or in the memory of their node ([`node_agreement`]);
-//! * [`Comm::shrink`](crate::comm::Comm::shrink): the living members have a new communicator, on which they have agreed in the same way.
+//! * [`Comm::agree`](crate::comm::Comm::agree): all living members agree on a number and on which members are dead, over messages ([`era`]) or in their node's shared memory ([`node_agreement`]);
+//! * [`Comm::shrink`](crate::comm::Comm::shrink): creates a communicator of the living members, on which they agree in the same way.
 
 mod abroad;
 mod agreement;

@@ -1,13 +1,13 @@
-//! Agreement in the memory of a node, for communicators whose members all share one.
+//! Agreement in shared memory, for communicators whose members are all on one node.
 //!
-//! Each member writes what it contributes into its slot and reads the slots of the others ([`Testimonies`]): no messages, and no root that can die.
-//! What a member concludes is a function of the slots alone, and those are the same for all of them once a round is settled.
+//! Each member writes its contribution into its slot and reads the slots of the others ([`Testimonies`]): no messages, and no root that can die.
+//! Each member computes its conclusion from the slots alone, and those are the same for all of them once a round is settled.
 //!
-//! The members find the memory by agreements in messages, each of which also carries one word ([`Value::memory`]):
-//! 1. as long as there is no memory, the first member that takes part offers some, where all are on its node; what is decided is its place, at all members;
-//! 2. in the next agreement a member that cannot use the place says [`UNUSABLE`]; if none does, all agree there from then on, otherwise never.
+//! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
+//! 1. as long as no memory exists, the first participating member allocates some if all are on its node and contributes its address; the decision gives the address to all members;
+//! 2. in the next agreement a member that cannot map the address contributes [`UNUSABLE`]; if no member does, all agree there from then on, otherwise never.
 //!
-//! Most communicators agree once or twice, when they are made or given up; they need no memory ([`FIRST`]).
+//! Most communicators agree once or twice, when they are created or freed; they need no memory ([`FIRST`]).
 
 use super::deaths::Deaths;
 use super::era::Value;
@@ -26,13 +26,13 @@ use std::rc::Rc;
 /// The number of the first agreement that offers memory.
 const FIRST: u64 = 2;
 
-/// What a member says that cannot use the memory which was offered.
+/// Contributed by a member that cannot map the offered memory.
 const UNUSABLE: u64 = u64::MAX;
 
-/// Words of a slot before the bits of members: the flag, and whether there are bits; the number.
+/// Words of a slot before the members' bits: the flag together with [`HAS_BITS`]; the number.
 const FIXED: usize = 2;
 
-/// Up to 8 members each read all slots. In a larger communicator the first member that concludes writes the conclusion to a line of its own,
+/// Up to 8 members each read all slots. In a larger communicator the first member that concludes writes the conclusion to a cache line of its own,
 /// and the others read that line.
 const FEW: u32 = 8;
 
@@ -41,22 +41,22 @@ const BITS: usize = u64::BITS as usize;
 
 type Slots = Testimonies<Held<[AtomicU64]>>;
 
-/// How far the members have come with finding memory.
+/// The progress of the search for memory.
 #[derive(Default)]
 enum Search {
     #[default]
     Nothing,
-    /// The members are not all on one node, or there is no room.
+    /// The members are not all on one node, or its memory is exhausted.
     NotHere,
     /// This member has offered a block.
     Offered(ShmBlock),
-    /// The place is known; what this member makes of it.
+    /// The address is known; the value is this member's mapping of it, if it could be mapped.
     Found(Option<NodeAgreement>),
-    /// All members use it, or none does.
+    /// The search has ended: all members use the memory, or none does.
     Over,
 }
 
-/// The memory of one communicator's agreements.
+/// The shared memory of one communicator's agreements.
 #[derive(Default)]
 pub(crate) struct Memory {
     search: RefCell<Search>,
@@ -64,13 +64,13 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Where all members agree from now on.
+    /// Returns the memory in which all members agree from now on, if there is any.
     #[inline]
     pub(crate) fn ready(&self) -> Option<&NodeAgreement> {
         self.ready.get()
     }
 
-    /// The word of this member in an agreement in messages; it `leads` if it is the first of those that take part.
+    /// Returns this member's word in an agreement over messages; `leads` is true at the first participating member.
     pub(crate) fn word(&self, engine: &Engine, all: &[ProcId], number: u64, leads: bool) -> u64 {
         let mut search = self.search.borrow_mut();
         match &*search {
@@ -89,7 +89,7 @@ impl Memory {
         }
     }
 
-    /// What was decided; all members hear the same.
+    /// Handles the decided word, the same at all members.
     pub(crate) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
         let mut search = self.search.borrow_mut();
         *search = match std::mem::take(&mut *search) {
@@ -109,13 +109,13 @@ impl Memory {
     }
 }
 
-/// One communicator's slots, as one member uses them.
+/// One member's view of a communicator's slots.
 pub(crate) struct NodeAgreement {
     slots: Rc<Slots>,
     members: NodeMembers,
-    /// Which process each member is.
+    /// The process of each member.
     procs: Rc<[ProcId]>,
-    /// At the member whose memory it is.
+    /// The allocation, at the member that made it.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -128,7 +128,7 @@ impl Drop for NodeAgreement {
             let (slots, procs) = (self.slots.clone(), self.procs.clone());
             let deaths = self.deaths.clone();
             let is_dead = move |member: u32| deaths.is_dead(procs[member as usize]);
-            // A member that others still ask may look; one that is dead does not.
+            // A member that has not left may still read the slots; a dead one does not.
             let all_left = move || (0..slots.members()).all(|m| slots.has_left(m) || is_dead(m));
             self.retired.push(block, all_left);
         }
@@ -144,7 +144,7 @@ impl NodeAgreement {
         words(members as u32, Self::says(members)) * size_of::<AtomicU64>()
     }
 
-    /// Takes memory, if all members are on this node.
+    /// Allocates memory, if all members are on this node.
     fn room(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
         let group = Group::from_procs(all.to_vec());
         let here = engine.members_here(&group).count() == all.len();
@@ -174,7 +174,7 @@ impl NodeAgreement {
         })
     }
 
-    /// This process contributes.
+    /// Writes this process's contribution.
     #[inline]
     pub(crate) fn begin(&self, number: u64, value: &Value) {
         if value.dead.is_empty() {
@@ -194,9 +194,9 @@ impl NodeAgreement {
         self.members.order();
     }
 
-    /// The members from `from` on, up to one of which it is still open whether it contributes.
+    /// Returns the first member, from `from` on, that has neither contributed nor died.
     ///
-    /// If nothing is wrong with the communicator, no member of it is known to be dead.
+    /// If nothing is wrong with the communicator, none of its members is known to be dead.
     #[inline]
     pub(crate) fn settled(&self, number: u64, from: u32, wrong: bool) -> u32 {
         if self.slots.members() > FEW && self.slots.concluded(number).is_some() {
@@ -211,9 +211,9 @@ impl NodeAgreement {
         settled == self.slots.members()
     }
 
-    /// What all contributions come to, once the round is settled; no bits where there is nothing to say about any member.
+    /// Merges all contributions, once the round is settled; without bits if no member has anything to report about another.
     ///
-    /// Nothing that members say counts which earlier agreements have found dead.
+    /// Contributions of members that earlier agreements found dead are ignored.
     #[inline]
     pub(crate) fn outcome(&self, number: u64, left_out: &[ProcId]) -> Value {
         let mut value = Value {
@@ -222,7 +222,7 @@ impl NodeAgreement {
         };
         let many = self.slots.members() > FEW;
         if many && let Some(flag) = self.slots.concluded(number) {
-            // The member that has left it wakes those that sleep.
+            // The member that wrote the conclusion wakes the sleeping ones.
             value.flag = flag as u32;
             return value;
         }
@@ -242,7 +242,7 @@ impl NodeAgreement {
         } else if many && value.number == 0 {
             self.slots.conclude(number, value.flag.into());
         }
-        // A member that sleeps may be waiting for no other than this one.
+        // A sleeping member may be waiting for this one alone.
         self.members.ring_each();
         value
     }

@@ -1,7 +1,7 @@
-//! What this process has to say about failures, until it is with the transports.
+//! The send queue of failure messages, until the transports accept them.
 //!
-//! A handler only notes; what it has to say waits here for its turn, since nothing is sent from inside a delivery.
-//! To the dead nothing is said.
+//! A handler only queues: nothing may be sent from inside a delivery, so the messages wait for the next progress.
+//! Nothing is sent to dead processes.
 
 use super::deaths::Deaths;
 use crate::engine::WeakEngine;
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// A message that waits for its turn.
+/// A queued message.
 type Letter = (ProcId, Am, Header, Vec<u8>);
 
 pub(super) struct Outbox {
@@ -29,7 +29,7 @@ impl Outbox {
         }
     }
 
-    /// Says something at the next turn.
+    /// Queues a message for the next progress.
     pub(super) fn say(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let Some(engine) = self.engine.upgrade() else {
             return;
@@ -42,19 +42,19 @@ impl Outbox {
         engine.pml().bml().handlers().ask_for_turns();
     }
 
-    /// Whether everything that was said is with the transports.
+    /// Returns true if the transports have accepted all messages.
     pub(super) fn is_empty(&self) -> bool {
         self.letters.borrow().is_empty()
     }
 
-    /// Sends what the transports take; whether anything moved.
+    /// Sends what the transports accept. Returns true if anything was sent.
     pub(super) fn turn(&self) -> bool {
         let Some(engine) = self.engine.upgrade() else {
             return false;
         };
         let mut moved = false;
         let bml = engine.pml().bml();
-        // Letters to a peer that has no room wait, those to others go by.
+        // Messages to a peer without space stay queued; those to other peers overtake them.
         let mut waiting: VecDeque<Letter> = VecDeque::new();
         let mut full: Vec<ProcId> = Vec::new();
         loop {
@@ -79,7 +79,7 @@ impl Outbox {
                     waiting.push_back((to, am, header, payload));
                     continue;
                 }
-                // The transport tells of the loss by itself.
+                // The transport itself reports the loss.
                 Err(_) => {}
                 Ok(()) => bml.attend(),
             }
@@ -91,7 +91,7 @@ impl Outbox {
         *letters = waiting;
         drop(letters);
         if moved {
-            // An agreement returns when what it has to say is said.
+            // An agreement returns only when its messages have been sent.
             engine.pml().requests().nudge();
         }
         moved

@@ -1,4 +1,4 @@
-//! What processes say to each other about failures: active messages of [`Family::Fault`].
+//! The wire format of failure messages: active messages of [`Family::Fault`].
 
 use super::era::{Say, Value};
 use mpi_transport::btl::{Am, Family, Header};
@@ -17,7 +17,7 @@ const DOWN_ANSWER: u64 = 3;
 const ASK: u64 = 4;
 const KIND_BITS: u32 = 8;
 
-/// Which agreement: the communicator's number, and how many it has had before.
+/// Identifies an agreement: the communicator's number, and the number of its earlier agreements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) comm: u64,
@@ -52,7 +52,7 @@ pub(crate) fn key_of([comm, word]: Header) -> Key {
     }
 }
 
-/// What a message of an agreement about so many members says; `None` if that is nothing.
+/// Parses a message of an agreement of this number of members; returns `None` if it is malformed.
 pub(crate) fn read([_, word]: Header, payload: &[u8], members: usize) -> Option<Say> {
     let kind = word & ((1 << KIND_BITS) - 1);
     match kind {

@@ -1,25 +1,25 @@
-//! What goes wrong with partitions, in sentences.
+//! Errors of partitioned communication.
 
 use crate::Failure;
 use std::fmt;
 
-/// The other side of a partitioned message, by its rank in the communicator.
+/// The peer of a partitioned message, by its rank in the communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Sender(i32),
     Receiver(i32),
 }
 
-/// What a program did wrong with a partition.
+/// A program's error in partitioned communication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionError {
-    /// A number outside `0..partitions`.
+    /// The partition number is outside `0..partitions`.
     Number { partition: i64, partitions: u32 },
-    /// Marked as ready twice in one start.
+    /// The partition was marked as ready twice in one start.
     Twice { partition: u32 },
-    /// Marked as ready before `MPI_Start`.
+    /// The partition was marked as ready before `MPI_Start`.
     Inactive { partition: u32 },
-    /// The receiver has room for less than the partitions of the sender hold; `peer` is the other side.
+    /// The receive buffer is smaller than the sender's partitions; `peer` is the other side.
     Longer {
         sent: u64,
         room: u64,

@@ -1,17 +1,17 @@
-//! Partitioned communication (MPI 5.0, chapter 4): one message that is handed over in parts, as each becomes ready.
+//! Partitioned communication (MPI 5.0, chapter 4): one message that the program hands over in partitions, as each becomes ready.
 //!
-//! Protocol, on two planes of the communicator that nothing else uses:
-//! 1. when the sender is made it announces itself in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag: how many partitions of how many
-//!    bytes it has, and the first of as many tags that it has set aside;
-//!    announcements match receivers in the order in which both were made, as the standard asks;
-//! 2. when a start of the receiver has heard the announcement, it answers once, in [`Plane::Answer`](crate::pml::Plane::Answer) under the first of those tags, how many
-//!    bytes it has room for; the first start of the sender waits for that answer. If there is room for less than is sent, both sides fail, in this start
+//! Protocol, on three planes of the communicator that nothing else uses:
+//! 1. when the sender is created it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag: the number of its partitions,
+//!    their size in bytes, and the first of the consecutive tags that it has reserved for them;
+//!    announcements match receivers in the order in which both were created, as the standard requires;
+//! 2. when a start of the receiver has received the announcement, it answers once, in [`Plane::Answer`](crate::pml::Plane::Answer) under the first of those tags, with the
+//!    size of its buffer in bytes; the first start of the sender waits for that answer. If the buffer is smaller than the message, both sides fail, in this start
 //!    and in all later ones, and neither waits for the other;
-//! 3. each partition travels by itself in [`Plane::Partition`](crate::pml::Plane::Partition) under its own tag as soon as it is ready,
-//!    so that parts overtake each other freely and those of one start never mix with those of the next.
+//! 3. each partition is sent as a message of its own in [`Plane::Partition`](crate::pml::Plane::Partition) under its own tag as soon as it is ready,
+//!    so that partitions may overtake each other and those of one start never mix with those of the next.
 //!
-//! Both sides may cut the message differently: what travels are the sender's partitions, and a partition of the receiver has
-//! arrived when all of those have that touch it.
+//! Both sides may divide the message differently: the sender's partitions are sent, and a partition of the receiver has
+//! arrived when all of the sender's partitions that overlap it have.
 
 mod error;
 mod recv;
@@ -26,12 +26,12 @@ pub use error::PartitionError;
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;
 
-/// Words in an announcement.
+/// The length of an announcement in words.
 const ANNOUNCEMENT: usize = 3;
-/// Words in an answer.
+/// The length of an answer in words.
 const ANSWER: usize = 1;
 
-/// What the state page says of a process that waits for the other side.
+/// Returns the state-page entry of a process that waits for the other side.
 fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
     let proc = u32::try_from(peer)
         .ok()
@@ -47,17 +47,17 @@ fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
     }
 }
 
-/// A buffer cut into equal parts.
+/// A buffer divided into equal partitions.
 #[derive(Clone)]
 struct Cut<B> {
     whole: B,
     partitions: u32,
-    /// Elements in a partition.
+    /// The number of elements in a partition.
     each: i64,
 }
 
 impl<B> Cut<B> {
-    /// The elements of a partition.
+    /// Returns the range of a partition's elements.
     fn elements(&self, partition: u32) -> Range<i64> {
         let at = i64::from(partition) * self.each;
         at..at + self.each
@@ -73,7 +73,7 @@ impl<B> Cut<B> {
     }
 }
 
-/// Either side, as a persistent operation sees it.
+/// A partitioned send or receive, as a persistent operation.
 pub enum Partitioned {
     Send(PartitionedSend),
     Recv(PartitionedRecv, Option<Req>),
@@ -94,7 +94,7 @@ impl Partitioned {
         }
     }
 
-    /// What the state page says while a process waits for it.
+    /// Returns the state-page entry of a process that waits for it.
     pub(crate) fn about(&self) -> About {
         match self {
             Partitioned::Send(send) => send.about(),

@@ -1,4 +1,4 @@
-//! The receiving side: hear how the sender cut the message, then receive each of its partitions into place.
+//! The receiving side: receives the sender's announcement, then each of its partitions in place.
 
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
@@ -14,17 +14,17 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// What a sender announced.
+/// A sender's announcement.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     base: i32,
     partitions: u32,
-    /// Bytes in a partition.
+    /// The size of a partition in bytes.
     bytes: i64,
 }
 
 impl Link {
-    /// Bytes in all partitions.
+    /// Returns the size of all partitions in bytes.
     fn sent(&self) -> u64 {
         u64::from(self.partitions) * self.bytes as u64
     }
@@ -38,28 +38,28 @@ struct Receiver {
     buf: Cut<RecvBuf>,
     source: i32,
     tag: i32,
-    /// Where the announcement will be, and its receive until it has ended.
+    /// The receive buffer of the announcement, and its request until it has completed.
     words: U64Buf,
     announcement: RefCell<Option<Req>>,
     link: OnceCell<Link>,
-    /// The answer to it, while it is on its way.
+    /// The request of the answer, while it is pending.
     answer: RefCell<Option<Req>>,
-    /// The partitions of the sender in this start; none before the announcement has come.
+    /// The sender's partitions in this start; empty before the announcement has arrived.
     parts: RefCell<Vec<Part>>,
-    /// How many from the first on have been found complete.
+    /// The number of leading partitions that are known to be complete.
     arrived: Cell<usize>,
     active: Cell<bool>,
 }
 
-/// A partition of the sender, on its way to us.
+/// A partition of the sender that is being received.
 struct Part {
     req: Req,
-    /// Where it is received if it does not begin and end with elements of ours, and where it goes from there.
+    /// If it does not begin and end at element boundaries of the receive buffer: the staging buffer, and the offset to which it is unpacked.
     staged: Option<(Scratch, i64)>,
 }
 
 impl PartitionedRecv {
-    /// `buf` holds all partitions, `each` elements in one.
+    /// Creates a receiver; `buf` holds all partitions of `each` elements.
     pub fn new(
         comm: &Comm,
         buf: RecvBuf,
@@ -120,16 +120,16 @@ impl PartitionedRecv {
         };
         let mut parts = receiver.parts.borrow_mut();
         if parts.is_empty() {
-            // Not posted yet, or over: the latter is seen by the request.
+            // Not posted yet, or completed; the request distinguishes the two.
             return Ok(receiver.arrived.get() == link.partitions as usize);
         }
         let elements = receiver.buf.elements(partition);
         let size = receiver.buf.whole.datatype().size();
         let (start, end) = (elements.start * size, elements.end * size);
-        // Without data every partition waits for all of the sender's.
+        // With empty partitions, every partition waits for all of the sender's.
         let touching = match link.bytes {
             0 => 0..parts.len(),
-            // So does one that a shorter message does not reach.
+            // So does a partition behind the end of a shorter message.
             bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };
@@ -140,7 +140,7 @@ impl PartitionedRecv {
         Ok(all)
     }
 
-    /// Ends a start, whose request `req` is.
+    /// Completes a start with request `req`.
     pub(super) fn finish(&self, req: Option<Req>) -> Outcome {
         let receiver = &self.0;
         receiver.active.set(false);
@@ -149,7 +149,7 @@ impl PartitionedRecv {
         outcome.map(|_| receiver.status())
     }
 
-    /// The status of a start that has ended well.
+    /// Returns the status of a successful start.
     pub(super) fn status(&self) -> Status {
         self.0.status()
     }
@@ -168,7 +168,7 @@ impl PartitionedRecv {
 }
 
 impl Receiver {
-    /// Waits for the announcement.
+    /// Polls for the announcement.
     fn listen(&self) -> Poll<Result<(), Error>> {
         let mut announcement = self.announcement.borrow_mut();
         let Some(req) = &*announcement else {
@@ -181,7 +181,7 @@ impl Receiver {
         *announcement = None;
         Poll::Ready(outcome.and_then(|_| {
             let word = |i| self.words.get(i);
-            // A sender is met once, so the cell is empty.
+            // The announcement is received once, so the cell is empty.
             let link = self.link.get_or_init(|| Link {
                 base: word(0) as i32,
                 partitions: word(1) as u32,
@@ -191,7 +191,7 @@ impl Receiver {
         }))
     }
 
-    /// Says how much room there is.
+    /// Sends the size of the receive buffer.
     fn answer(&self, base: i32) -> Result<(), Error> {
         let words = U64Buf::of(&[self.buf.whole.bytes() as u64]);
         let (room, source) = (words.send(0..ANSWER), self.source as u32);
@@ -213,7 +213,7 @@ impl Receiver {
         let (sent, room) = (link.sent(), whole.bytes() as u64);
         let mut parts = self.parts.borrow_mut();
         if sent > room {
-            // What the sender has sent before it heard the answer is taken and dropped, so that it is not kept and its sender need not wait.
+            // Partitions sent before the answer arrived are received and dropped, so that they are not kept and their sender need not wait.
             if parts.is_empty() {
                 for number in 0..link.partitions {
                     let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
@@ -250,7 +250,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Whether a part has come, to its last place.
+    /// Returns true if a partition has arrived; unpacks it if it was staged.
     fn settle(&self, part: &mut Part) -> bool {
         let complete = part.req.is_complete();
         if complete && let Some((scratch, at)) = part.staged.take() {
@@ -260,7 +260,7 @@ impl Receiver {
         complete
     }
 
-    /// Whether all have come; those that have are not looked at again.
+    /// Polls until all partitions have arrived; completed ones are not polled again.
     fn look(&self) -> Poll<()> {
         let mut parts = self.parts.borrow_mut();
         let mut arrived = self.arrived.get();
@@ -277,7 +277,7 @@ impl Receiver {
         }
     }
 
-    /// Hands the receives back; the first failure is that of the operation.
+    /// Completes the receives. Returns the first failure.
     fn end(&self) -> Result<(), Error> {
         let requests = self.comm.engine().pml().requests();
         let mut outcome = Ok(());
@@ -287,7 +287,7 @@ impl Receiver {
         outcome
     }
 
-    /// The status of a start that has ended well.
+    /// Returns the status of a successful start.
     fn status(&self) -> Status {
         if self.source == PROC_NULL {
             return Status::PROC_NULL;
@@ -303,7 +303,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // No caller waits any more, and the buffer is the program's again.
+        // No call waits any more, and the buffer belongs to the program again.
         let pml = self.comm.engine().pml();
         let parts = self.parts.take().into_iter().map(|part| part.req);
         for req in parts

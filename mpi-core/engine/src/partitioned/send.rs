@@ -1,4 +1,4 @@
-//! The sending side: an announcement, then each partition as the program marks it as ready.
+//! The sending side: sends the announcement, then each partition when the program marks it as ready.
 
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
@@ -19,9 +19,9 @@ pub struct PartitionedSend {
     /// The tag of partition 0.
     base: i32,
     tag: i32,
-    /// The announcement, and its data, while it is on its way.
+    /// The request of the announcement, while it is pending.
     announcement: RefCell<Option<Req>>,
-    /// Where the receiver's answer will be, and its receive until it has been taken.
+    /// The receive buffer of the receiver's answer, and its request until it has completed.
     room: U64Buf,
     answer: RefCell<Option<Req>>,
     round: RefCell<Option<SendRound>>,
@@ -35,7 +35,7 @@ struct SendRound {
 }
 
 impl PartitionedSend {
-    /// `buf` holds all partitions, `each` elements in one.
+    /// Creates a sender; `buf` holds all partitions of `each` elements.
     pub fn new(
         comm: &Comm,
         buf: SendBuf,
@@ -114,19 +114,19 @@ impl PartitionedSend {
         Ok(())
     }
 
-    /// Bytes in all partitions.
+    /// Returns the size of all partitions in bytes.
     fn bytes(&self) -> u64 {
         self.buf.whole.bytes() as u64
     }
 
-    /// Whether the receiver has answered.
+    /// Returns true if the receiver has answered.
     fn is_answered(&self) -> bool {
         let is_complete =
             |req: &RefCell<Option<Req>>| req.borrow().as_ref().is_none_or(|r| r.is_complete());
         is_complete(&self.announcement) && is_complete(&self.answer)
     }
 
-    /// What is wrong if the receiver has answered that it has too little room.
+    /// Returns the error if the receiver has answered that its buffer is too small.
     fn refusal(&self) -> Option<PartitionError> {
         let (sent, room) = (self.bytes(), self.room.get(0));
         let refused = self.dest != PROC_NULL && self.is_answered() && sent > room;
@@ -180,7 +180,7 @@ impl PartitionedSend {
         for req in round.into_iter().flat_map(|r| r.under_way) {
             match req.is_complete() {
                 true => outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY)),
-                // The receiver does not take it any more.
+                // The receiver does not receive it any more.
                 false => pml.abandon(&req),
             }
         }

@@ -1,14 +1,14 @@
-//! `MPI_Cancel` of a run that is recorded or replayed: whether it came before the message.
+//! `MPI_Cancel` in a recorded or replayed run: whether the cancellation preceded the match.
 //!
-//! On replay one that came too late waits for its message. One that came in time is a receive that no message may meet before, so it is posted
-//! for no message: with a wildcard its own decision says so, without one the decision of its cancellation, which names it by its number.
+//! On replay, a cancellation that came too late waits for the match. A receive that was cancelled in time must not match any message before, so it is posted
+//! with a key that matches no message: with a wildcard its own decision records that, without one the decision of its cancellation, which contains the receive's number.
 
 use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;
 use crate::request::{Body, Req};
 
 impl Engine {
-    /// `MPI_Cancel` of a receive: takes it back unless a message has met it.
+    /// `MPI_Cancel` of a receive: cancels it unless it has matched a message.
     pub fn cancel_recv(&self, req: &Req) -> Result<(), RecordError> {
         match self.script() {
             Some(script) => script.cancel(self, req),
@@ -21,7 +21,7 @@ impl Engine {
 }
 
 impl Script {
-    /// Takes a receive back, if that was possible when this was recorded.
+    /// Cancels a receive, if the recording cancelled it too.
     fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
         if !self.is_replay() {
             let found = match engine.pml().cancel_recv(req) {
@@ -47,7 +47,7 @@ impl Script {
     }
 }
 
-/// Whether a receive has met its message; what is no receive waits for none.
+/// Returns true if a receive has matched its message; other operations do not wait for a match.
 fn has_met(engine: &Engine, req: &Req) -> bool {
     let receives = matches!(&*req.body.borrow(), Body::Recv(_));
     !receives || req.is_complete() || engine.pml().incoming_from(req).is_some()

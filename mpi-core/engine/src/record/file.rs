@@ -1,7 +1,7 @@
-//! A rank's recording: a file of words that is mapped, so that what was written is there however the rank ends.
+//! The recording of one rank: a memory-mapped file of words, so that everything written survives however the rank ends.
 //!
-//! `magic, version | rank, size, words...` ([`word`]), each word little-endian as the machine's own; the file may be longer than what was
-//! written, by zeroes.
+//! Format: `magic, version | rank, size, words...` ([`word`]), each word in the machine's little-endian order; the file may be longer than its contents,
+//! padded with zeroes.
 
 use super::RecordError;
 use super::word::{self, Asker, Decision};
@@ -13,12 +13,12 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTREC2");
-/// Words before the first decision.
+/// The number of words before the first decision.
 const HEAD: usize = 2;
-/// The first length of a file.
+/// The initial length of a file in bytes.
 const FIRST: usize = 64 << 10;
 
-/// A recording that grows.
+/// A recording that grows on demand.
 pub(super) struct Writer {
     file: File,
     path: PathBuf,
@@ -35,7 +35,7 @@ fn trouble(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> R
     }
 }
 
-/// Maps a file of so many bytes, for which the disk has room: a hole would turn a full disk into a signal.
+/// Maps `bytes` bytes of a file after allocating them on disk: with a hole, a full disk would raise a signal.
 fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError> {
     fits_file_limit(bytes as u64).map_err(|e| trouble(path, "made longer")(e.into()))?;
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64)
@@ -46,7 +46,7 @@ fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError
 impl Writer {
     pub(super) fn create(path: &Path, rank: u32, size: u32) -> Result<Writer, RecordError> {
         if let Some(folder) = path.parent() {
-            // On other hosts no other process has made it.
+            // On other hosts no process has created the folder.
             std::fs::create_dir_all(folder).map_err(trouble(path, "made"))?;
         }
         let file = OpenOptions::new()
@@ -67,7 +67,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends a word; its place.
+    /// Appends a word. Returns its index.
     fn push(&self, word: u64) -> Result<usize, RecordError> {
         let at = self.next.get();
         if (at + 1) * 8 > self.segment.borrow().len() {
@@ -79,7 +79,7 @@ impl Writer {
         Ok(at)
     }
 
-    /// Appends a decision; the place of its first word.
+    /// Appends a decision. Returns the index of its first word.
     pub(super) fn append(&self, asker: Asker, decision: Decision) -> Result<usize, RecordError> {
         let at = self.push(word::encode(asker, decision, self.end()))?;
         if word::is_about_a_message(decision) {
@@ -88,28 +88,28 @@ impl Writer {
         Ok(at)
     }
 
-    /// Writes another decision of the same length in place of the one that begins at `at`.
+    /// Overwrites the decision that begins at `at` with another one of the same length.
     pub(super) fn replace(&self, at: usize, asker: Asker, decision: Decision) {
         if word::is_about_a_message(decision) {
-            // First: a rank that is killed between the two leaves the earlier decision, which does not use its tag.
+            // The tag first: a rank that is killed between the two stores leaves the earlier decision, which does not use its tag.
             self.set(at + 1, word::encode_tag(asker, decision, at + 1));
         }
         self.set(at, word::encode(asker, decision, at));
     }
 
-    /// Where the next word goes.
+    /// Returns the index of the next word.
     pub(super) fn end(&self) -> usize {
         self.next.get()
     }
 
-    /// How many words of decisions there are.
+    /// Returns the number of words of decisions.
     pub(super) fn len(&self) -> usize {
         self.next.get().saturating_sub(HEAD)
     }
 
     fn set(&self, at: usize, word: u64) {
         if let Some(place) = self.segment.borrow().at::<AtomicU64>(at * 8) {
-            // Words reach the file in the order in which they are set, wherever the rank is killed.
+            // Words reach the file in the order of their stores, whenever the rank is killed.
             place.store(word, Release);
         }
     }
@@ -117,12 +117,12 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // A file that stays longer than it need be can be replayed as well.
+        // A file that stays longer than its contents can be replayed as well.
         let _ = self.file.set_len(self.next.get() as u64 * 8);
     }
 }
 
-/// Reads a recording: its decisions, all of which are as they were written.
+/// Reads the decisions of a recording, and checks that all of them are undamaged.
 pub(super) fn read(
     path: &Path,
     rank: u32,

@@ -1,17 +1,17 @@
-//! Recording and replaying what depends on which process was faster, so that a run that failed can be repeated.
+//! Record and replay of nondeterministic decisions, so that a failed run can be repeated.
 //!
-//! An MPI program whose processes are deterministic by themselves meets chance at few places: which message a receive with a wildcard takes,
-//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` comes in time,
+//! An MPI program whose processes are deterministic is nondeterministic at few places only: which message a receive with a wildcard matches,
+//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` precedes the match,
 //! and in which order ranks of one node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
-//! Each of these is a *decision*; they are written to one file for each rank in the order in which the program asked ([`word`], [`file`](mod@file)).
-//! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake,
-//! and one that was cancelled in time for none;
-//! the other calls wait for what was recorded and answer that, or answer "nothing yet" at once where that was recorded.
+//! Each of these is a *decision*. The decisions of each rank are written to one file in the order of the program's calls ([`word`], [`file`](mod@file)).
+//! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake each other;
+//! one that was cancelled in time is posted with a key that matches no message.
+//! The other calls wait for the recorded result and return it, or return "nothing yet" at once if that was recorded.
 //!
-//! Promises: the decision stands in the file before the program sees it, and stays there however the rank ends.
-//! A file that was damaged since is found before it is followed, since a wrong decision would let the replay wait for a message that never comes.
-//! Not covered: the order of calls of several threads of one process, which is why such runs get a lower thread level, and what is not MPI.
+//! Promises: the decision is in the file before the program sees it, and stays there however the rank ends.
+//! Damage to the file is detected before a damaged decision is followed, since a wrong one would let the replay wait for a message that never arrives.
+//! Not covered: the order of calls of several threads of one process, which is why such runs get a lower thread level, and anything outside MPI.
 
 mod cancel;
 mod file;
@@ -50,7 +50,7 @@ pub static REPLAY: Param<PathBuf> = Param::new(
     "The folder of a recording that this run repeats; what mpirun --replay sets",
 );
 
-/// Why a run cannot be recorded or repeated.
+/// Why a run cannot be recorded or replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordError {
     File {
@@ -61,26 +61,26 @@ pub enum RecordError {
     NotARecording {
         path: String,
     },
-    /// A word that is not as it was written.
+    /// A word whose check value is wrong.
     Damaged {
         path: String,
         byte: usize,
     },
-    /// The recording of another job.
+    /// The recording is of another job.
     Other {
         path: String,
         rank: u32,
         size: u32,
         now: (u32, u32),
     },
-    /// The program asks something else than when it was recorded.
+    /// The program makes another call than in the recording.
     Diverged {
         rank: u32,
         number: usize,
         asks: Asker,
         recorded: Option<(Asker, Decision)>,
     },
-    /// What was recorded cannot happen.
+    /// The recorded result cannot happen.
     Impossible {
         rank: u32,
         number: usize,
@@ -148,10 +148,10 @@ impl std::error::Error for RecordError {}
 
 impl crate::Failure for RecordError {}
 
-/// A process's part of a recording: being made, or being followed.
+/// A process's recording or replay.
 pub struct Script {
     rank: u32,
-    /// How many receives without a wildcard have been posted.
+    /// The number of posted receives without a wildcard.
     plain: Cell<u32>,
     mode: Mode,
 }
@@ -159,28 +159,28 @@ pub struct Script {
 enum Mode {
     Record {
         writer: Writer,
-        /// Receives without a message yet, and where their decision stands.
+        /// Unmatched receives, and the index of each one's decision.
         open: RefCell<HashMap<ReqId, usize>>,
-        /// The decision of a receive that is just being posted.
+        /// The decision of the receive that is being posted.
         posting: Cell<Option<usize>>,
-        /// Receives without a wildcard: the number of each, by the place of its request; what is over stays until the place is used again.
+        /// The numbers of receives without a wildcard, by the slot of their request; a completed entry stays until the slot is reused.
         plain: RefCell<Vec<(ReqId, u32)>>,
-        /// Where "nothing yet" of the same call stands, how often so far.
+        /// The index and the repetition count of the latest "nothing yet" decision of one call.
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
     Replay {
         decisions: Vec<(Asker, Decision)>,
         next: Cell<usize>,
-        /// How many times the decision at `next` has been answered.
+        /// How many times the decision at `next` has been returned.
         answered: Cell<u32>,
         /// The numbers of the receives without a wildcard that were cancelled in time.
         cancelled: HashSet<u32>,
     },
 }
 
-/// The key that no message has: a recorded receive that never met one.
+/// Returns a key that no message has, for a recorded receive that never matched.
 fn nobody() -> Key {
-    // A program's tags are not negative.
+    // A program's tags are never negative.
     Key::new(0, i32::MIN)
 }
 
@@ -198,7 +198,7 @@ impl Script {
         Ok(Script::new(rank, mode))
     }
 
-    /// Follows the recording in a folder.
+    /// Opens the recording in a folder for replay.
     pub fn replay(folder: &Path, rank: u32, size: u32) -> Result<Script, RecordError> {
         let decisions = file::read(&path(folder, rank), rank, size)?;
         let cancelled = decisions.iter().filter_map(|(_, decision)| match decision {
@@ -222,12 +222,12 @@ impl Script {
         }
     }
 
-    /// Whether decisions are read, and not written.
+    /// Returns true if decisions are replayed, not recorded.
     pub fn is_replay(&self) -> bool {
         matches!(self.mode, Mode::Replay { .. })
     }
 
-    /// How many decisions have been answered, or words of decisions written.
+    /// Returns the number of replayed decisions, or of the words of decisions written.
     fn number(&self) -> usize {
         match &self.mode {
             Mode::Record { writer, .. } => writer.len(),
@@ -235,10 +235,10 @@ impl Script {
         }
     }
 
-    /// A receive with this key is about to be posted; the key with which it shall be.
+    /// Called before a receive with this key is posted. Returns the key to post.
     pub(crate) fn posts(&self, key: Key) -> Result<Key, RecordError> {
         if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
-            // After four thousand million of them no more are told apart.
+            // After four thousand million receives the numbers saturate and no longer distinguish them.
             self.plain.set(self.plain.get().saturating_add(1));
             return Ok(match &self.mode {
                 Mode::Replay { cancelled, .. } if cancelled.contains(&self.plain.get()) => nobody(),
@@ -289,7 +289,7 @@ impl Script {
         }
     }
 
-    /// Which receive without a wildcard this is, from 1; 0 if it is none that was numbered.
+    /// Returns the number of this receive without a wildcard, from 1, or 0 if it is not numbered.
     fn plain_number(&self, id: ReqId) -> u32 {
         let Mode::Record { plain, .. } = &self.mode else {
             return 0;
@@ -299,7 +299,7 @@ impl Script {
         found.map_or(0, |(_, number)| *number % u32::MAX)
     }
 
-    /// A receive has met a message.
+    /// Records that a receive has matched a message.
     pub(crate) fn meets(&self, id: ReqId, message: Key) {
         let Mode::Record {
             writer,
@@ -316,13 +316,13 @@ impl Script {
         }
     }
 
-    /// The program was answered that nothing is there yet.
+    /// Records that a call returned that nothing has completed or arrived yet.
     pub fn found_nothing(&self, asker: Asker) -> Result<(), RecordError> {
         let Mode::Record { writer, idle, .. } = &self.mode else {
             return Ok(());
         };
         match idle.get() {
-            // A loop of such calls is one word.
+            // Repeated calls in a loop take one word.
             Some((at, same, times))
                 if same == asker && at + 1 == writer.end() && times < u32::MAX =>
             {
@@ -338,12 +338,12 @@ impl Script {
         Ok(())
     }
 
-    /// A probe found a message.
+    /// Records that a probe found a message.
     pub fn found(&self, asker: Asker, source: i32, tag: i32) -> Result<(), RecordError> {
         self.write(asker, from(Key::new(source, tag))).map(drop)
     }
 
-    /// Requests at these places were complete.
+    /// Records that the requests at these indices were complete.
     pub fn completed(&self, asker: Asker, places: &[usize]) -> Result<(), RecordError> {
         if let [place] = places {
             return self.write(asker, Decision::Place(*place as u32)).map(drop);
@@ -355,7 +355,7 @@ impl Script {
         Ok(())
     }
 
-    /// The places that were complete when this was recorded; `None` where nothing was.
+    /// Returns the indices that were complete in the recording, or `None` if none were.
     pub fn places(&self, asker: Asker) -> Result<Option<Vec<usize>>, RecordError> {
         match self.next(asker)? {
             Decision::Nothing { .. } => Ok(None),
@@ -371,7 +371,7 @@ impl Script {
         }
     }
 
-    /// The number that was drawn when this was recorded.
+    /// Returns the number drawn in the recording.
     pub fn number_of(&self, asker: Asker) -> Result<u32, RecordError> {
         match self.next(asker)? {
             Decision::Place(number) => Ok(number),
@@ -379,7 +379,7 @@ impl Script {
         }
     }
 
-    /// The message that a probe found when this was recorded; `None` where there was none.
+    /// Returns the message that a probe found in the recording, or `None`.
     pub(crate) fn probed(&self, asker: Asker) -> Result<Option<Key>, RecordError> {
         match self.next(asker)? {
             Decision::From { source, tag } => Ok(Some(Key::new(source as i32, tag))),
@@ -388,7 +388,7 @@ impl Script {
         }
     }
 
-    /// The error of a decision that cannot happen again.
+    /// Returns the error of a decision that cannot be repeated.
     #[cold]
     pub fn impossible(&self, asks: Asker, recorded: Decision, why: String) -> RecordError {
         RecordError::Impossible {
@@ -407,7 +407,7 @@ impl Script {
         }
     }
 
-    /// The next decision, which has to be of this call.
+    /// Returns the next decision, which must be of this call.
     fn next(&self, asker: Asker) -> Result<Decision, RecordError> {
         let Mode::Replay {
             decisions,

@@ -1,4 +1,4 @@
-//! Claims about a script by itself; that programs are repeated by it is shown by `tests/tests/replay.rs`.
+//! Unit tests of a script; `tests/tests/replay.rs` shows that programs are repeated.
 
 use super::*;
 
@@ -19,10 +19,10 @@ fn a_receive_with_a_wildcard_is_replayed_as_one_of_its_message() {
         assert_eq!(script.posts(any), Ok(any));
         script.posted(id(number), any);
     }
-    // They meet their messages in another order; the third never does.
+    // They match their messages in another order; the third never matches.
     script.meets(id(1), Key::new(2, 20));
     script.meets(id(0), Key::new(3, 30));
-    // A process that is killed does not come to the end of its script.
+    // A killed process does not run the script's destructor.
     std::mem::forget(script);
     let script = Script::replay(folder.path(), 0, 4).expect("a replay");
     assert_eq!(script.posts(any), Ok(Key::new(3, 30)));
@@ -38,7 +38,7 @@ fn a_receive_without_a_wildcard_that_was_cancelled_is_replayed_as_one_of_nobodys
     let script = Script::record(folder.path(), 0, 4).expect("a recording");
     for number in 0..3 {
         assert_eq!(script.posts(key), Ok(key));
-        // The second has the place in which the first was before.
+        // The second receive reuses the slot of the first.
         script.posted(id(((number + 1) << 32) | (number / 2)), key);
     }
     let cancel = |id| {
@@ -133,7 +133,7 @@ fn a_long_recording_grows() {
     }
 }
 
-/// A recording with every kind of decision; a receive has met its message, another has not.
+/// Makes a recording with every kind of decision; one receive has matched its message, another has not.
 fn recorded(folder: &Path) {
     let any = Key::new(ANY_SOURCE, ANY_TAG);
     let script = Script::record(folder, 1, 2).expect("a recording");

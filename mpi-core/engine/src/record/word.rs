@@ -1,12 +1,12 @@
-//! Decisions as words of 64 bits: `decision: 4, call: 4, value: 32, zero: 8, check: 16`, the lowest first.
+//! The encoding of decisions as 64-bit words: `decision: 4, call: 4, value: 32, zero: 8, check: 16`, the lowest first.
 //!
-//! A decision about a message is two words, of which the second carries its tag; any other decision is one.
-//! The check is a CRC of the word's other bits and of its place in the file, so a word that was changed, moved or overwritten is found.
-//! Each word is checked by itself, since a rank may be killed between any two of them.
+//! A decision about a message is two words, the second of which carries its tag; any other decision is one.
+//! The check is a CRC of the word's other bits and of its index in the file, so a changed, moved or overwritten word is detected.
+//! Each word has its own check, since a rank may be killed between any two of them.
 
 use std::fmt;
 
-/// A call whose outcome depends on which process was faster.
+/// A call whose outcome is nondeterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Asker {
@@ -23,9 +23,9 @@ pub enum Asker {
     GetStatus = 9,
     Cancel = 10,
     WinTest = 11,
-    /// A lock of a member of a window: its ticket.
+    /// A lock of a window member: its ticket.
     Lock = 12,
-    /// An access to a member of a window: its turn.
+    /// An access to a window member: its turn.
     Access = 13,
 }
 
@@ -55,22 +55,22 @@ impl fmt::Display for Asker {
     }
 }
 
-/// How it ended.
+/// The outcome of such a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// A receive that has not met a message, or never did.
+    /// A receive that has not matched a message, or never did.
     Open,
-    /// The message of this rank of the communicator, with this tag.
+    /// A message from this rank of the communicator, with this tag.
     From { source: u32, tag: i32 },
-    /// Nothing was there yet, so many times in a row.
+    /// Nothing had completed or arrived, this number of times in a row.
     Nothing { times: u32 },
-    /// The request at this place of the array, or, for calls about all, all of them.
+    /// The request at this index of the array, or, for calls on all requests, all of them.
     Place(u32),
-    /// So many [`Decision::Place`]s follow.
+    /// This number of [`Decision::Place`]s follow.
     Several(u32),
-    /// The receive was taken back. One without a wildcard is named: it was the one posted with this number, from 1; 0 is one with a wildcard.
+    /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 is one with a wildcard.
     Cancelled { plain: u32 },
-    /// The operation could not be taken back any more.
+    /// The operation could no longer be cancelled.
     TooLate,
 }
 
@@ -93,12 +93,12 @@ impl fmt::Display for Decision {
 /// The code of the second word of a decision about a message.
 const TAG: u64 = 8;
 
-/// Whether a decision takes a second word, for a tag.
+/// Returns true if a decision has a second word, for a tag.
 pub(super) fn is_about_a_message(decision: Decision) -> bool {
     matches!(decision, Decision::Open | Decision::From { .. })
 }
 
-/// The first word of a decision, which is word `at` of the file.
+/// Encodes the first word of a decision, which is word `at` of the file.
 pub(super) fn encode(asker: Asker, decision: Decision, at: usize) -> u64 {
     let (code, value) = match decision {
         Decision::Open => (1, 0),
@@ -112,7 +112,7 @@ pub(super) fn encode(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(code | (asker as u64) << 4 | u64::from(value) << 8, at)
 }
 
-/// The second word of a decision about a message, which is word `at` of the file; without a message yet its tag is 0.
+/// Encodes the second word of a decision about a message, which is word `at` of the file; the tag is 0 while there is no message.
 pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     let tag = match decision {
         Decision::From { tag, .. } => tag as u32,
@@ -121,9 +121,9 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(TAG | (asker as u64) << 4 | u64::from(tag) << 8, at)
 }
 
-/// The decisions of a file whose words from number `first` on these are; on failure, the number of the word that is damaged.
+/// Decodes the words of a file from number `first` on; on failure, returns the number of the damaged word.
 ///
-/// Zeroes are what comes after the end. Of a decision whose second word is missing at the end the rank was killed before it knew.
+/// Trailing zeroes are padding. If the last decision lacks its second word it is dropped: the rank was killed before the program saw it.
 pub(super) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
     let end = words.iter().rposition(|&word| word != 0);
     let mut words = (first..).zip(&words[..end.map_or(0, |last| last + 1)]);
@@ -179,18 +179,18 @@ fn asker_of(payload: u64) -> Option<Asker> {
 /// The lowest bit of the check.
 const CHECK: u32 = 48;
 
-/// A word's payload with its check.
+/// Adds the check to a word's payload.
 fn checked(payload: u64, at: usize) -> u64 {
     payload | u64::from(check(payload, at)) << CHECK
 }
 
-/// The payload of a word whose check is right.
+/// Returns the payload of a word if its check is right.
 fn unchecked(word: u64, at: usize) -> Option<u64> {
     let payload = word & ((1 << CHECK) - 1);
     (u64::from(check(payload, at)) == word >> CHECK).then_some(payload)
 }
 
-/// CRC-16/CCITT of a word's payload and its place.
+/// CRC-16/CCITT of a word's payload and its index.
 fn check(payload: u64, at: usize) -> u16 {
     let place = (at as u64).to_le_bytes();
     let bytes = payload.to_le_bytes().into_iter().take(6).chain(place);

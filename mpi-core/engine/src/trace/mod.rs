@@ -1,13 +1,13 @@
-//! Tracing: what this process sends, receives and calls, written to its [tape](mpi_base::node::EventRing) for `mpirun --trace`.
+//! Tracing: this process's messages and calls, written to its [event ring](mpi_base::node::EventRing) for `mpirun --trace`.
 //!
 //! A message needs no mark of its own on the wire. Messages of one sender, context and tag match in the order in which they were sent
 //! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) on both sides gives both the same number.
-//! Counters are kept for as many keys as [`KEYS`]; messages of later keys have number 0, and no arrow leads to them.
+//! Counters are kept for up to [`KEYS`] keys; messages of later keys have number 0, and the trace has no arrow to them.
 //!
-//! Looking at the clock is what costs most, so a message that a call sends before anything else has happened has the time of its call,
-//! and then the two share a cell of the tape.
+//! Reading the clock costs most, so a message that a call sends before any other event gets the time of the call,
+//! and the two share a cell of the ring.
 //!
-//! Which code calls what: `Comm` and `ob1` tell of messages, `Comm` of collective operations, a hardware barrier of its wire, `mpi-abi` of calls.
+//! Callers: `Comm` and `ob1` record messages, `Comm` collective operations, a hardware barrier its wire, `mpi-abi` calls.
 //! Without tracing there is no `Trace`, and each of these places is one branch on a plain load.
 
 use crate::coll::CallSignature;
@@ -28,7 +28,7 @@ pub static TRACE: Param<u32> = Param::new(
     "How many of its latest events each rank keeps for mpirun --trace, 64 bytes each; 0 traces nothing",
 );
 
-/// How many keys are counted.
+/// The maximum number of counted keys.
 const KEYS: usize = 1 << 16;
 
 /// A process's trace.
@@ -36,18 +36,18 @@ pub struct Trace {
     tape: EventRing,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
-    /// When the current call began, until something has happened in it; else 0.
+    /// The start time of the current call until its first event, otherwise 0.
     fresh: Cell<u64>,
 }
 
 /// Context, rank of the other side, and tag.
 type Counted = (Context, i32, i32);
 
-/// How many messages there were of each key.
+/// Message counts by key.
 #[derive(Default)]
 struct Counters {
     all: HashMap<Counted, u64>,
-    /// The latest key, whose count is ahead of the map's: the next message is usually of the same one.
+    /// The latest key, whose count is ahead of the map's: the next message usually has the same key.
     latest: Option<(Counted, u64)>,
 }
 
@@ -78,7 +78,7 @@ impl Counters {
 }
 
 impl Trace {
-    /// A trace on a new tape; `None` where the node's memory has no room for one.
+    /// Creates a trace on a new ring; returns `None` if the node's memory has no space for one.
     pub fn new(node: &Node, events: u32) -> Option<Trace> {
         Some(Trace {
             tape: node.tape(events)?,
@@ -88,12 +88,12 @@ impl Trace {
         })
     }
 
-    /// The tape, for a layer that has events of its own.
+    /// Returns the ring, for a layer that has events of its own.
     pub fn tape(&self) -> &EventRing {
         &self.tape
     }
 
-    /// A call begins; when, on the tape's clock, is to be told to [`Trace::called`].
+    /// Records the start of a call. Returns its time on the ring's clock, to be passed to [`Trace::called`].
     #[inline]
     pub fn begins(&self) -> u64 {
         let now = self.tape.now();
@@ -101,15 +101,15 @@ impl Trace {
         now
     }
 
-    /// A call that began at `began` has returned.
+    /// Records the return of a call that began at `began`.
     pub fn called(&self, call: u16, began: u64, thread: u32) {
         self.fresh.set(0);
         self.tape.write_call(call, began, self.tape.now(), thread);
     }
 
-    /// A message leaves.
+    /// Records a sent message.
     pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
-        // What the program sends leaves when it is called; a step of a collective operation may have waited for its turn.
+        // A message of the program leaves when its call begins; a step of a collective operation may have waited.
         let at = match (
             self.fresh.take(),
             to.context.plane(Plane::User) == to.context,
@@ -129,7 +129,7 @@ impl Trace {
         });
     }
 
-    /// A message has met its receive; the key is the message's own.
+    /// Records that a message has matched its receive; the key is the message's own.
     pub(crate) fn meets(&self, context: Context, message: Key, bytes: u64) {
         self.fresh.set(0);
         let key = (context, message.source(), message.tag());
@@ -143,7 +143,7 @@ impl Trace {
         });
     }
 
-    /// A collective operation begins.
+    /// Records the start of a collective operation.
     pub(crate) fn rounds(&self, comm: u64, round: u64, said: &CallSignature) {
         let [call, root, op, bytes] = said.words();
         self.tape.write(&Event {
@@ -157,13 +157,13 @@ impl Trace {
         });
     }
 
-    /// What [`Trace::rounds`] wrote, for the code that plays the tape.
+    /// Decodes what [`Trace::rounds`] wrote, for the reader of the ring.
     pub fn said(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])
     }
 
-    /// A system call on a file has ended that began at a time of the tape.
+    /// Records a system call on a file that began at `began` on the ring's clock and has ended.
     pub fn file_call(&self, call: u16, file: u64, began: u64, (offset, bytes): (u64, u64)) {
         self.fresh.set(0);
         let now = self.tape.now();
@@ -177,7 +177,7 @@ impl Trace {
         });
     }
 
-    /// The call that runs is about a member of a window, at a displacement if it accesses its memory.
+    /// Adds to the running call the window member it refers to, and the displacement if it accesses the member's memory.
     pub fn accesses(&self, window: u64, rank: u32, (displacement, bytes): (i64, u64)) {
         self.fresh.set(0);
         self.tape.write(&Event {
@@ -189,7 +189,7 @@ impl Trace {
         });
     }
 
-    /// A window is called so from now on.
+    /// Records the name of a window.
     pub fn names_window(&self, window: u64, name: &str) {
         let [first, second, third] = window_name_words(name);
         self.tape.write(&Event {
@@ -201,7 +201,7 @@ impl Trace {
         });
     }
 
-    /// What [`Trace::names_window`] wrote, for the reader of the tape.
+    /// Decodes what [`Trace::names_window`] wrote, for the reader of the ring.
     pub fn window_name(event: &Event) -> String {
         let [first, third] = [event.bytes, event.extra].map(u64::to_le_bytes);
         let second = event.number.to_le_bytes();
@@ -210,7 +210,7 @@ impl Trace {
         String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
     }
 
-    /// The wire of the hardware barrier has entered and released this number of barriers.
+    /// Records that the wire of the hardware barrier has entered and released this number of barriers.
     pub(crate) fn wire(&self, wire: u32, entered: u64, released: u64) {
         self.tape.write(&Event {
             peer: wire as i32,
@@ -221,10 +221,10 @@ impl Trace {
     }
 }
 
-/// As many bytes of an event's number are kept.
+/// The number of bytes that an event's `number` field keeps.
 const NUMBER_BYTES: usize = 5;
 
-/// The beginning of a window's name as three words, of which the second has [`NUMBER_BYTES`].
+/// Packs the beginning of a window's name into three words; the second holds [`NUMBER_BYTES`] bytes.
 fn window_name_words(name: &str) -> [u64; 3] {
     let mut bytes = name.bytes();
     [8, NUMBER_BYTES, 8].map(|len| {
@@ -255,7 +255,7 @@ mod tests {
                 extra,
                 ..Event::new(EventKind::WindowName, 1)
             };
-            // As it is written to the tape.
+            // In the form in which it is written to the ring.
             let event = Event::of(event.words()).expect("an event");
             assert_eq!(Trace::window_name(&event), name[..name.len().min(21)]);
         }

@@ -1,8 +1,8 @@
-//! What tells messages apart: contexts and their planes, the envelope of a message, its mode.
+//! Message addressing: contexts and their planes, the envelope of a message, its mode.
 
 use crate::btl::ProcId;
 
-/// What a message is addressed with: the communicator's context, both ranks in it, and the tag.
+/// The envelope of a message: the communicator's context, both ranks in it, and the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     pub context: Context,
@@ -15,30 +15,30 @@ pub struct Envelope {
     pub tag: i32,
 }
 
-/// A communicator's number, the same at all of its members, and the plane within it.
+/// A communicator's number, the same at all of its members, and a plane.
 ///
-/// In one job the number is (job rank of the process that chose it, that process's own serial number), so choosing one needs no agreement and never runs out in practice.
+/// Within one job the number consists of the job rank of the process that chose it and of that process's serial number, so choosing one needs no agreement and never runs out in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub u64);
 
 /// Messages of different planes of one communicator never match each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// What the user sends.
+    /// The user's messages.
     User = 0,
-    /// What collective algorithms send.
+    /// The messages of collective algorithms.
     Collective = 1,
-    /// What components say to their peers: selection, plugins, set-up.
+    /// Internal messages of components: selection, plugins, setup.
     Hidden = 2,
-    /// What the sender of a partitioned message says of itself, and its partitions.
+    /// The announcement of a partitioned sender; `Partition` carries its partitions.
     Announce = 3,
     Partition = 4,
-    /// What the receiver of a partitioned message answers to its announcement.
+    /// The answer of a partitioned receiver to the announcement.
     Answer = 5,
 }
 
 impl Plane {
-    /// In the order of their numbers in a [`Context`].
+    /// All planes, in the order of their numbers in a [`Context`].
     pub const ALL: [Plane; 6] = [
         Plane::User,
         Plane::Collective,
@@ -53,49 +53,49 @@ const PLANE_BITS: u32 = 3;
 const SERIAL_BITS: u32 = 29;
 
 impl Context {
-    /// The context of a communicator in the plane of the user's messages; `serial` at most [`Context::LAST_SERIAL`].
+    /// Creates the context of a communicator, in the plane of the user's messages; `serial` is at most [`Context::LAST_SERIAL`].
     pub fn new(chooser: ProcId, serial: u32) -> Context {
         debug_assert!(serial >> SERIAL_BITS == 0);
         Context(u64::from(chooser) << 32 | u64::from(serial) << PLANE_BITS)
     }
 
-    /// The context of a communicator of this number, in the plane of the user's messages.
+    /// Creates the context of a communicator with this number, in the plane of the user's messages.
     pub fn numbered(number: u64) -> Context {
         Context(number << PLANE_BITS)
     }
 
-    /// The lowest number of a communicator with members of several jobs; below it are those whose members are ranks of one job.
+    /// The lowest number of a communicator with members of several jobs; lower numbers are of communicators within one job.
     ///
-    /// Ranks of two jobs are equal, so these numbers do not begin with the chooser's; they are drawn at random from 2^60.
+    /// Ranks repeat in several jobs, so these numbers do not contain the chooser's rank; they are drawn at random from 2^60.
     pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
 
-    /// Whether it is the context of a communicator with members of several jobs.
+    /// Returns true if it is the context of a communicator with members of several jobs.
     pub fn is_random(self) -> bool {
         self.number() >= Context::FIRST_RANDOM
     }
 
-    /// This communicator's context in one plane.
+    /// Returns this communicator's context in one plane.
     pub fn plane(self, plane: Plane) -> Context {
         Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
     }
 
-    /// The process whose counter the communicator's number comes from.
+    /// Returns the process from whose counter the communicator's number was taken.
     pub fn chooser(self) -> ProcId {
         (self.0 >> 32) as ProcId
     }
 
-    /// The communicator's number without the plane, for reports.
+    /// Returns the communicator's number without the plane, for reports.
     pub fn number(self) -> u64 {
         self.0 >> PLANE_BITS
     }
 
-    /// The process that chose the number of a communicator, and that process's own number for it: what a report calls it by.
+    /// Splits a communicator's number into the process that chose it and that process's serial number, as reports show it.
     pub fn chosen(number: u64) -> (ProcId, u32) {
         let serial = number & ((1 << SERIAL_BITS) - 1);
         ((number >> SERIAL_BITS) as ProcId, serial as u32)
     }
 
-    /// Serial numbers end here; a process that made that many communicators is told so.
+    /// The highest serial number; a process that has used it gets an error.
     pub const LAST_SERIAL: u32 = (1 << SERIAL_BITS) - 1;
 }
 

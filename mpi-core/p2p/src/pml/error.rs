@@ -1,4 +1,4 @@
-//! Why point-to-point operations fail, in sentences that name both sides.
+//! Errors of point-to-point operations, with texts that name both sides.
 
 use crate::btl::ProcId;
 use mpi_types::error::Failure;
@@ -24,15 +24,15 @@ pub enum PmlError {
         peer: ProcId,
         tag: i32,
         bytes: u64,
-        /// The transport's sentence, if it had one to say.
+        /// The transport's reason, if it reported one.
         why: Option<Arc<str>>,
     },
-    /// A message is waited for, and every process that could send it is lost; the transports' sentences.
+    /// A receive or probe waits for a message, and every process that could send it is lost; the transports' reasons.
     NoSender { tag: i32, lost: Vec<Arc<str>> },
 }
 
 impl PmlError {
-    /// The message has `bytes` bytes, and its receive room for fewer.
+    /// Returns the error of a message of `bytes` bytes that is longer than its receive buffer.
     #[cold]
     pub(super) fn truncated(
         receiver: i32,
@@ -83,7 +83,7 @@ impl fmt::Display for PmlError {
                 ),
             },
             PmlError::NoSender { tag, lost } => {
-                /// More sentences would hide the first.
+                /// More reasons would obscure the first.
                 const SHOWN: usize = 4;
                 match *tag {
                     ANY_TAG => f.write_str("no message can come any more: ")?,

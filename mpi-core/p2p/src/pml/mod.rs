@@ -1,13 +1,13 @@
 //! PML, the point-to-point messaging layer: MPI's send and receive over the byte transfer layers.
 //!
-//! It decides which receive takes which message and which protocol carries the data; it leaves moving bytes to the BTLs.
-//! `ob1` is the only component, as in Open MPI the one that every other is measured against; [`select`] says so to a caller that asks for another.
+//! It matches messages to receives and chooses the protocol that transfers the data; the BTLs move the bytes.
+//! `ob1` is the only component, named after Open MPI's reference component; [`select`] reports an error to a caller that asks for another.
 //!
-//! Interface: what stands here is all that the layers above can name of messaging.
-//! * [`Pml`]: the messaging of one process: sends, receives, probes, cancels, and the one call that makes progress;
-//! * [`Envelope`], [`Context`], [`Plane`], [`Mode`]: how a message is addressed; [`Key`]: what a receive asks for;
-//! * [`Matching`]: one context's receives and messages, which a communicator keeps;
-//! * [`Sent`], [`Message`]: what a send and a matched probe leave behind; [`SendBody`], [`RecvBody`]: what a request holds of them;
+//! Interface: these are all the names that the layers above use.
+//! * [`Pml`]: the messaging of one process: sends, receives, probes, cancels, and progress;
+//! * [`Envelope`], [`Context`], [`Plane`], [`Mode`]: how a message is addressed; [`Key`]: what a receive accepts;
+//! * [`Matching`]: the receives and messages of one context, which a communicator keeps;
+//! * [`Sent`], [`Message`]: the results of a send and of a matched probe; [`SendBody`], [`RecvBody`]: their state in a request;
 //! * [`Config`]: the sizes that choose a protocol.
 //!
 //! The parts of the component are private to the package.
@@ -27,7 +27,7 @@ pub use ob1::probe::Message;
 pub use ob1::recv_body::RecvBody;
 pub use ob1::send_body::SendBody;
 
-/// What tests of the protocols look at, which stand outside of this package because they need communicators.
+/// Internals for tests of the protocols, which are outside of this package because they need communicators.
 #[cfg(feature = "testing")]
 pub mod testing {
     pub use super::ob1::peer::pipeline::{ASKING, ROUND};

@@ -1,6 +1,6 @@
-//! Which messaging layer serves: one for the whole process, chosen when it starts.
+//! Selection of the messaging layer: one for the whole process, at startup.
 //!
-//! A component that is asked for must exist, and one must be left, else a sentence says what was asked for and which there are.
+//! If a requested component does not exist, or none is left, the error names the request and the existing components.
 
 use super::ob1::config;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
@@ -9,29 +9,29 @@ use std::fmt;
 /// A component of this framework.
 pub struct Component {
     pub name: &'static str,
-    /// Everything `mpi-info` lists for it.
+    /// The parameters that `mpi-info` lists for it.
     pub params: &'static [&'static About],
 }
 
-/// The components that are part of the library, the best first.
+/// The components of the library, by descending preference.
 pub static BUILT_IN: &[Component] = &[Component {
     name: "ob1",
     params: config::PARAMS,
 }];
 
-/// Which component may serve, `--mca pml ob1`.
+/// The components that may serve, `--mca pml ob1`.
 pub static SELECTION: Param<Selection> = Param::selection(
     "pml",
     "",
     "Messaging layers that may serve, of which the first there is does; all, if empty",
 );
 
-/// Why no messaging layer serves.
+/// Why no messaging layer was selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectError {
     Param(ParamError),
     Selection(SelectionError),
-    /// Every component is left out.
+    /// Every component is excluded.
     NothingLeft {
         /// The whole selection.
         text: String,
@@ -58,7 +58,7 @@ fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|component| component.name).collect()
 }
 
-/// The component that serves.
+/// Returns the selected component.
 pub fn select(params: &Params) -> Result<&'static Component, SelectError> {
     let selection = params.get(&SELECTION).map_err(SelectError::Param)?;
     selection

@@ -1,6 +1,6 @@
-//! A request's name, which travels and may be stale.
+//! Request ids, which are sent to peers and may be stale.
 
-/// A request's name: index in the low half, generation in the high half.
+/// A request id: index in the low half, generation in the high half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReqId(pub u64);
 

@@ -1,15 +1,15 @@
-//! Requests: operations under way.
+//! Requests: active operations, in pooled cells.
 //!
-//! A request is a pooled cell, named outside this process by index and generation and never by address,
-//! so a late or forged acknowledgement finds nothing instead of a stranger's memory.
+//! Outside this process a request is named by index and generation and never by address,
+//! so a late or forged acknowledgement finds no request instead of another operation's memory.
 //!
-//! Protocol: [`Table::begin`] takes a cell from the pool and the operation's owner fills its body;
+//! Protocol: [`Table::begin`] takes a cell from the pool, and the operation's owner fills its body;
 //! the code that completes the operation calls [`Table::complete`] exactly once;
-//! the waiting thread takes the [`Outcome`] and gives the cell back with [`Table::finish`].
-//! Handing a cell back advances its generation.
+//! the waiting thread takes the [`Outcome`] and returns the cell to the pool with [`Table::finish`].
+//! Returning a cell increments its generation.
 //!
-//! The layer above may give a request a number of its own with [`Request::hold`] and find it again by [`Table::named`] and its relatives,
-//! so that it needs no table of its own; the number goes when the cell is handed back.
+//! The layer above may give a request a number of its own with [`Request::hold`] and look it up by [`Table::named`] and the related functions,
+//! so that it needs no table of its own; the number is removed when the cell is returned.
 
 pub(crate) mod id;
 
@@ -27,13 +27,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// How an operation ended.
+/// The outcome of an operation.
 pub type Outcome = Result<Status, Error>;
 
-/// An operation under way that the engine polls.
+/// An active operation that the engine polls.
 pub type Running = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 
-/// What is under way.
+/// The operation of a request.
 #[derive(Default)]
 pub enum Body {
     #[default]
@@ -45,15 +45,15 @@ pub enum Body {
     General,
 }
 
-/// How far a request is.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Running,
     Well,
-    /// Well, and nothing of it has to go before its cell is used again: the end of a short receive, the commonest of all, or of a collective.
+    /// Completed successfully, and nothing in it must be dropped before the cell is reused: a short receive, the most common case, or a collective.
     Light,
     Failed,
-    /// Under way, and the waiting thread is to be told of something before it goes on; see [`Table::interrupt`].
+    /// Still active, but the waiting thread must receive an error before it continues; see [`Table::interrupt`].
     Interrupted,
 }
 
@@ -63,42 +63,42 @@ pub struct Request {
     generation: Cell<u32>,
     state: Cell<State>,
     status: Cell<Status>,
-    /// Why it failed; nothing in any other state.
+    /// The error of a failed or interrupted request.
     error: RefCell<Option<Error>>,
-    /// The number that the layer above knows the request by; 0 if it does not.
+    /// The number by which the layer above knows the request, or 0.
     name: Cell<u32>,
-    /// What that layer wants to live as long as the operation.
+    /// A value of that layer that must live as long as the operation.
     held: Cell<Option<Rc<dyn Any>>>,
     pub body: RefCell<Body>,
 }
 
-/// A counted reference to a request; the count is not atomic, an engine belongs to one thread at a time.
+/// A counted reference to a request; the count is not atomic, since one thread at a time uses an engine.
 pub type Req = Rc<Request>;
 
 impl Request {
-    /// Its name in tables and on the wire, which no other operation gets when it is used again.
+    /// Returns its id in tables and on the wire; the cell's later operations have other ids.
     pub fn id(&self) -> ReqId {
         ReqId::new(self.index, self.generation.get())
     }
 
-    /// Whether there is an outcome, good or bad; the thread that takes it hands the request back.
+    /// Returns true if it has an outcome, good or bad; the thread that takes the outcome returns the request to the pool.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.get() != State::Running
     }
 
-    /// Whether a wait for it ends early, though it is still under way; see [`Table::interrupt`].
+    /// Returns true if a wait for it ends early although it is still active; see [`Table::interrupt`].
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.state.get() == State::Interrupted
     }
 
-    /// Whether it has ended, so that nothing will complete it any more.
+    /// Returns true if it has ended, so that nothing will complete it any more.
     pub fn has_ended(&self) -> bool {
         !matches!(self.state.get(), State::Running | State::Interrupted)
     }
 
-    /// Whether it has no error and its body nothing that needs to go before the request is used again.
+    /// Returns true if it has no error and its body owns nothing that must be dropped before the request is reused.
     #[inline]
     fn is_light(&self) -> bool {
         let body = match &*self.body.borrow() {
@@ -109,12 +109,12 @@ impl Request {
         body && !matches!(self.state.get(), State::Failed | State::Interrupted)
     }
 
-    /// The status as known so far; final once complete.
+    /// Returns the status as known so far; final once complete.
     pub fn status(&self) -> Status {
         self.status.get()
     }
 
-    /// The outcome of a completed request, leaving it in place (`MPI_Request_get_status`).
+    /// Returns the outcome of a completed request without removing it (`MPI_Request_get_status`).
     pub fn peek(&self) -> Outcome {
         match &*self.error.borrow() {
             Some(e) => Err(e.clone()),
@@ -127,33 +127,33 @@ impl Request {
         self.status.set(status);
     }
 
-    /// Its place in the table, which it keeps for life.
+    /// Returns its index in the table, which never changes.
     #[inline]
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// How often its cell has been handed back.
+    /// Returns the generation, which counts how often its cell has been returned.
     #[inline]
     pub fn generation(&self) -> u32 {
         self.generation.get()
     }
 
-    /// Gives the request a number, not 0, and something that lives until it is handed back.
+    /// Gives the request a number, not 0, and a value that lives until the request is returned.
     #[inline]
     pub fn hold(&self, name: u32, held: Option<Rc<dyn Any>>) {
         self.name.set(name);
         self.held.set(held);
     }
 
-    /// What was given to [`Request::hold`].
+    /// Returns the value given to [`Request::hold`].
     pub fn held(&self) -> Option<Rc<dyn Any>> {
         let held = self.held.take();
         self.held.set(held.clone());
         held
     }
 
-    /// Takes the number away; what is held stays until the operation is over.
+    /// Removes the number; the held value stays until the operation has ended.
     pub fn forget_name(&self) {
         self.name.set(0);
     }
@@ -170,7 +170,7 @@ pub struct Table {
 impl Table {
     /// Takes a request from the pool and gives it a body.
     ///
-    /// Always inlined, so that a body is built where it stays: reading back in one piece what was just written in several stalls the processor.
+    /// Always inlined, so that a body is built in place: loading in one piece what was just stored in several stalls the processor.
     #[inline(always)]
     pub fn begin(&self, body: Body) -> Req {
         let req = self.take();
@@ -178,7 +178,7 @@ impl Table {
         req
     }
 
-    /// The same for a receive, which takes over what it can of the receive that used the cell before it.
+    /// As [`Table::begin`] for a receive, which reuses as much as possible of the cell's previous receive.
     #[inline(always)]
     pub(crate) fn begin_recv(
         &self,
@@ -192,7 +192,7 @@ impl Table {
         match (&mut *body, &buf) {
             (Body::Recv(recv), Room::Bytes(bytes)) if recv.is_light() && recv.is_in(matching) => {
                 recv.renew(*bytes, key, receiver);
-                // A run of bytes owns nothing, so there is nothing to drop, which the compiler is not to look for.
+                // A run of bytes owns nothing, so nothing needs dropping; `forget` spares the compiler the check.
                 std::mem::forget(buf);
             }
             (body, _) => {
@@ -203,7 +203,7 @@ impl Table {
         req
     }
 
-    /// A request from the pool, which may still hold the body of its last use.
+    /// Takes a request from the pool, which may still contain the body of its last use.
     #[inline(always)]
     fn take(&self) -> Req {
         let free = self.free.borrow_mut().pop();
@@ -230,7 +230,7 @@ impl Table {
         req
     }
 
-    /// The live request of this name; `None` for one that was handed back or never existed.
+    /// Returns the live request with this id; `None` if it was returned to the pool or never existed.
     #[inline]
     pub fn get(&self, id: ReqId) -> Option<Req> {
         let all = self.all.borrow();
@@ -238,14 +238,14 @@ impl Table {
         (req.generation.get() == id.generation()).then(|| req.clone())
     }
 
-    /// Whether there has ever been a request of this name; one that was handed back may still be named by a peer.
+    /// Returns true if a request with this id has ever existed; a peer may still name one that was returned.
     pub fn was_issued(&self, id: ReqId) -> bool {
         let all = self.all.borrow();
         let issued = |req: &Req| (1..=req.generation.get()).contains(&id.generation());
         all.get(id.index()).is_some_and(issued)
     }
 
-    /// Shows the live request of this name to `f`, which begins no other.
+    /// Calls `f` with the live request of this id; `f` must not begin another request.
     #[inline]
     pub(crate) fn with<R>(&self, id: ReqId, f: impl FnOnce(&Req) -> R) -> Option<R> {
         let all = self.all.borrow();
@@ -253,7 +253,7 @@ impl Table {
         (req.generation.get() == id.generation()).then(|| f(req))
     }
 
-    /// Marks an operation as ended and lets its waiter see it.
+    /// Completes an operation and notifies its waiter.
     pub fn complete(&self, req: &Request, outcome: Outcome) {
         match outcome {
             Ok(status) => {
@@ -268,7 +268,7 @@ impl Table {
         }
     }
 
-    /// Completes successfully with the status collected on the way.
+    /// Completes an operation successfully with the status collected so far.
     #[inline]
     pub fn complete_ok(&self, req: &Request) {
         if req.is_interrupted() {
@@ -278,7 +278,7 @@ impl Table {
         self.nudge();
     }
 
-    /// The same for a receive whose body is [light](RecvBody::is_light), or where the body is gone.
+    /// As [`Table::complete_ok`], for a receive whose body is [light](RecvBody::is_light), or a request whose body was taken.
     #[inline]
     pub fn complete_light(&self, req: &Request) {
         if req.is_interrupted() {
@@ -288,7 +288,7 @@ impl Table {
         self.nudge();
     }
 
-    /// The thread that waits for the operation, which stays under way, is told of this error; a message that comes ends it as ever.
+    /// Interrupts the wait for an operation with this error; the operation stays active, and an arriving message completes it as usual.
     pub fn interrupt(&self, req: &Request, error: Error) {
         if !req.has_ended() {
             *req.error.borrow_mut() = Some(error);
@@ -297,7 +297,7 @@ impl Table {
         }
     }
 
-    /// Takes an interruption back.
+    /// Withdraws an interruption.
     pub fn resume(&self, req: &Request) {
         if req.is_interrupted() {
             req.error.borrow_mut().take();
@@ -305,12 +305,12 @@ impl Table {
         }
     }
 
-    /// However the operation ends, its outcome will be this error.
+    /// Makes the operation complete with this error, however it ends.
     pub fn doom(&self, req: &Request, error: Error) {
         *req.error.borrow_mut() = Some(error);
     }
 
-    /// Takes the outcome and hands the request back to the pool.
+    /// Takes the outcome and returns the request to the pool.
     pub fn finish(&self, req: &Req) -> Outcome {
         let outcome = match req.error.borrow_mut().take() {
             Some(e) => Err(e),
@@ -320,14 +320,14 @@ impl Table {
         outcome
     }
 
-    /// The request at `index` if the layer above calls it `name`.
+    /// Returns the request at `index` if the layer above has named it `name`.
     pub fn named(&self, index: u32, name: u32) -> Option<Req> {
         let all = self.all.borrow();
         let req = all.get(index as usize)?;
         (req.name.get() == name && name != 0).then(|| req.clone())
     }
 
-    /// Whether the request of this name is complete.
+    /// Returns whether the request of this name is complete.
     #[inline]
     pub fn is_named_complete(&self, index: u32, name: u32) -> Option<bool> {
         let all = self.all.borrow();
@@ -335,8 +335,8 @@ impl Table {
         (req.name.get() == name && name != 0).then(|| req.is_complete())
     }
 
-    /// Takes the status of a request of this name that has ended as the commonest of all do, a short receive or a collective, and hands it back;
-    /// all others are left as they are, to be waited for or to go to [`Table::finish`].
+    /// If the request of this name has ended in state `Light`, as a short receive or a collective does, takes its status and returns it to the pool;
+    /// any other request is left unchanged, to be waited for or passed to [`Table::finish`].
     #[inline(always)]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
         let all = self.all.borrow();
@@ -347,12 +347,12 @@ impl Table {
         let status = req.status.get();
         let held = self.retire(req);
         drop(all);
-        // It may be the last to hold a communicator, whose drop looks at this table again.
+        // It may be the last reference to a communicator, whose drop accesses this table.
         drop(held);
         Some(status)
     }
 
-    /// Hands a request back to the pool without looking at it.
+    /// Returns a request to the pool without checking its outcome.
     #[inline]
     pub fn release(&self, req: &Req) {
         if req.is_light() {
@@ -360,13 +360,13 @@ impl Table {
             return;
         }
         req.error.borrow_mut().take();
-        // The body may own the last reference to a communicator whose drop looks at this table again.
+        // The body may own the last reference to a communicator, whose drop accesses this table.
         let body = req.body.take();
         let held = self.retire(req);
         drop((body, held));
     }
 
-    /// Puts a cell into the pool, as it is; returns what was held with it.
+    /// Returns a cell to the pool unchanged. Returns the value held with it.
     #[inline]
     fn retire(&self, req: &Req) -> Option<Rc<dyn Any>> {
         let generation = req.generation.get();
@@ -376,19 +376,19 @@ impl Table {
         req.held.take()
     }
 
-    /// Counts every completion, so that a waiter knows when looking again is worth it.
+    /// Returns the number of completions, so that a waiter knows when polling again is useful.
     #[inline]
     pub fn completions(&self) -> u64 {
         self.completions.get()
     }
 
-    /// Wakes waiters that look at something other than a request.
+    /// Wakes waiters that poll something other than a request.
     #[inline]
     pub fn nudge(&self) {
         self.completions.set(self.completions.get().wrapping_add(1));
     }
 
-    /// All requests that have not completed.
+    /// Returns all requests that have not completed.
     pub fn under_way(&self) -> Vec<Req> {
         let free = self.free.borrow();
         let is_free = |req: &Req| free.iter().any(|free| Rc::ptr_eq(free, req));
@@ -396,7 +396,7 @@ impl Table {
         self.all.borrow().iter().filter(waits).cloned().collect()
     }
 
-    /// How many requests are under way, for leak checks and the hang report.
+    /// Returns the number of live requests, for leak checks and the hang report.
     pub fn live(&self) -> usize {
         self.all.borrow().len() - self.free.borrow().len()
     }

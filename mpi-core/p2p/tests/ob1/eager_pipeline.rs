@@ -1,4 +1,4 @@
-//! Messages of middling length, whose data follow their announcement.
+//! The eager pipeline: messages of medium length whose data follow their announcement.
 
 use mpi_core::Engine;
 use mpi_core::btl::Sink;
@@ -11,7 +11,7 @@ use mpi_core::testing::Job;
 
 const SENDER: u64 = 77;
 
-/// What a peer says of messages that no rank sent, on rank 0 of two.
+/// Runs a test on rank 0 of two, with injected messages of a peer that no rank sent.
 fn hears(test: impl Fn(&Engine, &Told) + Sync) {
     Job::of(2).run(|engine| {
         if engine.me() == 0 {
@@ -59,7 +59,7 @@ fn data() -> Vec<u8> {
 
 #[test]
 fn a_receive_that_comes_before_between_or_after_the_pieces_gets_them_all() {
-    // Before the announcement, behind it, behind each of the pieces.
+    // The receive is posted before the announcement, after it, and after each of the fragments.
     for comes in 0..=4 {
         hears(|engine, peer| {
             let room = Scratch::bytes(300).expect("memory");
@@ -164,12 +164,12 @@ fn a_peer_that_sends_pieces_out_of_turn_or_senseless_orders_is_lost() {
     }
 }
 
-/// Whether messages of 40,000 bytes go unasked, of so many.
+/// Returns the number of messages of 40,000 bytes that use the eager pipeline.
 fn unasked(engine: &Engine, messages: u32) -> u32 {
     unasked_of(engine, messages, &Named::BYTE.into(), 40_000)
 }
 
-/// Of so many messages of that many elements.
+/// As [`unasked`], for messages of `count` elements.
 fn unasked_of(engine: &Engine, messages: u32, datatype: &Datatype, count: i64) -> u32 {
     datatype.commit().expect("a type");
     let data = Scratch::new(count, datatype).expect("memory");
@@ -188,7 +188,7 @@ fn messages_go_unasked_to_whom_that_is_faster_and_a_few_ask_all_the_same() {
         assert_eq!(unasked(engine, 3 * round), 3 * (round - u32::from(ASKING)));
         engine.pml().deliver(1, wire::EAGER_MODE, [order, 0], &[]);
         assert_eq!(unasked(engine, 100), 0);
-        // A receiver that holds too much is asked whatever it has said before.
+        // A throttling receiver gets rendezvous whatever EAGER_MODE it has sent before.
         engine.pml().deliver(1, wire::EAGER_MODE, [order, 1], &[]);
         engine.pml().deliver(1, wire::THROTTLE, [1, 0], &[]);
         assert_eq!(unasked(engine, 100), 0);

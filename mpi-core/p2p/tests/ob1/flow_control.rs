@@ -1,4 +1,4 @@
-//! Ranks that send far more than receives have asked for.
+//! Ranks that send far more than any receive accepts.
 
 use mpi_core::btl::Sink;
 use mpi_core::comm::Comm;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const BOUND: u64 = 256 << 10;
-/// What the senders may have sent before they hear of it, and what a small ring or socket holds; a flood is many times that.
+/// The bytes that the senders may send before they receive THROTTLE, plus those in a small ring or socket; a flood is many times that.
 const SLACK: u64 = 3 * LOOK as u64 + (4 << 20);
 const MANY: u64 = 200_000;
 
@@ -26,7 +26,7 @@ fn bounded(job: Job) -> Job {
         .with("btl_tcp_rcvbuf", "64k")
 }
 
-/// Every way but our own.
+/// Every transport except self.
 const WAYS: [&[(&str, &str)]; 3] = [
     &[],
     &[("btl", "self,tcp")],
@@ -98,7 +98,7 @@ fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
                     must_be_bounded(engine.pml(), MANY * (8 + COST as u64));
                 }
                 _ => {
-                    // Once the flood has come to a stop, or to its end.
+                    // Waits until the flood has stalled or ended.
                     let mut before = u64::MAX;
                     while std::mem::replace(&mut before, sent.load(Ordering::Relaxed)) != before {
                         std::thread::sleep(Duration::from_millis(200));

@@ -1,4 +1,4 @@
-//! Receives that are too short or are given up.
+//! Receives that are too short or abandoned.
 
 use super::{content, recv_bytes, scratch};
 use mpi_core::pml::Mode;
@@ -70,7 +70,7 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
     });
 }
 
-/// Neither of the two: the sender is not there before the receive is given up, and finds nothing to do.
+/// A third case: the sender arrives after the receive was abandoned, and finds nothing to copy.
 #[test]
 fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
     const LEN: usize = 4 << 20;
@@ -83,7 +83,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         let world = engine.world().expect("a world");
         let buffer = scratch(LEN);
         if engine.me() == 0 {
-            // A receive that finds the message there already may go on to its end at once.
+            // A receive that matches an unexpected message may complete at once.
             until_set(&posted);
             let sent = world.isend(buffer.all().as_send(), 1, 5, Mode::Standard);
             let Ok(Sent::Pending(sent)) = sent else {
@@ -98,7 +98,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         posted.store(true, Ordering::Release);
         let mut begun = false;
         while !begun {
-            // Not to the end: what only one side works on is taken up again by those that wait.
+            // Stops before completion: a waiting process would copy the rest by itself.
             engine.progress();
             begun = engine.pml().incoming_from(&req).is_some();
             assert!(
@@ -111,9 +111,9 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
     });
 }
 
-/// Of two messages under one name the first is taken back, and the second is what is received.
+/// Of two messages with the same envelope the first is cancelled, and the second is received.
 ///
-/// No rank receives before the cancellation has its answer: a receive that is there would have met the first.
+/// No rank receives before the cancellation is answered: a posted receive would have matched the first message.
 #[test]
 fn a_send_that_nobody_has_asked_for_is_taken_back() {
     let cases = [
@@ -166,7 +166,7 @@ fn a_send_that_nobody_has_asked_for_is_taken_back() {
     }
 }
 
-/// Messages of one name leave in the order they were sent, the one that was taken back excepted, wherever among them it lay.
+/// Messages with the same envelope arrive in the order in which they were sent, except the cancelled one, whichever of them it was.
 #[test]
 fn of_several_sends_under_one_name_the_cancelled_one_is_taken_back() {
     const COUNT: usize = 4;
@@ -262,7 +262,7 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
         }
         let mut pending = Vec::new();
         let mut count = 0_u64;
-        // No rank reads, so the way is full in the end.
+        // No rank reads, so the transport is full in the end.
         while pending.is_empty() {
             count += 1;
             match world

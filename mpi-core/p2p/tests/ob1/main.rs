@@ -1,4 +1,4 @@
-//! What `ob1` promises, by subject, in whole jobs whose ranks are threads.
+//! The promises of `ob1`, by subject, tested in whole jobs whose ranks are threads.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBytes, Scratch};
 use mpi_core::request::Outcome;
 
-/// The bytes of message `at` of a phase: a word that names it, then a pattern.
+/// Returns the bytes of message `at` of a phase: a pattern that depends on `at`.
 fn content(at: usize, len: usize) -> Vec<u8> {
     (0..len)
         .map(|i| (at as u8).wrapping_mul(31) ^ (i as u8) ^ (i >> 8) as u8)

@@ -1,4 +1,4 @@
-//! Every receive gets the message that the standard says, whichever way messages take.
+//! Every receive gets the message that the standard prescribes, whichever protocol is used.
 
 use super::plan::{holds, phase};
 use super::{content, recv_bytes, scratch};
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// Parameters that send every message another way.
+/// Parameters that select different protocols and transports.
 fn ways() -> impl Strategy<Value = &'static [(&'static str, &'static str)]> {
     prop::sample::select(vec![
         &[("btl", "self,tcp")][..],

@@ -1,4 +1,4 @@
-//! Whatever a peer says, in whatever order: it is obeyed, counted or dropped, and what was under way can be given up afterwards.
+//! Robustness against arbitrary messages of a peer: each is handled, counted or dropped, and active operations can be abandoned afterwards.
 
 use super::scratch;
 use mpi_core::btl::{OVERTAKES, Sink};
@@ -8,7 +8,7 @@ use mpi_core::pml::testing::wire;
 use mpi_core::testing::Job;
 use proptest::prelude::*;
 
-/// A word as a header or a payload may have it: a small number, a request of ours, or anything.
+/// A word of a header or a payload: a small number, a request of this process, or anything.
 fn word(own: u64) -> impl Strategy<Value = u64> {
     prop_oneof![
         0..5_u64,
@@ -39,7 +39,7 @@ proptest! {
             let Sent::Pending(send) = sent else { panic!("it went without a receive") };
             let context = engine.pml().latest_context().map_or(0, |context| context.0);
             for (am, first, second, words, odd) in &said {
-                // Often what a request of ours, or a message for the receive, would be about.
+                // Often the context of the receive, or a request of this process.
                 let first = match first {
                     0 => context,
                     1 => send.id().0,
@@ -53,7 +53,7 @@ proptest! {
                 };
                 let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
                 payload.truncate(payload.len().saturating_sub(*odd));
-                // A rank that is asked to help writes where it is told to, in the memory of the one that asks; here that is this process's own.
+                // A rank that receives ASSIST writes to the addresses it contains, in the memory of the peer; here that is this process's own.
                 for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::ASSIST) {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }

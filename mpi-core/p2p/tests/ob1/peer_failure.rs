@@ -1,4 +1,4 @@
-//! Links and peers that are lost, and what no peer of ours would say.
+//! Lost links and peers, and messages that no peer of this library sends.
 
 use super::{recv_bytes, scratch};
 use mpi_core::btl::{OVERTAKES, Sink};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever a peer says: messages of others go on to arrive, and nothing waits for the peer if it has been found out.
+    /// Whatever a peer sends: messages of others continue to arrive, and nothing waits for a peer that has been declared lost.
     #[test]
     fn what_no_peer_of_ours_says_does_no_harm(
         said in prop::collection::vec(
@@ -103,7 +103,7 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
         else {
             panic!("a synchronous send ended without a receive");
         };
-        // As the transport would say; the peer itself is well and knows nothing.
+        // As the transport would report it; the peer itself is well and knows nothing.
         Sink::lost(engine.pml(), 2, "the wire was cut");
         let text = |outcome: Outcome| outcome.expect_err("a loss").to_string();
         assert_eq!(
@@ -123,7 +123,7 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
     });
 }
 
-/// Short messages that wait for room, and the rest of a long one that goes in fragments: the peer has stopped reading.
+/// Queued short messages, and the rest of a long one in fragments: the peer has stopped reading.
 #[test]
 fn sends_to_a_lost_peer_whose_ring_is_full_end() {
     const LONG: usize = 16 << 20;
@@ -142,7 +142,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 until_set(&over);
                 return engine.pml().abandon(&long);
             }
-            // A peer that has not stopped yet reads short messages, and asks for the long one.
+            // A peer that has not stopped yet reads short messages, and requests the long one.
             while len < LONG && !stopped.load(Ordering::Acquire) {
                 engine.progress();
             }
@@ -153,11 +153,11 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                     Sent::Pending(waiting) => break waiting,
                 }
             };
-            // What there is room for goes; then nothing moves any more.
+            // Fills the transport; then nothing moves any more.
             while !stopped.load(Ordering::Acquire) || engine.progress() {
                 std::hint::spin_loop();
             }
-            // The peer may have read all of the long one at a stroke, before it stopped.
+            // The peer may have read all of the long message before it stopped.
             let is_over = len == LONG && waiting.is_complete();
             assert!(is_over || !waiting.is_complete(), "{len} bytes have gone");
             Sink::lost(engine.pml(), 1, "it has died");

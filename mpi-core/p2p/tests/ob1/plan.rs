@@ -1,6 +1,6 @@
-//! A random plan of messages, and whether all of them come as it says: matching and protocols, against what every process may know beforehand.
+//! A random plan of messages, and a check that all of them arrive accordingly: tests matching and protocols against a model that every process computes.
 //!
-//! All ranks draw the same random plan of messages, so each receiver can say which message any of its receives must get:
+//! All ranks draw the same plan, so each receiver knows which message each of its receives must get:
 //! of the messages from its source that the receive accepts, the one that was sent first (MPI 5.0, section 3.5).
 
 use super::{content, recv_bytes, scratch};
@@ -12,7 +12,7 @@ use mpi_core::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 use mpi_core::testing::Job;
 use proptest::prelude::*;
 
-/// A message of the plan; its bytes follow from where it stands there.
+/// A message of the plan; its index there determines its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     from: i32,
@@ -22,7 +22,7 @@ struct Planned {
     synchronous: bool,
 }
 
-/// What the messages of one phase are received with; within a phase any assignment of receives to messages works out.
+/// The keys of the receives of one phase; within a phase any assignment of receives to messages is valid.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
     Exact,
@@ -35,7 +35,7 @@ enum Keys {
 #[derive(Clone, Copy, Debug)]
 enum How {
     Blocking,
-    /// The express lane, if it is free.
+    /// The fast path, if it is free.
     Bytes,
     Posted,
     Probed,
@@ -50,7 +50,7 @@ pub struct Phase {
 }
 
 pub fn phase(ranks: i32) -> impl Strategy<Value = Phase> {
-    // Around every border: one word, the ring's cell, the eager limit, a fragment, the single copy.
+    // Around every limit: one word, the ring's cell, the eager limit, a fragment, the single copy.
     let len = prop::sample::select(vec![0, 8, 9, 40, 41, 700, 8192, 8193, 33_000, 300_000]);
     let message = (0..ranks, 0..ranks, 0..3, len, prop::bool::weighted(0.2)).prop_map(
         |(from, to, tag, len, synchronous)| Planned {
@@ -95,7 +95,7 @@ fn send(comm: &Comm, at: usize, message: Planned) -> Option<(Req, Scratch)> {
     }
 }
 
-/// Receives one message with this key; its status and bytes, now or (for `Posted`) when waited for.
+/// Receives one message with this key. Returns its status and bytes, or for `Posted` the request to wait for.
 fn receive(
     comm: &Comm,
     how: How,
@@ -146,7 +146,7 @@ fn receive(
     }
 }
 
-/// One rank's part of a phase.
+/// Runs one rank's part of a phase.
 fn act(comm: &Comm, phase: &Phase) {
     let me = comm.rank() as i32;
     let mut pending = Vec::new();
@@ -155,12 +155,12 @@ fn act(comm: &Comm, phase: &Phase) {
             pending.extend(send(comm, at, *message));
         }
     }
-    // What is still to come, in the order in which each source sent it.
+    // The messages that have not been received, in the order in which each source sent them.
     let mut waiting: Vec<usize> = (0..phase.messages.len())
         .filter(|&at| phase.messages[at].to == me)
         .collect();
     let room = phase.messages.iter().map(|m| m.len).max().unwrap_or(0);
-    // Receives are made for the messages in an order of our own, the last first.
+    // Receives are posted in the reverse order of the messages.
     let asked: Vec<Planned> = waiting.iter().rev().map(|&at| phase.messages[at]).collect();
     let mut posted = Vec::new();
     for (message, how) in asked.iter().zip(&phase.hows) {
@@ -171,7 +171,7 @@ fn act(comm: &Comm, phase: &Phase) {
             Keys::Any => (ANY_SOURCE, ANY_TAG),
         };
         match receive(comm, *how, source, tag, room) {
-            // A posted receive has its place in the order of matching already; what it got is seen when the others are done.
+            // A posted receive has its place in the matching order already; its result is checked when the others are done.
             Err((req, buffer)) => posted.push((req, buffer)),
             Ok(got) if posted.is_empty() => {
                 must_be_next(phase, me, &mut waiting, (source, tag), got)
@@ -191,7 +191,7 @@ fn act(comm: &Comm, phase: &Phase) {
     }
 }
 
-/// A receive with this key got this: it must be the first of its source that the key accepts.
+/// Checks the result of a receive with this key: it must be the first message of its source that the key accepts.
 fn must_be_next(
     phase: &Phase,
     me: i32,
@@ -217,7 +217,7 @@ fn must_be_next(
     );
 }
 
-/// Some receive got this: it must be one of the messages that are still to come, whole.
+/// Checks the result of any receive: it must be one of the outstanding messages, complete.
 fn must_be_some(
     phase: &Phase,
     me: i32,

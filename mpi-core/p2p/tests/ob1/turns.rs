@@ -34,7 +34,7 @@ fn a_message_is_not_held_up_by_all_of_a_longer_one_before_it() {
             world.recv(scratch(1).all(), 1, 2).expect("received");
             long.all().unpack_at(0, &content(0, LONG));
             short.all().unpack_at(0, &content(1, SHORT));
-            // Both are announced before the first fragment goes.
+            // Both are announced before the first fragment is sent.
             let sent = [(&long, 0), (&short, 1)].map(|(buffer, tag)| {
                 let sent = world.isend(buffer.all().as_send(), 1, tag, Mode::Standard);
                 sent.expect("sent")

@@ -1,4 +1,4 @@
-//! Data that do not lie in one run.
+//! Noncontiguous data.
 
 use super::content;
 use mpi_core::datatype::{Datatype, Named, Scratch};
@@ -6,7 +6,7 @@ use mpi_core::pml::Config;
 use mpi_core::pml::Mode;
 use mpi_core::testing::Job;
 
-/// Layouts of 120,000 bytes: one run, few long ones, equal or not, and many short ones.
+/// Returns layouts of 120,000 bytes: one run, few long ones, equal or not, and many short ones.
 fn layouts() -> Vec<(Datatype, i64)> {
     let double = Datatype::from(Named::DOUBLE);
     let committed = |datatype: Result<Datatype, _>, count| {

@@ -1,52 +1,52 @@
-//! Agreement among processes of which some fail meanwhile: early returning, with messages along a tree.
+//! Early returning agreement (ERA) among processes that may fail meanwhile, with messages along a tree.
 //!
 //! After T. Herault et al., "Practical scalable consensus for pseudo-synchronous distributed systems", SC'15 (ERA).
-//! This is the algorithm alone, a state machine without a clock, a transport or a process: events go in, messages come out.
+//! This is the algorithm alone, a state machine without a clock, a transport or a process: its input is events, its output messages.
 //!
-//! Members are numbered by their *places*: those that no earlier agreement has found dead, in one order at all of them.
-//! The tree is a binary heap of places; a place that is known to be dead is passed over, and its children belong to the nearest living place above it.
+//! Members are numbered by their *places*: those that no earlier agreement has found dead, in the same order at all of them.
+//! The tree is a binary heap of places. A place that is known to be dead is skipped, and its children belong to its nearest living ancestor.
 //!
 //! ```text
-//! UP    child to parent:   what the child and all below it contribute
-//! DOWN  parent to child:   what is decided; a place that knows it returns at once
+//! UP    child to parent:   the contributions of the child and of its subtree
+//! DOWN  parent to child:   the decision; a place that receives it returns at once
 //! ASK   new root to all:   what do you know?   (answered by UP or DOWN)
 //! ```
 //!
-//! * As long as place 0 lives it is the root: it decides when it has heard from all places that live.
-//! * When all places before it are dead, a place is the root, asks all others that live, and decides when all have answered:
-//!   what an earlier root has decided, if any place knows it, else what they contribute.
-//! * A place whose parent dies before the decision came sends what it has to its next parent, or to the root; one that has decided answers.
+//! * As long as place 0 lives it is the root: it decides when it has received the contributions of all living places.
+//! * When all places before it are dead, a place becomes the root, asks all other living places, and decides when all have answered:
+//!   the decision of an earlier root if any place knows it, otherwise the merged contributions.
+//! * A place whose parent dies before the decision has arrived sends its contribution to its next parent, or to the root; a place that has decided answers.
 //!
-//! Promise: all members that live to the end decide the same, if those that are held for dead are dead, and every death is told to all in the end.
-//! Why: two roots never live at once, since a root holds all before it for dead, and they are.
-//! A place that has answered a root takes no decision of an earlier one any more ([`Era::takes`]), be it still on its way.
-//! So what a root hears is final: if no living place knows a decision then, no living place ever returns with another one.
+//! Promise: all members that live to the end decide the same, provided that every process considered dead is dead, and that every death is eventually reported to all.
+//! Why: two roots never live at once, since a root considers all places before it dead, and they are.
+//! A place that has answered a root accepts no decision of an earlier root afterwards ([`Era::takes`]), even one already on its way.
+//! So what a root receives is final: if no living place knows a decision then, no living place ever returns with another one.
 
 mod value;
 
 pub use value::Value;
 
-/// What places say to each other about one agreement.
+/// A message between places about one agreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Say {
-    /// What the sender and those below it contribute; `answers` a root that has asked.
+    /// The contributions of the sender and of its subtree; `answers` is true in the answer to an ASK.
     Up { value: Value, answers: bool },
-    /// What the root at that place has decided; `answers` a root that has asked.
+    /// The decision of the root at that place; `answers` is true in the answer to an ASK.
     Down {
         root: u32,
         value: Value,
         answers: bool,
     },
-    /// The sender is the root now.
+    /// The sender has become the root.
     Ask,
 }
 
-/// What a place is to do with an agreement.
+/// The next step of a place in an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Waits for those below it.
+    /// Waits for the contributions of its children.
     Gathering,
-    /// Has told its parent, or a root that has asked.
+    /// Has sent its contribution to its parent, or to a root that has asked.
     Told(u32),
 }
 
@@ -54,28 +54,28 @@ enum Phase {
 pub struct Era {
     me: u32,
     places: u32,
-    /// Which member has which place: values speak of members.
+    /// The member at each place: values refer to members.
     members: Vec<u32>,
-    /// What is known so far; once decided, the decision.
+    /// The merged contributions so far; once decided, the decision.
     value: Value,
     phase: Phase,
-    /// Which places have said UP.
+    /// By place: whether it has sent UP.
     heard: Vec<bool>,
     /// The last root that has asked this place.
     asked_by: Option<u32>,
-    /// Which places have answered this one, since it is the root and has asked.
+    /// By place, since this one has asked as the root: whether it has answered.
     answered: Option<Vec<bool>>,
-    /// Which places have been told the decision from here.
+    /// The places to which this one has sent the decision.
     told: Vec<u32>,
-    /// The place that has decided.
+    /// The place that made the decision.
     decided_by: Option<u32>,
 }
 
-/// What goes out: to which place, and what.
+/// The outgoing messages and their destinations.
 pub type Out = Vec<(u32, Say)>;
 
 impl Era {
-    /// Place `me` contributes a value; `members` says which member has which place, `dead` of each place whether it is known to be dead.
+    /// Begins with the contribution of place `me`. `members` has the member at each place; `dead` has, by place, whether it is known to be dead.
     pub fn begin(me: u32, members: Vec<u32>, value: Value, dead: &[bool], out: &mut Out) -> Era {
         let places = members.len() as u32;
         let mut era = Era {
@@ -94,17 +94,17 @@ impl Era {
         era
     }
 
-    /// What was decided.
+    /// Returns the decision, if there is one.
     pub fn decision(&self) -> Option<&Value> {
         self.decided_by.is_some().then_some(&self.value)
     }
 
-    /// More places are known to be dead.
+    /// Handles newly known deaths.
     pub fn on_death(&mut self, dead: &[bool], out: &mut Out) {
         self.advance(dead, out);
     }
 
-    /// A place has said something.
+    /// Handles a message of a place.
     pub fn on_say(&mut self, from: u32, say: Say, dead: &[bool], out: &mut Out) {
         if from >= self.places {
             return;
@@ -125,7 +125,7 @@ impl Era {
             },
             Say::Ask => match self.decided_by {
                 Some(root) => out.push((from, self.down(root, true))),
-                // One that asked before has died since.
+                // Sent before by an earlier root, which has died since.
                 None if self.asked_by.is_some_and(|other| other > from) => {}
                 None => {
                     self.asked_by = Some(from);
@@ -148,7 +148,7 @@ impl Era {
         self.advance(dead, out);
     }
 
-    /// Whether a decision counts: none has before, and it is not that of a root which a later one has replaced for this place.
+    /// Returns true if a decision is acceptable: there is none yet, and its root has not been replaced by a later one at this place.
     fn takes(&self, root: u32, answers: bool) -> bool {
         let replaced = self.asked_by.is_some_and(|asked| root < asked);
         let asked = answers && self.answered.is_some();
@@ -171,12 +171,12 @@ impl Era {
         }
     }
 
-    /// Whether all places before this one are dead.
+    /// Returns true if all places before this one are dead.
     fn is_root(&self, dead: &[bool]) -> bool {
         (0..self.me).all(|place| dead[place as usize])
     }
 
-    /// Does what has become due.
+    /// Takes the steps that have become possible.
     fn advance(&mut self, dead: &[bool], out: &mut Out) {
         if self.decided_by.is_some() {
             if self.is_root(dead) {
@@ -206,7 +206,7 @@ impl Era {
         }
     }
 
-    /// Takes the place of a root that has died.
+    /// Acts as the root after the previous one has died.
     fn lead(&mut self, dead: &[bool], out: &mut Out) {
         let others = self.others(dead);
         let answered = self.answered.get_or_insert_with(|| {
@@ -224,10 +224,10 @@ impl Era {
         self.decide(self.me, value, dead, out);
     }
 
-    /// Takes a decision and passes it on.
+    /// Records a decision and sends it on.
     fn decide(&mut self, root: u32, value: Value, dead: &[bool], out: &mut Out) {
         self.value = value;
-        // What a root has found out has the place of that root, so that it counts for all that have answered it.
+        // A decision found by a root is labelled with that root's place, so that it is accepted by all places that have answered it.
         let leads = self.answered.is_some();
         let root = if leads { self.me } else { root };
         self.decided_by = Some(root);
@@ -247,7 +247,7 @@ impl Era {
         out.extend(to.into_iter().map(|place| (place, say.clone())));
     }
 
-    /// A later root holds by the decision: those take it now that have answered that root, or one before it.
+    /// Confirms a decision as that of a later root: places that have answered that root, or one before it, accept it now.
     fn tell_again(&mut self, root: u32, out: &mut Out) {
         if self.decided_by.is_some_and(|before| before < root) {
             self.decided_by = Some(root);
@@ -256,14 +256,14 @@ impl Era {
         }
     }
 
-    /// All other places that live.
+    /// Returns all other living places.
     fn others(&self, dead: &[bool]) -> Vec<u32> {
         let lives = |place: &u32| *place != self.me && !dead[*place as usize];
         (0..self.places).filter(lives).collect()
     }
 
-    /// Which place this one tells: the nearest living place above; or the root, if there is none or a root has asked before,
-    /// since no other place's decision counts for certain then.
+    /// Returns the place to which this one sends its contribution: its nearest living ancestor; or the root, if it has no ancestor or a root has asked before,
+    /// since then only a root's decision is certain to be accepted.
     fn parent(&self, dead: &[bool]) -> Option<u32> {
         let above = |place: u32| place.checked_sub(1).map(|before| before / 2);
         let lives = |place: &u32| !dead[*place as usize];
@@ -273,7 +273,7 @@ impl Era {
             .or_else(|| (0..self.me).find(lives))
     }
 
-    /// The nearest living places below.
+    /// Returns the nearest living descendants.
     fn children(&self, dead: &[bool]) -> Vec<u32> {
         let mut found = Vec::new();
         let mut open = vec![self.me];

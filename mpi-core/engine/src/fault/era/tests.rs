@@ -1,9 +1,9 @@
-//! Agreement in virtual time: every order of messages that a seed gives, and a death at every step of every place.
+//! Agreement in virtual time: message orders generated from seeds, and a death at every step of every place.
 
 use super::{Era, Out, Say, Value};
 use std::collections::VecDeque;
 
-/// A generator of the sort that needs no state but a word (xorshift).
+/// A random number generator with one word of state (xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -17,16 +17,16 @@ impl Chance {
 
 struct Place {
     era: Option<Era>,
-    /// What came before it took part.
+    /// Messages that arrived before it took part.
     early: Vec<(u32, Say)>,
-    /// Which places it holds for dead.
+    /// By place, whether it considers it dead.
     dead: Vec<bool>,
     lives: bool,
-    /// How many messages it sends and takes before it dies.
+    /// The number of sends and receives until it dies.
     steps_left: Option<u32>,
 }
 
-/// A death: which place, after how many of its steps.
+/// A death: the place, and the number of its steps before it.
 #[derive(Clone, Copy, Debug)]
 struct Death {
     place: u32,
@@ -35,11 +35,11 @@ struct Death {
 
 struct Network {
     places: Vec<Place>,
-    /// From one place to another, in order.
+    /// The channel between each pair of places, in order.
     channels: Vec<Vec<VecDeque<Say>>>,
     chance: Chance,
     contributed: Vec<u32>,
-    /// Steps that each place has made.
+    /// The number of steps of each place.
     made: Vec<u32>,
 }
 
@@ -71,7 +71,7 @@ impl Network {
         }
     }
 
-    /// Whether the place lives on after one more step.
+    /// Counts a step. Returns true if the place survives it.
     fn step(&mut self, at: usize) -> bool {
         self.made[at] += 1;
         let place = &mut self.places[at];
@@ -170,7 +170,7 @@ impl Network {
         }
     }
 
-    /// Runs until nothing is left to happen, and says what was decided.
+    /// Runs until no event is left. Returns the decision of each place.
     fn run(&mut self) -> Vec<Option<Value>> {
         loop {
             let events = self.events();
@@ -220,7 +220,7 @@ impl Network {
     }
 }
 
-/// The most steps that any place makes when none dies.
+/// Returns the maximum number of steps of any place if none dies.
 fn steps(size: usize, seed: u64) -> u32 {
     let mut network = Network::new(size, &[], seed);
     network.check("no process dies");
@@ -295,6 +295,6 @@ fn without_a_death_each_place_but_the_root_says_one_thing_and_hears_one() {
     let mut network = Network::new(size, &[], 7);
     network.check("no process dies");
     let messages: u32 = network.made.iter().sum::<u32>() - size as u32;
-    // UP and DOWN over each edge of the tree, each a step of its sender and of its receiver.
+    // UP and DOWN over each edge of the tree; each counts as a step of its sender and of its receiver.
     assert_eq!(messages, 4 * (size as u32 - 1));
 }

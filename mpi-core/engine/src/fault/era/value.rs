@@ -1,22 +1,22 @@
-//! What is agreed on.
+//! The value of an agreement.
 
-/// What a member contributes, and what comes of all contributions.
+/// The contribution of a member, or the merged contributions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Value {
-    /// Combined bit by bit with AND.
+    /// Merged by bitwise AND.
     pub flag: u32,
-    /// The highest counts.
+    /// Merged by maximum.
     pub number: u64,
-    /// Where members on one node agree later on (see [`super::super::node_agreement`]); the highest counts.
+    /// The address at which members on one node agree later on (see [`super::super::node_agreement`]); merged by maximum.
     pub memory: u64,
-    /// The members that any member holds for dead.
+    /// The members that any member considers dead.
     pub dead: Vec<bool>,
     /// The members whose deaths every member has acknowledged.
     pub acknowledged: Vec<bool>,
 }
 
 impl Value {
-    /// Adds what others contribute; the order does not matter, nor how often.
+    /// Merges another contribution; commutative, associative and idempotent.
     pub(super) fn merge(&mut self, other: &Value) {
         self.flag &= other.flag;
         self.number = self.number.max(other.number);
@@ -38,13 +38,13 @@ impl Value {
         }
     }
 
-    /// Whether a member is dead whose death some member that lives has not acknowledged.
+    /// Returns true if a member is dead whose death some living member has not acknowledged.
     pub fn has_news(&self) -> bool {
         let mut both = self.dead.iter().zip(&self.acknowledged);
         both.any(|(dead, acknowledged)| *dead && !acknowledged)
     }
 
-    /// For the wire.
+    /// Serialises the value.
     pub(in crate::fault) fn write(&self, to: &mut Vec<u8>) {
         to.extend(self.flag.to_le_bytes());
         to.extend(self.number.to_le_bytes());
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// What [`Value::write`] wrote, of so many members; `None` if that is not it.
+    /// Parses the output of [`Value::write`] for this number of members; returns `None` if it is malformed.
     pub(in crate::fault) fn read(from: &[u8], members: usize) -> Option<Value> {
         let (flag, rest) = from.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;

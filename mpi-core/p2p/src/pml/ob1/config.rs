@@ -1,4 +1,4 @@
-//! The sizes that choose a protocol, as parameters.
+//! The parameters of ob1: the message sizes that choose a protocol.
 
 use mpi_base::param::{About, Level, Param, ParamError, Params};
 use mpi_base::valgrind;
@@ -57,7 +57,7 @@ static COPIED_MAX: Param<usize> = Param::new(
     "Memory for copies of short messages whose receiver holds too many unexpected ones; a send beyond it waits for its receive",
 );
 
-/// Everything `mpi-info` lists for ob1.
+/// The parameters that `mpi-info` lists for ob1.
 pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
     SINGLE_COPY_MAX.about(),
@@ -67,9 +67,9 @@ pub static PARAMS: &[&About] = &[
     COPIED_MAX.about(),
 ];
 
-/// Sizes, in bytes, that choose how the data of a rendezvous travel: in one copy from `single_copy_min` up to `single_copy_max`, else in fragments.
+/// The sizes, in bytes, that choose how the data of a rendezvous are transferred: by single copy from `single_copy_min` up to `single_copy_max`, otherwise in fragments.
 ///
-/// Measured with two ranks on two cores, medians in us and MB/s, read by the receiver alone or copied by both:
+/// Measured with two ranks on two cores, medians in us and MB/s; the receiver copies alone, or both sides copy:
 ///
 /// | bytes | latency: alone | both | stream: alone | both | both ways: alone | both |
 /// |---|---|---|---|---|---|---|
@@ -80,22 +80,22 @@ pub static PARAMS: &[&About] = &[
 /// | 1 Mi | 86 | 41 | 15,000 | 38,400 | 28,100 | 27,300 |
 /// | 4 Mi | 436 | 235 | 9,650 | 20,800 | 18,400 | 17,900 |
 ///
-/// Fragments took 9,000 MB/s for a stream of 4 MiB; where both have messages for each other, each reads alone.
-/// On a machine whose two cores share a cache the same stream made 27,000 MB/s copied by both and 46,000 in fragments,
-/// so which of the two it is is measured while the program runs ([`super::protocol_choice`]).
+/// Fragments reached 9,000 MB/s in a stream of 4 MiB; if both sides have messages for each other, each copies alone.
+/// On a machine whose two cores share a cache the same stream reached 27,000 MB/s copied by both sides and 46,000 in fragments,
+/// so the choice between the two is measured at run time ([`super::protocol_choice`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
     pub single_copy_max: u64,
-    /// Whether what could travel in one copy travels in fragments where those are found to be faster ([`super::protocol_choice`]).
+    /// Whether a message eligible for single copy is sent in fragments where those are measured to be faster ([`super::protocol_choice`]).
     pub measure: bool,
-    /// How many ranks of the node there are for each core, rounded up; what they do at the same time they do one after the other.
+    /// The number of ranks of the node per core, rounded up: work of ranks on one core is serialised.
     pub sharing: u32,
-    /// From here on both sides work on the one copy, unless both have messages for each other.
+    /// The size from which both sides work on a single copy, unless both have messages for each other.
     pub assist_min: u64,
-    /// So many bytes of other processes' messages are kept before their receives; beyond it they ask first.
+    /// The number of bytes of other processes' unexpected messages that are buffered; beyond it they must use rendezvous.
     pub unexpected_max: u64,
-    /// How many bytes of short messages may wait at their sender for a receiver that holds too many.
+    /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected ones.
     pub copied_max: u64,
 }
 
@@ -114,19 +114,19 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What the user set, where so many ranks of the node are `sharing` a core.
+    /// Reads the user's parameters for a node with `sharing` ranks per core.
     pub fn from_params(params: &Params, sharing: u32) -> Result<Config, ParamError> {
         let roomy = sharing <= 1;
         Ok(Config {
             single_copy_min: params.get(&SINGLE_COPY_MIN)? as u64,
-            // Where ranks share cores two copies at the same time are two copies one after the other.
+            // On an oversubscribed node two concurrent copies are two copies one after the other.
             single_copy_max: match roomy {
                 true => params.get(&SINGLE_COPY_MAX)? as u64,
                 false => u64::MAX,
             },
             measure: params.get(&MEASURE)?,
             sharing,
-            // There a sender that sleeps is better left asleep. And valgrind takes what a sender has written for uninitialised.
+            // On an oversubscribed node a sleeping sender is better left asleep. And valgrind considers memory written by the sender uninitialised.
             assist_min: match roomy && !valgrind::is_running() {
                 true => params.get(&ASSIST_MIN)? as u64,
                 false => u64::MAX,

@@ -1,6 +1,6 @@
-//! What every part of ob1 works with: the parameters, the peers, the requests, the losses, and the observer.
+//! The state that all parts of ob1 share: the parameters, the peers, the requests, the losses, and the observer.
 //!
-//! A part holds no reference to it; each of its methods is handed one, so that nothing lies behind a pointer on the way of a short message.
+//! The parts hold no reference to it; each of their methods takes one, so that the path of a short message has no extra indirection.
 
 use super::config::Config;
 use super::links::Links;
@@ -12,11 +12,11 @@ use crate::request::{Req, ReqId, Table};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A peer has sent what no message layer of this library sends: what that was.
+/// A protocol error: a message of a peer that this library never sends; the text describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nonsense(pub(super) &'static str);
 
-/// What has come of a message that arrived.
+/// The result of handling an arriving message.
 pub(super) type Handled = Result<(), Nonsense>;
 
 pub(super) struct Core {
@@ -24,7 +24,7 @@ pub(super) struct Core {
     links: Links,
     requests: Table,
     losses: Losses,
-    /// Messages that made no sense; counted, never obeyed.
+    /// The number of malformed messages, which are dropped.
     protocol_errors: Cell<u64>,
     observer: OnceCell<Rc<dyn Observer>>,
 }
@@ -59,28 +59,28 @@ impl Core {
         &self.losses
     }
 
-    /// The observer that looks on while messages are matched; nearly always none.
+    /// Returns the observer of matching; usually none.
     #[inline]
     pub(super) fn observer(&self) -> Option<&dyn Observer> {
         self.observer.get().map(|observer| &**observer)
     }
 
-    /// From now on the observer looks on; the first one stays.
+    /// Sets the observer; only the first call has an effect.
     pub(super) fn set_observer(&self, observer: Rc<dyn Observer>) {
         let _ = self.observer.set(observer);
     }
 
-    /// How many arriving messages were dropped because they made no sense.
+    /// Returns the number of arriving messages that were dropped as malformed.
     pub(super) fn protocol_errors(&self) -> u64 {
         self.protocol_errors.get()
     }
 
-    /// Counts a message about a request that is not there; it may be late rather than wrong, because the request may have been given up.
+    /// Counts a message about an unknown request; it may be late rather than wrong, because the request may have been abandoned.
     pub(super) fn protocol_error(&self) {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// A message names a request that is not there: it is late, unless there has never been such a request.
+    /// Handles a message about an unknown request: late if the request ever existed, otherwise a protocol error.
     #[cold]
     pub(super) fn late(&self, request: u64) -> Handled {
         match self.requests.was_issued(ReqId(request)) {
@@ -92,7 +92,7 @@ impl Core {
         }
     }
 
-    /// Ends a request well, or with the error of a message that was too long.
+    /// Completes a request successfully, or with the error of a message that was too long.
     pub(super) fn end(&self, req: &Req, too_long: Option<PmlError>) {
         match too_long {
             None => self.requests.complete_ok(req),

@@ -1,4 +1,4 @@
-//! What arrives, and the part of ob1 whose it is.
+//! Dispatch of arriving messages to the parts of ob1.
 
 use super::Ob1;
 use super::core::Nonsense;
@@ -13,7 +13,7 @@ use crate::pml::envelope::Context;
 use std::ops::Range;
 
 impl Ob1 {
-    /// What is not a short message; apart, so that short ones pay for none of it.
+    /// Handles all messages except short ones; out of line, so that short ones do not pay for it.
     #[inline(never)]
     fn on_rare(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         let Ob1 {
@@ -49,7 +49,7 @@ impl Ob1 {
         }
     }
 
-    /// A message has come whole.
+    /// Handles a complete eager message.
     #[inline(always)]
     fn on_eager(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (context, key) = wire::read_match(header);
@@ -58,7 +58,7 @@ impl Ob1 {
         }
     }
 
-    /// It has come before its receive; apart, so that one that is waited for pays for none of it.
+    /// Buffers an unexpected message; out of line, so that an expected one does not pay for it.
     #[inline(never)]
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
         let kept = (self.receiver).keep_eager(&self.core, from, context, key, payload);
@@ -67,7 +67,7 @@ impl Ob1 {
         }
     }
 
-    /// A peer that has sent what no message layer of this library sends is not believed any more: it counts as lost.
+    /// Disconnects a peer after a protocol error; it counts as lost.
     #[cold]
     fn disbelieve(&self, from: ProcId, Nonsense(what): Nonsense) {
         let core = &self.core;

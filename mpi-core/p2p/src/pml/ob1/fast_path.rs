@@ -1,15 +1,15 @@
-//! The express lane: the commonest send and the commonest receive, without a request.
+//! The fast path: the most common send and the most common receive, without a request.
 //!
-//! A short message from one run of memory, to a peer whose queue is empty, is handed to the transport at once; there is nothing to remember.
-//! A blocking receive into one run of memory, when nothing that was posted earlier and nothing that has arrived concerns it, waits in a slot of its own.
-//! Everything else takes the general path, which stays the only one that knows datatypes, modes and errors.
+//! A short contiguous message to a peer whose queue is empty is passed to the transport at once and needs no further state.
+//! A blocking receive into a contiguous buffer waits in a slot of its own, if no posted receive and no unexpected message of its context concerns it.
+//! Everything else takes the general path, which alone handles datatypes, modes and errors.
 //!
-//! Matching order is kept: the slot is taken only while its context has no posted receive for any message that it accepts;
-//! whatever is posted later comes after it, and an arriving message asks the slot first.
+//! Matching order is kept: the slot is used only while its context has no posted receive for any message that it accepts.
+//! A receive posted later comes after it, and an arriving message is offered to the slot first.
 //!
-//! Protocol: [`Slot::begin`] fills the slot, arrival moves its stage on, [`Slot::end`] empties it;
-//! one blocking receive at a time, so a second thread's takes the general path.
-//! After the first loss of a peer the slot stays closed, so that every receive takes the general path, which asks whether its sender is lost.
+//! Protocol: [`Slot::begin`] fills the slot, an arrival advances its stage, [`Slot::end`] empties it.
+//! The slot takes one blocking receive at a time; that of a second thread takes the general path.
+//! After the first loss of a peer the slot stays closed, so that every receive takes the general path, which checks whether its sender is lost.
 
 use super::links::Links;
 use super::matching::{Key, Matching};
@@ -23,7 +23,7 @@ use crate::request::{Body, Outcome, Req, Status, Table};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Sends a short message at once; false if the general path has to see to it, and nothing has happened.
+/// Sends a short message at once. If it returns false nothing was sent, and the general path must do it.
 #[inline(always)]
 pub(super) fn try_send(
     links: &Links,
@@ -50,19 +50,19 @@ pub(super) fn try_send(
 /// The slot of the blocking receive.
 pub(super) struct Slot {
     stage: Cell<Stage>,
-    /// The stage between two receives: `Free` until the first peer is lost, then `Closed`.
+    /// The stage between two receives: `Free` until the slot is closed, then `Closed`.
     resting: Cell<Stage>,
-    /// Whether the stage is `Here`; the one byte that a waiting receive looks at.
+    /// True if the stage is `Here`; the one byte that a waiting receive polls.
     landed: Cell<bool>,
     /// The message that landed, and its length in bytes.
     message: Cell<(Key, u64)>,
-    /// What the receive takes; meaningful while it waits.
+    /// The arguments of the receive; meaningful while it waits.
     context: Cell<Context>,
     key: Cell<Key>,
     /// The receiver's rank in the communicator, for error texts.
     receiver: Cell<i32>,
     buf: Cell<RecvBytes>,
-    /// The request that a message's rendezvous made of it.
+    /// The request into which a rendezvous has converted the receive.
     moved: RefCell<Option<Req>>,
 }
 
@@ -72,9 +72,9 @@ enum Stage {
     Waiting,
     /// The message is in the buffer, as far as it fits.
     Here,
-    /// The general path has it.
+    /// The general path has taken it over.
     Moved,
-    /// No receive is let in any more.
+    /// The slot accepts no further receive.
     Closed,
 }
 
@@ -95,7 +95,7 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// Lets no receive in any more.
+    /// Closes the slot to further receives.
     pub(super) fn close(&self) {
         self.resting.set(Stage::Closed);
         if self.stage.get() == Stage::Free {
@@ -103,13 +103,13 @@ impl Slot {
         }
     }
 
-    /// Whether it has never been closed.
+    /// Returns true if it has never been closed.
     #[inline(always)]
     pub(super) fn is_open(&self) -> bool {
         self.resting.get() == Stage::Free
     }
 
-    /// Whether a message of this key is for the receive that waits here.
+    /// Returns true if the waiting receive accepts a message of this key.
     #[inline]
     pub(super) fn takes(&self, context: Context, message: Key) -> bool {
         self.stage.get() == Stage::Waiting
@@ -117,7 +117,7 @@ impl Slot {
             && self.key.get().accepts(message)
     }
 
-    /// Begins a blocking receive; false if the general path has to see to it.
+    /// Begins a blocking receive. If it returns false, the general path must do it.
     #[inline(always)]
     pub(super) fn begin(
         &self,
@@ -137,7 +137,7 @@ impl Slot {
         true
     }
 
-    /// Whether the receive has ended.
+    /// Returns true if the receive has completed.
     #[inline(always)]
     pub(super) fn is_here(&self) -> bool {
         self.landed.get() || self.stage.get() == Stage::Moved && self.moved_is_complete()
@@ -149,7 +149,7 @@ impl Slot {
         moved.as_ref().is_none_or(|req| req.is_complete())
     }
 
-    /// The outcome of the receive; the slot is free again.
+    /// Returns the outcome of the receive and frees the slot.
     #[inline(always)]
     pub(super) fn end(&self, requests: &Table) -> Outcome {
         self.landed.set(false);
@@ -179,22 +179,22 @@ impl Slot {
         }
     }
 
-    /// What the receive waits for, and for how many bytes it has room: what the state page tells.
+    /// Returns what the receive waits for and the size of its buffer, for the state page.
     pub(super) fn about(&self) -> (Context, Key, u64) {
         (self.context.get(), self.key.get(), self.capacity())
     }
 
-    /// The same, if one waits.
+    /// As [`Slot::about`], if a receive waits.
     pub(super) fn waiting(&self) -> Option<(Context, Key, u64)> {
         (self.stage.get() == Stage::Waiting).then(|| self.about())
     }
 
-    /// How many bytes the receive has room for.
+    /// Returns the size of the receive buffer in bytes.
     pub(super) fn capacity(&self) -> u64 {
         self.buf.get().len() as u64
     }
 
-    /// A short message for the slot has come.
+    /// Delivers a short message to the slot.
     #[inline]
     pub(super) fn land(&self, key: Key, data: &[u8]) {
         self.buf.get().fill(data);
@@ -203,7 +203,7 @@ impl Slot {
         self.landed.set(true);
     }
 
-    /// A long message for the slot has come: it becomes a request.
+    /// Converts the receive into a request for a long message.
     #[cold]
     pub(super) fn move_on(&self, requests: &Table, matching: &Rc<Matching>) -> Req {
         let body = RecvBody::matched(

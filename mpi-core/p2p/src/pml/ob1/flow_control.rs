@@ -1,19 +1,19 @@
-//! The bound on messages that have come and that no receive has asked for.
+//! Flow control of unexpected messages: the bound on messages that have arrived and match no receive yet.
 //!
-//! A rank that waits for one message has to read on until it comes, and keeps every eager message before it.
-//! Promise: what it keeps so of other processes stays near [`Config::unexpected_max`](super::config::Config) however much they send;
-//! a message beyond it costs the receiver an announcement of a few words, which its sender's request pays for with more.
+//! A rank that waits for one message must receive all before it, and buffers every eager message among them.
+//! Promise: the buffered bytes of other processes stay near [`Config::unexpected_max`](super::config::Config) however much they send.
+//! A message beyond the bound costs the receiver one header; the sender holds the data.
 //!
-//! **Receiver.** [`UnexpectedMemory::charge`] charges an eager message that found no receive, [`UnexpectedMemory::discharge`] takes the charge back when a receive has come.
-//! A peer that sends while more than the bound is kept is told to ask first ([`wire::THROTTLE`]); all are told that they need not any more when half of it is left.
-//! That word overtakes whatever else waits for the peer, or two ranks that flood each other would hear it behind their floods.
+//! **Receiver.** [`UnexpectedMemory::charge`] charges an eager message that matched no receive, [`UnexpectedMemory::discharge`] removes the charge when a receive has matched it.
+//! A peer that sends while more than the bound is buffered is notified to use rendezvous ([`wire::THROTTLE`]); all such peers are released when the buffered bytes have fallen to half of the bound.
+//! THROTTLE overtakes everything else that is queued for the peer; otherwise two ranks that flood each other would receive it behind their floods.
 //!
-//! **Sender.** An order to ask first withdraws the credit of the [`Peer`] ([`Credit`](super::peer)).
-//! So a peer may send what its credit is (`LOOK` bytes), and what lies in a ring or a socket, beyond the bound.
+//! **Sender.** THROTTLE withdraws the credit of the [`Peer`] ([`Credit`](super::peer)).
+//! So a peer may exceed the bound by its credit (`LOOK` bytes) and by what a ring or a socket holds.
 //!
-//! What a process sends to itself is not bounded: it could only wait for itself.
+//! Messages of a process to itself are not bounded: it could only wait for itself.
 //!
-//! A message that asks first is announced in its turn, so matching sees the same order.
+//! A throttled message is announced in its turn, so matching sees the same order.
 //! Withholding announcements as well would be wrong: a receive may be posted for the last of them first (MPI 5.0, section 3.5, progress).
 
 use super::buffer_pool::BufferPool;
@@ -27,34 +27,34 @@ use std::rc::Rc;
 
 use super::peer::COST;
 
-/// What is kept of others' messages, at the receiver.
+/// The receiver's account of other processes' unexpected messages.
 #[derive(Default)]
 pub(super) struct UnexpectedMemory {
-    /// Bytes, and [`COST`] for each message.
+    /// Bytes, plus [`COST`] for each message.
     kept: Cell<u64>,
     most: Cell<u64>,
-    /// The peers that are to ask first.
+    /// The throttled peers.
     asking: RefCell<Vec<Rc<Peer>>>,
     pool: BufferPool,
 }
 
 impl UnexpectedMemory {
-    /// Memory held by messages of others that no receive has asked for, now and at its highest, in bytes.
+    /// Returns the current and the maximum memory of other processes' unexpected messages, in bytes.
     pub(super) fn bytes(&self) -> (u64, u64) {
         (self.kept.get(), self.most.get())
     }
 
-    /// Empty memory for a message of `len` bytes.
+    /// Returns an empty buffer for a message of `len` bytes.
     pub(super) fn take(&self, len: usize) -> Vec<u8> {
         self.pool.take(len)
     }
 
-    /// Takes memory back.
+    /// Returns a buffer to the pool.
     pub(super) fn give(&self, memory: Vec<u8>) {
         self.pool.give(memory);
     }
 
-    /// An eager message of `bytes` bytes is kept.
+    /// Charges an eager message of `bytes` bytes that is buffered.
     pub(super) fn charge(&self, core: &Core, from: ProcId, bytes: usize) {
         let links = core.links();
         if from == links.me() {
@@ -72,7 +72,7 @@ impl UnexpectedMemory {
         }
     }
 
-    /// A kept message of `bytes` bytes has met its receive, or its context has gone.
+    /// Discharges a buffered message of `bytes` bytes that has matched its receive, or whose context was freed.
     pub(super) fn discharge(&self, core: &Core, from: ProcId, bytes: usize) {
         let links = core.links();
         if from == links.me() {
@@ -89,7 +89,7 @@ impl UnexpectedMemory {
     }
 }
 
-/// Tells a peer whether it is to ask first, unless it knows; now, or before anything else as soon as there is room.
+/// Sends THROTTLE to a peer unless it knows its current state; now, or before anything else as soon as the transport has space.
 pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
     let Some(asks) = peer.throttle().news() else {
         return;
@@ -100,14 +100,14 @@ pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
         Payload::Bytes(&[0; 8]),
     ) {
         Err(SendError::WouldBlock) => links.congest(peer),
-        // One that has gone sends no more.
+        // A lost peer sends nothing more.
         Ok(()) | Err(SendError::PeerGone | SendError::TooLong { .. }) => {
             peer.throttle().was_told(asks);
         }
     }
 }
 
-/// A peer that holds too much says that everything is to ask first, or that it need not any more.
+/// Handles THROTTLE: the peer wants every message to use rendezvous, or no longer does.
 pub(super) fn on_throttle(core: &Core, from: ProcId, header: Header) -> Handled {
     const IMPOSSIBLE: Nonsense = Nonsense("an impossible order of flow control");
     let (Ok(peer), Ok(asks)) = (core.links().peer(from), u8::try_from(header[0])) else {

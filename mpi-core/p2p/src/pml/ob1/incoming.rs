@@ -1,4 +1,4 @@
-//! What a receive knows of a message whose data come piece by piece.
+//! The state of a receive whose message arrives in pieces.
 
 use super::protocol_choice::TimedTransfer;
 use super::shared_copy::SharedCopy;
@@ -10,24 +10,24 @@ pub(super) struct Incoming {
     from: ProcId,
     received: u64,
     wanted: u64,
-    /// The send that waits for our word that all has come.
+    /// The sender's request, which waits for FIN.
     sender: Option<ReqId>,
-    /// Reported when all that fits has come.
+    /// Reported when all bytes that fit have arrived.
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
     shared: Option<SharedCopy>,
-    /// Set if it is measured how fast it comes.
+    /// Set if the transfer is timed.
     transfer: Option<TimedTransfer>,
 }
 
-/// What is left to do when all has come that fits.
+/// What remains to be done after all bytes that fit have arrived.
 pub(super) struct Ended {
     pub(super) truncated: Option<PmlError>,
     pub(super) transfer: Option<TimedTransfer>,
 }
 
 impl Incoming {
-    /// A message that nothing has come of yet.
+    /// Creates the state of a message before its first bytes.
     pub(super) fn new(from: ProcId, wanted: u64, truncated: Option<PmlError>) -> Incoming {
         Incoming {
             from,
@@ -40,7 +40,7 @@ impl Incoming {
         }
     }
 
-    /// The same, with the send that waits for our word, the copy that both sides work on, and the measurement.
+    /// Adds the sender's request that waits for FIN, the cooperative copy, and the timing.
     pub(super) fn with(
         self,
         sender: Option<ReqId>,
@@ -59,18 +59,18 @@ impl Incoming {
         self.from
     }
 
-    /// How many bytes the receive takes.
+    /// Returns the number of bytes that the receive takes.
     pub(super) fn wanted(&self) -> u64 {
         self.wanted
     }
 
-    /// Whether `len` bytes of a fragment of `from` are a part of it.
+    /// Returns true if `len` bytes of a fragment of `from` are a part of it.
     pub(super) fn takes(&self, from: ProcId, header: Header, len: usize) -> bool {
         let end = header[1].checked_add(len as u64);
         self.from == from && end.is_some_and(|end| end <= self.wanted)
     }
 
-    /// So many bytes more have come; what is left to do if those were the last.
+    /// Counts `len` received bytes. Returns what remains to be done if those were the last.
     pub(super) fn count(&mut self, len: usize) -> Option<Ended> {
         self.received += len as u64;
         let over = self.received >= self.wanted;
@@ -80,17 +80,17 @@ impl Incoming {
         })
     }
 
-    /// The send that waits for our word, which the caller gives.
+    /// Takes the sender's request, to which the caller sends FIN.
     pub(super) fn take_sender(&mut self) -> Option<ReqId> {
         self.sender.take()
     }
 
-    /// The copy that both sides work on.
+    /// Returns the cooperative copy.
     pub(super) fn shared(&mut self) -> Option<&mut SharedCopy> {
         self.shared.as_mut()
     }
 
-    /// Whether there is one.
+    /// Returns true if there is a cooperative copy.
     pub(super) fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
@@ -107,7 +107,7 @@ impl Incoming {
         self.transfer.as_ref()
     }
 
-    /// What comes now does not come the way that is measured.
+    /// Drops the timing, because the rest arrives by another protocol.
     pub(super) fn stop_measuring(&mut self) {
         self.transfer = None;
     }

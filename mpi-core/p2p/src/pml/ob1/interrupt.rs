@@ -1,11 +1,11 @@
-//! Ending waits early: what fault tolerance does to operations whose peers live.
+//! Interrupting and cancelling operations whose peers live, for fault tolerance.
 //!
-//! Two things happen to an operation that nothing is wrong with itself.
+//! Two things can happen to an operation that has not failed itself.
 //! * A receive from any source is *interrupted* when a process fails that might have sent its message:
-//!   the waiting caller is told, and the receive stays posted ([`crate::request::Table::interrupt`]).
-//! * An operation on a communicator that is revoked is *given up*: a receive that no message has met ends at once;
-//!   a send that no receive has met is taken back as by `MPI_Cancel`, so its buffer is the program's again before the send ends.
-//!   What has met its message goes on to its end, which the peer sees to.
+//!   the waiting caller gets the error, and the receive stays posted ([`crate::request::Table::interrupt`]).
+//! * An operation on a revoked communicator is *given up*: an unmatched receive completes at once with an error;
+//!   an unmatched send is cancelled as by `MPI_Cancel`, so its buffer is the program's again before the send completes.
+//!   A matched operation runs to completion, which its peer ensures.
 
 use super::core::Core;
 use super::matching::{Key, Matching};
@@ -16,7 +16,7 @@ use crate::pml::envelope::{Context, Plane};
 use crate::request::{Body, Req};
 use mpi_types::status::ANY_SOURCE;
 
-/// Ends the receives from any source of the user's messages of a communicator that no message has met: no process is left to send one.
+/// Completes with an error the unmatched receives from any source of the user's messages of a communicator: no process is left to send one.
 pub fn end_any_source(core: &Core, context: Context, error: &Error) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) && withdraw(&req) {
@@ -25,7 +25,7 @@ pub fn end_any_source(core: &Core, context: Context, error: &Error) {
     }
 }
 
-/// Interrupts the receives from any source of the user's messages of a communicator that no message has met.
+/// Interrupts the unmatched receives from any source of the user's messages of a communicator.
 pub fn interrupt_any_source(core: &Core, context: Context, error: &Error) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) {
@@ -34,7 +34,7 @@ pub fn interrupt_any_source(core: &Core, context: Context, error: &Error) {
     }
 }
 
-/// The failures that interrupted them have been acknowledged.
+/// Resumes the receives from any source after the program has acknowledged the failures that interrupted them.
 pub fn resume_any_source(core: &Core, context: Context) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) {
@@ -56,7 +56,7 @@ fn waits_for_any_source(req: &Req, context: Context) -> bool {
     }
 }
 
-/// Gives up what the program has under way on a communicator, by its number: the outcome of all of it will be this error.
+/// Gives up the program's active operations on a communicator with this number; all of them complete with this error.
 pub fn give_up_all(core: &Core, number: u64, error: &Error) {
     for req in core.requests().under_way() {
         let context = match &*req.body.borrow() {
@@ -65,7 +65,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
             _ => continue,
         };
         let of_library = [Plane::Collective, Plane::Hidden].map(|plane| context.plane(plane));
-        // What the library has under way there is given up by the operations that it belongs to.
+        // Internal messages are given up by the operations to which they belong.
         if context.number() == number && !of_library.contains(&context) {
             give_up(core, &req, error);
         }
@@ -73,7 +73,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
     core.requests().nudge();
 }
 
-/// Gives up one operation that has not ended; it has an outcome when its buffer is not touched any more.
+/// Gives up one active operation; it completes when its buffer is no longer accessed.
 pub fn give_up(core: &Core, req: &Req, error: &Error) {
     if withdraw(req) {
         core.requests().complete(req, Err(error.clone()));

@@ -1,7 +1,7 @@
-//! The peers of this process, and what waits for room in a transport.
+//! The peers of this process, and the peers with messages that wait for space in a transport.
 //!
-//! A peer is looked up when it is first named; those of the own job stay, those of other jobs go when no communicator names them any more.
-//! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
+//! A peer is looked up on first use. Those of this job stay; those of other jobs are removed when no communicator names them.
+//! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
 
 use super::peer::{Peer, PeerRef, Queued};
 use crate::bml::{Bml, Route};
@@ -13,17 +13,17 @@ use std::rc::Rc;
 
 pub(super) struct Links {
     bml: Bml,
-    /// How many ranks share a core.
+    /// The number of ranks per core.
     sharing: u32,
     job: Vec<OnceCell<Rc<Peer>>>,
     /// Peers of other jobs.
     foreign: RefCell<HashMap<ProcId, Rc<Peer>>>,
-    /// Peers with something that waits for room.
+    /// Peers whose queue is not empty.
     congested: RefCell<Vec<Rc<Peer>>>,
 }
 
 impl Links {
-    /// To the processes of a job of `job_size`, and what they meet later.
+    /// Creates links to the processes of a job of `job_size`, and to those of other jobs as they connect.
     pub(super) fn new(bml: Bml, job_size: u32, sharing: u32) -> Links {
         Links {
             bml,
@@ -34,7 +34,7 @@ impl Links {
         }
     }
 
-    /// The transports below.
+    /// Returns the transports.
     #[inline]
     pub(super) fn bml(&self) -> &Bml {
         &self.bml
@@ -44,12 +44,12 @@ impl Links {
         self.bml.me()
     }
 
-    /// How many processes the job has.
+    /// Returns the number of processes in the job.
     pub(super) fn job_size(&self) -> usize {
         self.job.len()
     }
 
-    /// A peer of the own job, if it has been named before.
+    /// Returns a peer of this job, if it has been used before.
     #[inline]
     pub(super) fn known(&self, proc: ProcId) -> Option<&Rc<Peer>> {
         self.job.get(proc as usize).and_then(OnceCell::get)
@@ -89,13 +89,13 @@ impl Links {
         }
     }
 
-    /// Forgets a process of another job, which no communicator names any more.
+    /// Forgets a process of another job that no communicator names any more.
     pub(super) fn part_from(&self, proc: ProcId) {
         self.foreign.borrow_mut().remove(&proc);
         self.bml.part_from(proc);
     }
 
-    /// Drops what waits for room to a peer that cannot be reached any more.
+    /// Drops the queue of a lost peer.
     pub(super) fn clear_queue(&self, proc: ProcId) {
         if let Some(peer) = self.known(proc) {
             peer.queue().clear();
@@ -104,20 +104,20 @@ impl Links {
         }
     }
 
-    /// Cuts the connection to a peer that nothing more is believed of.
+    /// Cuts the connection to a peer after a protocol error.
     pub(super) fn cut(&self, proc: ProcId) {
         if let Ok(peer) = self.peer(proc) {
             peer.btl().cut(peer.endpoint());
         }
     }
 
-    /// Sends a control message, now or as soon as there is room.
+    /// Sends a control message, now or as soon as the transport has space.
     pub(super) fn control(&self, peer: &Rc<Peer>, am: Am, header: Header, payload: [u8; 8]) {
         if peer.queue().is_empty() {
             match peer.send(am, header, Payload::Bytes(&payload)) {
                 Ok(()) => return,
                 Err(SendError::WouldBlock) => {}
-                // A peer that has ended needs no answer; its absence is reported where something waits for it.
+                // A lost peer needs no answer; the loss is reported where an operation waits for the peer.
                 Err(SendError::PeerGone | SendError::TooLong { .. }) => return,
             }
         }
@@ -131,26 +131,26 @@ impl Links {
         );
     }
 
-    /// Puts something behind all that waits for a peer.
+    /// Appends a message to a peer's queue.
     pub(super) fn enqueue(&self, peer: &Rc<Peer>, item: Queued) {
         peer.queue().push(item);
         self.congest(peer);
     }
 
-    /// Something for a peer waits for room.
+    /// Lists a peer as one with a queue that is not empty.
     pub(super) fn congest(&self, peer: &Rc<Peer>) {
         if !peer.queue().set_listed(true) {
             self.congested.borrow_mut().push(peer.clone());
         }
     }
 
-    /// Whether something waits for room.
+    /// Returns true if some peer's queue is not empty.
     #[inline]
     pub(super) fn is_congested(&self) -> bool {
         !self.congested.borrow().is_empty()
     }
 
-    /// The peers that something waits for, which the caller lists anew where something is left.
+    /// Takes the list of peers with queued messages; the caller lists those again whose queue stays non-empty.
     pub(super) fn take_congested(&self) -> Vec<Rc<Peer>> {
         let peers = std::mem::take(&mut *self.congested.borrow_mut());
         for peer in &peers {

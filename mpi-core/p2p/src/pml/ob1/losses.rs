@@ -1,4 +1,4 @@
-//! Peers that cannot be reached any more, and what an operation with one is told.
+//! The lost peers, and the errors of operations with them.
 
 use super::matching::{Key, Matching};
 use crate::btl::ProcId;
@@ -8,18 +8,18 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is kept of a lost peer: the transport's sentence.
+/// The transport's reason for a loss.
 type Reason = Arc<str>;
 
 #[derive(Default)]
 pub(super) struct Losses {
     reasons: RefCell<HashMap<ProcId, Reason>>,
-    /// Whether the job goes on when a peer is lost.
+    /// Whether the job continues after the loss of a peer.
     survives: Cell<bool>,
 }
 
 impl Losses {
-    /// A peer is lost; the first reason is the cause of those that come later.
+    /// Records a loss; the first reason is kept, since it is the cause of later ones.
     pub(super) fn declare(&self, peer: ProcId, why: &str) {
         let mut reasons = self.reasons.borrow_mut();
         reasons.entry(peer).or_insert_with(|| why.into());
@@ -30,12 +30,12 @@ impl Losses {
         self.reasons.borrow_mut().remove(&peer);
     }
 
-    /// From now on receives from any source do not end when the last peer is lost.
+    /// Makes receives from any source survive the loss of the last peer.
     pub(super) fn survive(&self) {
         self.survives.set(true);
     }
 
-    /// Whether no peer is lost.
+    /// Returns true if no peer is lost.
     pub(super) fn is_empty(&self) -> bool {
         self.reasons.borrow().is_empty()
     }
@@ -44,7 +44,7 @@ impl Losses {
         self.reasons.borrow().contains_key(&peer)
     }
 
-    /// Why an operation with a peer cannot be completed.
+    /// Returns the error of an operation with a lost peer.
     #[cold]
     pub(super) fn gone(&self, peer: ProcId, tag: i32, bytes: u64) -> PmlError {
         PmlError::PeerGone {
@@ -55,9 +55,9 @@ impl Losses {
         }
     }
 
-    /// The error of waiting for a message of which every possible sender is lost, if that is so.
+    /// Returns the error of waiting for a message if every possible sender is lost.
     ///
-    /// What this process, `me`, could send to itself it has sent before it waits, so it does not count.
+    /// This process, `me`, does not count: it has sent everything to itself before it waits.
     pub(super) fn no_sender(&self, matching: &Matching, key: Key, me: ProcId) -> Option<PmlError> {
         let reasons = self.reasons.borrow();
         if reasons.is_empty() {

@@ -1,4 +1,4 @@
-//! The matching state of all contexts, and the way of a message to the receive that waits for it.
+//! The matching state of all contexts: finds the receive for an arriving message.
 
 use super::core::Core;
 use super::matching::{Key, Matching, WordMap};
@@ -12,13 +12,13 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(super) struct Matcher {
     contexts: RefCell<WordMap<Context, Rc<Matching>>>,
-    /// The context of the last message; most messages come in runs.
+    /// The context of the last message; consecutive messages often have the same one.
     recent: RefCell<Option<Rc<Matching>>>,
 }
 
 impl Matcher {
-    /// The matching state of a context, made when either a communicator or a message first names it:
-    /// a peer may finish making a communicator, and send on it, before this process does.
+    /// Returns the matching state of a context, created when a communicator or a message first names it:
+    /// a peer may finish creating a communicator, and send on it, before this process does.
     pub(super) fn matching(&self, context: Context) -> Rc<Matching> {
         if let Some(m) = &*self.recent.borrow()
             && m.context() == context
@@ -35,26 +35,26 @@ impl Matcher {
         matching
     }
 
-    /// The same for a communicator; `peers` are those that ranks in its messages name.
+    /// As [`Matcher::matching`], for a communicator; `peers` are the processes that ranks in its messages name.
     pub(super) fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         let matching = self.matching(context);
         matching.set_peers(peers);
         matching
     }
 
-    /// The matching state of a context that has been named before.
+    /// Returns the matching state of a context, if it has been named before.
     pub(super) fn known(&self, context: Context) -> Option<Rc<Matching>> {
         self.contexts.borrow().get(&context).cloned()
     }
 
-    /// Takes the state of a freed context out.
+    /// Removes the state of a freed context.
     pub(super) fn remove(&self, context: Context) -> Option<Rc<Matching>> {
         let gone = self.contexts.borrow_mut().remove(&context);
         self.recent.borrow_mut().take_if(|m| m.context() == context);
         gone
     }
 
-    /// Takes the receive for a message out of its queue.
+    /// Takes the posted receive for a message out of its queue.
     #[inline(always)]
     pub(super) fn take_posted(&self, context: Context, key: Key) -> Option<ReqId> {
         let recent = self.recent.borrow();
@@ -67,21 +67,21 @@ impl Matcher {
         }
     }
 
-    /// Takes the receive for a message in another context than that of the message before.
+    /// As [`Matcher::take_posted`], for a message whose context differs from that of the previous one.
     #[inline(never)]
     fn take_elsewhere(&self, context: Context, key: Key) -> Option<ReqId> {
         self.matching(context).take_posted(key)
     }
 
-    /// The context of the latest message.
+    /// Returns the context of the latest message.
     #[cfg(feature = "testing")]
     pub(super) fn latest_context(&self) -> Option<Context> {
         self.recent.borrow().as_ref().map(|m| m.context())
     }
 }
 
-/// Whether a message that no receive waits for can be one of `from`'s: its context is of a process of the job,
-/// and if this process knows the communicator, `from` has the rank that the message names.
+/// Returns true if `from` may have sent an unexpected message: the chooser in its context is a process of the job,
+/// and if this process knows the communicator, `from` has the rank in the message.
 pub(super) fn is_plausible(core: &Core, from: ProcId, matching: &Matching, key: Key) -> bool {
     let context = matching.context();
     (context.is_random() || (context.chooser() as usize) < core.links().job_size())

@@ -1,24 +1,24 @@
-//! ob1: eager and rendezvous protocols over any BTL, matching in the receiver.
+//! ob1: eager and rendezvous protocols over any BTL, with matching at the receiver.
 //!
 //! Protocol, by the size of the message:
-//! * up to the BTL's eager limit the data travel with the match header ([`wire::EAGER`]) and the send is complete when the BTL has taken them;
+//! * up to the BTL's eager limit the data are sent with the match header ([`wire::EAGER`]), and the send is complete when the BTL has accepted them;
 //! * longer or synchronous messages send a [`wire::RNDV`] and wait.
-//!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FIN`],
-//!   or, where that is impossible or slower ([`protocol_choice`]), says [`wire::CTS`] and gets [`wire::FRAG`]s, which both sides work on at once.
-//! * data of middling length follow their announcement unasked to peers where that is faster ([`recv::eager_pipeline`]).
-//! * what goes in fragments or pieces to one peer takes turns ([`send::streams`]);
-//! * of a large message's one copy the sender is asked to do a part ([`wire::ASSIST`]), and says when it has ([`wire::ASSIST_DONE`]);
-//!   if it is not there, the receiver has done all of it by itself;
-//! * a receiver that holds too many short messages that no receive has asked for has them ask first ([`flow_control`]).
+//!   When a receive has matched, the receiver fetches the data in a single copy and answers [`wire::FIN`],
+//!   or, if that is impossible or slower ([`protocol_choice`]), answers [`wire::CTS`] and gets [`wire::FRAG`]s, so that both sides copy concurrently.
+//! * to peers where that is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
+//! * messages in fragments to one peer take turns ([`send::streams`]);
+//! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports when it has ([`wire::ASSIST_DONE`]);
+//!   if the sender is busy elsewhere, the receiver copies everything itself;
+//! * a receiver with too many unexpected short messages makes their senders use rendezvous ([`flow_control`]).
 //!
-//! Parts, each with its own state, which only it touches; [`Ob1`] composes them and hands each message that arrives to the part whose it is:
-//! * [`core::Core`]: what all parts work with: the peers ([`links`]), the requests, the losses, the observer;
-//! * [`recv::Receiver`]: matching, what came before its receive, and the receivers' half of the protocols;
-//! * [`send::Sender`]: the way of each message, what waits for room, and the senders' half of the protocols;
-//! * [`peer::Peer`]: what each of them remembers of one peer;
-//! * [`peer_failure`] and [`interrupt`]: what ends operations early.
+//! Parts, each with private state; [`Ob1`] composes them and passes each arriving message to the part responsible:
+//! * [`core::Core`]: the shared state: the peers ([`links`]), the requests, the losses, the observer;
+//! * [`recv::Receiver`]: matching, unexpected messages, and the receiver's half of the protocols;
+//! * [`send::Sender`]: the protocol of each message, queued messages, and the sender's half of the protocols;
+//! * [`peer::Peer`]: the state of each part for one peer;
+//! * [`peer_failure`] and [`interrupt`]: early termination of operations.
 //!
-//! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
+//! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
 //!
 //! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
 
@@ -68,7 +68,7 @@ use std::rc::Rc;
 
 pub use send::Sent;
 
-/// Point-to-point messaging of one process.
+/// The point-to-point messaging of one process.
 pub struct Ob1 {
     core: Core,
     receiver: Receiver,
@@ -76,7 +76,7 @@ pub struct Ob1 {
 }
 
 impl Ob1 {
-    /// Messaging in a job of `job_size` processes.
+    /// Creates the messaging of a process in a job of `job_size` processes.
     pub fn new(bml: Bml, job_size: u32, config: Config) -> Ob1 {
         Ob1 {
             core: Core::new(bml, job_size, config),
@@ -85,62 +85,62 @@ impl Ob1 {
         }
     }
 
-    /// All requests of this process, those of collective operations too.
+    /// Returns all requests of this process, including those of collective operations.
     #[inline]
     pub fn requests(&self) -> &Table {
         self.core.requests()
     }
 
-    /// From now on the observer looks on; the first one stays.
+    /// Sets the observer; only the first call has an effect.
     pub fn set_witness(&self, witness: Rc<dyn Observer>) {
         self.receiver.slot().close();
         self.core.set_observer(witness);
     }
 
-    /// The observer that looks on while messages are matched; nearly always none.
+    /// Returns the observer of matching; usually none.
     #[inline]
     pub fn witness(&self) -> Option<&dyn Observer> {
         self.core.observer()
     }
 
-    /// The transports below.
+    /// Returns the transports.
     #[inline]
     pub fn bml(&self) -> &Bml {
         self.core.links().bml()
     }
 
-    /// How many arriving messages were dropped because they made no sense.
+    /// Returns the number of arriving messages that were dropped as malformed.
     pub fn protocol_errors(&self) -> u64 {
         self.core.protocol_errors()
     }
 
-    /// The matching state of a context, made when either a communicator or a message first names it.
+    /// Returns the matching state of a context, created when a communicator or a message first names it.
     pub fn matching(&self, context: Context) -> Rc<Matching> {
         self.receiver.matcher().matching(context)
     }
 
-    /// The same for a communicator's context; `peers` are those that ranks in its messages name.
+    /// As [`Ob1::matching`], for a communicator's context; `peers` are the processes that ranks in its messages name.
     pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         self.receiver.matcher().matching_among(context, peers)
     }
 
-    /// Forgets a freed context and what was left in it.
+    /// Forgets a freed context and the messages that remain in it.
     pub fn forget(&self, context: Context) {
         self.receiver.forget(&self.core, context);
     }
 
-    /// The limits of the transport to a peer.
+    /// Returns the limits of the transport to a peer.
     pub fn limits(&self, proc: ProcId) -> Result<Limits, PmlError> {
         (self.core.links().peer(proc)).map(|peer| *peer.limits())
     }
 
-    /// Forgets a process of another job, which no communicator names any more.
+    /// Forgets a process of another job that no communicator names any more.
     pub fn part_from(&self, proc: ProcId) {
         self.core.losses().forget(proc);
         self.core.links().part_from(proc);
     }
 
-    /// Polls the transports and moves what is queued; returns whether anything happened.
+    /// Polls the transports and sends queued messages. Returns true if anything was done.
     #[inline]
     pub fn progress(&self) -> bool {
         let delivered = self.bml().progress(self);
@@ -157,9 +157,9 @@ impl Ob1 {
         delivered > 0 || moved
     }
 
-    /// Whether going to sleep now would miss something.
+    /// Returns true if a sleep now would miss something.
     ///
-    /// Of what a transport had no room for it tells when there is ([`crate::btl::Btl::pending`]).
+    /// Messages queued for lack of space do not count: their transport reports when it has space ([`crate::btl::Btl::pending`]).
     pub fn pending(&self) -> bool {
         self.bml().pending() || self.receiver.has_copies()
     }
@@ -191,7 +191,7 @@ impl Ob1 {
         self.sender.begin(&self.core, peer, envelope, buf, mode)
     }
 
-    /// Much has been sent unasked: hears what the peer has to say of it.
+    /// Polls for messages of the peer, such as THROTTLE, after much eager data has been sent.
     #[cold]
     fn poll_after_eager(&self, peer: &Peer) {
         peer.credit().renew();
@@ -199,17 +199,17 @@ impl Ob1 {
         self.bml().progress(self);
     }
 
-    /// Begins to take a send back; answers whether the request is one.
+    /// Begins to cancel a send. Returns true if the request is a send.
     pub fn cancel_send(&self, req: &Req) -> bool {
         send::cancel::cancel(&self.core, req)
     }
 
-    /// Lets go of copies of messages that are with their receivers; how many are left.
+    /// Completes the copied messages that have been delivered. Returns the number of those left.
     pub fn end_copies(&self) -> usize {
         self.sender.copies().end_all(&self.core)
     }
 
-    /// No receive will be posted for those that are left.
+    /// Abandons the remaining copied messages, for which no receive will be posted.
     pub fn abandon_copies(&self) {
         for req in self.sender.copies().take_all() {
             self.abandon(&req);
@@ -228,32 +228,32 @@ impl Ob1 {
         (self.receiver).irecv(&self.core, matching, receiver, key, buf.into())
     }
 
-    /// Withdraws a receive that no message has met; false when one has.
+    /// Cancels an unmatched receive. Returns false if a message has matched it.
     pub fn cancel_recv(&self, req: &Req) -> bool {
         recv::cancel(&self.core, req)
     }
 
-    /// The peer whose fragments a receive waits for, for the hang report.
+    /// Returns the peer whose fragments a receive waits for, for the hang report.
     pub fn incoming_from(&self, req: &Req) -> Option<ProcId> {
         recv::fragments::incoming_from(req)
     }
 
-    /// The earliest message that a receive with this key would take, left where it is.
+    /// Returns the status of the earliest message that a receive with this key would match, without removing it.
     pub fn iprobe(&self, matching: &Matching, key: Key) -> Option<Status> {
         probe::peek(matching, key)
     }
 
-    /// Takes the earliest message that a receive with this key would take.
+    /// Removes the earliest message that a receive with this key would match.
     pub fn improbe(&self, matching: &Rc<Matching>, key: Key) -> Option<Message> {
         probe::take(matching, key)
     }
 
-    /// Receives a message taken by [`Ob1::improbe`].
+    /// Receives a message that [`Ob1::improbe`] has returned.
     pub fn imrecv(&self, message: Message, receiver: i32, buf: RecvBuf) -> Req {
         self.receiver.imrecv(&self.core, message, receiver, buf)
     }
 
-    /// Sends a short message at once; false if the general path has to see to it, and nothing has happened.
+    /// Sends a short message at once. If it returns false nothing was sent, and the general path must do it.
     #[inline]
     pub fn try_send(
         &self,
@@ -266,7 +266,7 @@ impl Ob1 {
         fast_path::try_send(self.core.links(), context, source, proc, tag, data)
     }
 
-    /// Begins a blocking receive on the fast path; false if the general path has to see to it.
+    /// Begins a blocking receive on the fast path. If it returns false, the general path must do it.
     #[inline]
     pub fn try_recv_here(
         &self,
@@ -278,67 +278,67 @@ impl Ob1 {
         self.receiver.slot().begin(matching, receiver, key, buf)
     }
 
-    /// Whether the receive on the fast path has ended.
+    /// Returns true if the receive on the fast path has completed.
     #[inline]
     pub fn is_here(&self) -> bool {
         self.receiver.slot().is_here()
     }
 
-    /// The outcome of the receive on the fast path, where there is room for another one.
+    /// Returns the outcome of the receive on the fast path, which is then free for another.
     #[inline]
     pub fn end_here(&self) -> Outcome {
         self.receiver.slot().end(self.core.requests())
     }
 
-    /// What the receive on the fast path waits for: what the state page tells.
+    /// Returns what the receive on the fast path waits for, for the state page.
     pub fn about_here(&self) -> (Context, Key, u64) {
         self.receiver.slot().about()
     }
 
-    /// Memory held by messages of others that no receive has asked for, now and at its highest, in bytes.
+    /// Returns the current and the maximum memory of other processes' unexpected messages, in bytes.
     pub fn unexpected_bytes(&self) -> (u64, u64) {
         self.receiver.memory().bytes()
     }
 
-    /// The error of waiting for a message of which every possible sender is lost, if that is so.
+    /// Returns the error of waiting for a message if every possible sender is lost.
     pub fn no_sender(&self, matching: &Matching, key: Key) -> Option<PmlError> {
         peer_failure::no_sender(&self.core, matching, key)
     }
 
-    /// From now on every receive takes the general path, which asks whether a peer is lost;
-    /// and receives from any source are interrupted by their communicator, where they would end when the last peer is lost.
+    /// Makes every receive take the general path, which checks whether a peer is lost.
+    /// Receives from any source are then interrupted by their communicator; otherwise they would end with the loss of the last peer.
     pub fn survive_losses(&self) {
         self.receiver.slot().close();
         self.core.losses().survive();
     }
 
-    /// Ends the receives from any source of the user's messages of a communicator that no message has met: no process is left to send one.
+    /// Completes with an error the unmatched receives from any source of the user's messages of a communicator: no process is left to send one.
     pub fn end_any_source(&self, context: Context, error: &Error) {
         interrupt::end_any_source(&self.core, context, error);
     }
 
-    /// Interrupts the receives from any source of the user's messages of a communicator that no message has met.
+    /// Interrupts the unmatched receives from any source of the user's messages of a communicator.
     pub fn interrupt_any_source(&self, context: Context, error: &Error) {
         interrupt::interrupt_any_source(&self.core, context, error);
     }
 
-    /// The failures that interrupted them have been acknowledged.
+    /// Resumes the receives from any source after the program has acknowledged the failures that interrupted them.
     pub fn resume_any_source(&self, context: Context) {
         interrupt::resume_any_source(&self.core, context);
     }
 
-    /// Gives up what the program has under way on a communicator, by its number: the outcome of all of it will be this error.
+    /// Gives up the program's active operations on a communicator with this number; all of them complete with this error.
     pub fn give_up_all(&self, number: u64, error: &Error) {
         self.receiver.give_up_slot(&self.core, number, error);
         interrupt::give_up_all(&self.core, number, error);
     }
 
-    /// Gives up one operation that has not ended; it has an outcome when its buffer is not touched any more.
+    /// Gives up one active operation; it completes when its buffer is no longer accessed.
     pub fn give_up(&self, req: &Req, error: &Error) {
         interrupt::give_up(&self.core, req, error);
     }
 
-    /// Gives a request up, whichever thread waits for it; its buffer is not touched again.
+    /// Abandons a request; its buffer is not accessed again.
     pub fn abandon(&self, req: &Req) {
         recv::abandon(&self.core, req);
         send::streams::stop(&self.core, req);

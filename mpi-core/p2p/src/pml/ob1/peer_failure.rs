@@ -1,10 +1,10 @@
-//! What the loss of a peer does to the operations that waited for it.
+//! The effect of losing a peer on the operations that wait for it.
 //!
-//! A transport tells of a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
-//! Then every operation that only this peer could complete ends with an error that quotes the transport's sentence:
-//! sends under way to it, receives whose data were coming from it, and receives and probes that name it and have met no message.
-//! A receive or a probe from any source goes on waiting while another process of its communicator may serve it, and ends with the last of them.
-//! What waits for room to the peer is taken out of its queues first: a transport whose buffers are full of what the peer has not read reports for all time only that there is no room.
+//! A transport reports a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
+//! Then every operation that only this peer could complete fails with an error that quotes the transport's reason:
+//! active sends to it, receives whose data were arriving from it, and unmatched receives and probes that name it.
+//! A receive or a probe from any source waits while another process of its communicator may satisfy it, and ends with the last of them.
+//! The peer's queue is cleared first: a transport whose buffers are full of data that the peer has not read would only keep reporting that it has no space.
 
 use super::core::Core;
 use super::matching::{Key, Matching};
@@ -14,7 +14,7 @@ use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 use mpi_base::state::About;
 
-/// The error of a receive that no process is left to serve, if that is so.
+/// Returns the error of a receive that no remaining process can match.
 pub(super) fn unmatchable(
     core: &Core,
     matching: &Matching,
@@ -41,13 +41,13 @@ fn unmatchable_after_loss(
     }
 }
 
-/// The error of waiting for a message of which every possible sender is lost, if that is so.
+/// Returns the error of waiting for a message if every possible sender is lost.
 pub(super) fn no_sender(core: &Core, matching: &Matching, key: Key) -> Option<PmlError> {
     let me = core.links().me();
     core.losses().no_sender(matching, key, me)
 }
 
-/// Ends all that only `peer` could complete, which is lost.
+/// Ends all operations that only the lost `peer` could complete.
 pub(super) fn end_all(core: &Core, peer: ProcId) {
     for req in core.requests().under_way() {
         if let Some(error) = needs(core, &req, peer) {
@@ -57,11 +57,11 @@ pub(super) fn end_all(core: &Core, peer: ProcId) {
         }
     }
     core.links().clear_queue(peer);
-    // Callers that probe have no request.
+    // A probing caller has no request.
     core.requests().nudge();
 }
 
-/// The error of an operation that only `peer` could complete.
+/// Returns the error of an operation that only `peer` could complete.
 fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     match &*req.body.borrow() {
         Body::Send(send) if send.proc() == peer => {
@@ -80,7 +80,7 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     }
 }
 
-/// Ends a receive that has met a message whose sender is lost before all of it has come; answers whether that is so.
+/// Fails a matched receive whose sender was lost before all data had arrived. Returns true if it did.
 pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
     let lost = !req.is_complete() && core.losses().has(from);
     if let Some(error) = lost.then(|| needs(core, req, from)).flatten() {
@@ -89,7 +89,7 @@ pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
     lost
 }
 
-/// Takes a receive out of its queue; false when a message has met it, or it is none.
+/// Takes a receive out of its queue. Returns false if a message has matched it, or it is no receive.
 pub(super) fn withdraw(req: &Req) -> bool {
     match &*req.body.borrow() {
         Body::Recv(recv) => recv.withdraw(req.id()),

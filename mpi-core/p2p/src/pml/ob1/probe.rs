@@ -1,4 +1,4 @@
-//! Looking at messages before receiving them (MPI 5.0, section 3.8).
+//! Probes: searching for messages before receiving them (MPI 5.0, section 3.8).
 
 use super::matching::arrived::Arrived;
 use super::matching::{Key, Matching};
@@ -14,19 +14,19 @@ pub struct Message {
 }
 
 impl Message {
-    /// What its receive is made of.
+    /// Splits it into what its receive needs.
     pub(super) fn into_parts(self) -> (Key, Arrived, Rc<Matching>) {
         (self.key, self.arrived, self.matching)
     }
 }
 
-/// The earliest message that a receive with this key would take, left where it is.
+/// Returns the status of the earliest message that a receive with this key would match, without removing it.
 pub(super) fn peek(matching: &Matching, key: Key) -> Option<Status> {
     let (key, bytes) = matching.peek_unexpected(key)?;
     Some(key.status(bytes))
 }
 
-/// Takes the earliest message that a receive with this key would take.
+/// Removes the earliest message that a receive with this key would match.
 pub(super) fn take(matching: &Rc<Matching>, key: Key) -> Option<Message> {
     let (key, arrived) = matching.take_unexpected(key)?;
     let status = key.status(arrived.content.bytes());

@@ -1,22 +1,22 @@
-//! Which way the data of long messages come sooner from one peer: in one copy by the system, or in fragments, copied by both programs.
+//! Adaptive choice between single copy (by the kernel) and fragments (copied by both programs) for long messages from one peer.
 //!
-//! Neither is the better one everywhere.
-//! The system looks up every page before it copies it; programs copy twice, which costs next to nothing where the two cores share a cache and everything where they do not;
-//! and fragments need a sender that is there.
-//! So it is measured, for each peer and each order of size: each way is tried a few times, then the better one is taken,
-//! and the other one tried again once in a while, since processes move, and programs change what they do between their messages.
+//! Neither is faster everywhere.
+//! The kernel looks up every page before it copies it. The programs copy twice, which is nearly free if the two cores share a cache and very expensive if they do not;
+//! and fragments need a sender that progresses.
+//! So both are measured, for each peer and each order of size: each protocol is tried a few times, then the faster one is used,
+//! and the other one is tried again once in a while, since processes migrate and programs change what they do between their messages.
 //!
-//! What is measured is the time from the moment when there is something to fetch until there is nothing left, over the bytes that came meanwhile.
-//! Messages of one way that are under way together are one sample, so that a window of messages and a single one are judged alike.
-//! A window goes one way, but when copies are only tried there: once there are enough of them for a sample, the rest of it comes in fragments.
-//! (Not the other way round: fragments are asked for all at once, and would wait for the copies that come after them.)
+//! A sample is the time from the first fetchable message until none is left, divided by the bytes received meanwhile.
+//! Messages of one protocol that overlap in time are one sample, so that a window of messages and a single one are measured alike.
+//! A window uses one protocol, except when single copy is only tried: once enough copies for a sample have begun, the rest of the window uses fragments.
+//! (Not the other way round: fragments are requested all at once, and would wait for the copies that follow them.)
 //!
-//! Where ranks share cores, what passes between is mostly others' time, in which a core does something useful.
-//! There fragments cost what both sides work on them: twice what the receiver copies, and a switch wherever it had to wait for more;
-//! but no less than their part of the time, or a sender that computes for long between its messages would keep every receiver waiting that could read its data at once.
+//! On an oversubscribed node most of the elapsed time belongs to other ranks, for which the core does useful work.
+//! There the cost of fragments is the work of both sides: twice the receiver's copying time, plus a context switch wherever it had to wait for more;
+//! but at least this rank's share of the elapsed time. Otherwise a sender that computes for long between its messages would delay every receiver that could copy its data at once.
 //!
-//! What has been found for shorter data is believed of the next order of size, until the other way has its turn there too:
-//! three windows that go the worse way are a fifth of the time of a short program.
+//! The result for one order of size is used for the next larger one until the other protocol has been tried there too:
+//! three windows with the slower protocol are a fifth of the run time of a short program.
 
 use crate::trial::{self, Known, ORDERS, order_of};
 use std::cell::Cell;
@@ -25,42 +25,42 @@ use std::time::{Duration, Instant};
 
 pub use crate::trial::Way;
 
-/// Trying the worse way again costs about one part in so many: a sample may be a window of 64 messages, and the worse way four times worse.
+/// The relative cost of trying the slower protocol again is about 1/PRICE: a sample may be a window of 64 messages, and the slower protocol four times slower.
 const PRICE: f32 = 32.0;
-/// Messages that never leave a gap are a sample after so long.
+/// The maximum length of a sample if the messages never leave a gap.
 const LONGEST: Duration = Duration::from_millis(20);
-/// So many copies under way together are enough for a sample.
+/// The number of copies in one period that is enough for a sample.
 const ENOUGH: u32 = 16;
 
-/// Where cores are shared: a receiver that has got nothing for so long has given its core away, and that takes so long.
+/// On an oversubscribed node: a receiver that has received nothing for `AWAY` has yielded its core, at the cost of `SWITCH`.
 const AWAY: Duration = Duration::from_micros(4);
 const SWITCH: Duration = Duration::from_nanos(1600);
 
-/// What is known of one peer.
+/// The measurements of one peer.
 #[derive(Default)]
 pub struct ProtocolChooser {
-    /// How many ranks share a core.
+    /// The number of ranks per core.
     sharing: u32,
     known: [Cell<Known>; ORDERS],
-    /// Of either way, as long as messages are under way.
+    /// The current sample of each protocol, while messages are active.
     periods: [Cell<Option<Period>>; 2],
-    /// The way of what begins as long as there is a period.
+    /// The protocol of messages that begin during the current sample.
     turn: Cell<Option<Way>>,
 }
 
-/// A time in which there is always a message under way that comes the same way.
+/// A period with at least one active message of one protocol.
 #[derive(Clone, Copy)]
 struct Period {
     order: usize,
     began: Instant,
     bytes: u64,
-    /// What both sides have worked on fragments, and until when.
+    /// The work of both sides on fragments, and the time of the last one.
     work: Duration,
     worked: Instant,
-    /// How many messages are under way, and how many there have been.
+    /// The number of active messages, and of all messages in the period.
     open: u32,
     begun: u32,
-    /// Whether it says something of its way: all its messages are of one order, none was given up, and nothing else long came meanwhile.
+    /// Whether the sample is valid: all its messages are of one order of size, none was abandoned, and no other long data arrived meanwhile.
     counts: bool,
 }
 
@@ -80,7 +80,7 @@ impl Period {
 }
 
 impl ProtocolChooser {
-    /// Of a peer that nothing is known of, where so many ranks share a core.
+    /// Creates the chooser for a peer without measurements, with this number of ranks per core.
     pub fn where_cores_have(ranks: u32) -> ProtocolChooser {
         ProtocolChooser {
             sharing: ranks,
@@ -105,7 +105,7 @@ impl ProtocolChooser {
         way
     }
 
-    /// Whether copies are only tried, and as many are under way as a sample takes.
+    /// Returns true if single copy is only being tried, and enough copies for a sample have begun.
     fn copies_suffice(&self) -> bool {
         self.periods[Way::Copy as usize]
             .get()
@@ -114,7 +114,7 @@ impl ProtocolChooser {
             })
     }
 
-    /// Data that no receive asked for have come: what is fetched meanwhile has to wait for them and says nothing of its way.
+    /// Invalidates the current samples: eager data have arrived, for which the fetched messages had to wait.
     pub(super) fn disturb(&self) {
         for period in &self.periods {
             period.set(period.get().map(|period| Period {
@@ -128,7 +128,7 @@ impl ProtocolChooser {
         self.sharing > 1
     }
 
-    /// A fragment has been copied from `began` to `now`.
+    /// Adds the copying of a fragment from `began` to `now`.
     fn copied(&self, began: Instant, now: Instant) {
         let fragments = &self.periods[Way::Fragments as usize];
         fragments.set(fragments.get().map(|period| {
@@ -148,7 +148,7 @@ impl ProtocolChooser {
         }));
     }
 
-    /// A message has come that way, or is given up if there are no `bytes`.
+    /// Ends a message; `bytes` is `None` if it was abandoned.
     fn end(&self, way: Way, bytes: Option<u64>, now: impl FnOnce() -> Instant) {
         let Some(mut period) = self.periods[way as usize].get() else {
             return;
@@ -163,7 +163,7 @@ impl ProtocolChooser {
             let known = &self.known[period.order];
             let mut learnt = known.get();
             let cost = match way {
-                // Each of those that share both cores has its part of the time.
+                // The ranks that share both cores have an equal share of the time.
                 Way::Fragments if self.is_oversubscribed() => {
                     period.work.max(took / self.sharing.saturating_mul(2))
                 }
@@ -176,7 +176,7 @@ impl ProtocolChooser {
                 self.turn.set(Some(next));
                 (period.began, period.bytes, period.begun) = (now, 0, 0);
                 period.work = Duration::ZERO;
-                // What is still to come the old way comes beside what begins the new one.
+                // The rest of the old protocol's messages overlaps with those of the new one.
                 period.counts = next == way;
             }
         }
@@ -186,18 +186,18 @@ impl ProtocolChooser {
         }
     }
 
-    /// The way that messages of so many bytes have been found to come sooner.
+    /// Returns the faster protocol for messages of this size, if it is known.
     pub(super) fn better(&self, bytes: u64) -> Option<Way> {
         self.known[order_of(bytes)].get().better()
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if no message is active.
     #[cfg(test)]
     fn is_idle(&self) -> bool {
         self.turn.get().is_none() && self.periods.iter().all(|period| period.get().is_none())
     }
 
-    /// Whether anything was measured of messages of so many bytes.
+    /// Returns true if messages of this size have been measured.
     #[cfg(feature = "testing")]
     pub(super) fn knows(&self, bytes: u64) -> bool {
         let known = self.known[order_of(bytes)].get();
@@ -215,7 +215,7 @@ impl ProtocolChooser {
     }
 }
 
-/// A message under way; one that is dropped before its end was given up.
+/// A timed active message; dropping it before its end abandons it.
 pub struct TimedTransfer {
     chooser: Rc<ProtocolChooser>,
     bytes: u64,
@@ -223,7 +223,7 @@ pub struct TimedTransfer {
 }
 
 impl TimedTransfer {
-    /// A message of so many bytes from the peer that is chosen for.
+    /// Begins a message of this size from the chooser's peer.
     pub fn begin(chooser: &Rc<ProtocolChooser>, bytes: u64) -> TimedTransfer {
         TimedTransfer {
             way: chooser.begin(bytes, trial::now()),
@@ -232,12 +232,12 @@ impl TimedTransfer {
         }
     }
 
-    /// The way that is to be taken.
+    /// Returns the protocol to use.
     pub fn way(&self) -> Way {
         self.way
     }
 
-    /// Puts a fragment of it where it belongs; what that takes is work, where that counts.
+    /// Copies a fragment with `put`; the time counts as work on an oversubscribed node.
     #[inline]
     pub fn put(&self, put: impl FnOnce()) {
         if !self.chooser.is_oversubscribed() {
@@ -248,7 +248,7 @@ impl TimedTransfer {
         self.chooser.copied(began, trial::now());
     }
 
-    /// All of it has come, the way that was said; answers how much that was.
+    /// Ends a message that has arrived completely by its protocol. Returns its size.
     pub fn ends(mut self) -> u64 {
         let bytes = std::mem::take(&mut self.bytes);
         #[cfg(feature = "testing")]
@@ -260,7 +260,7 @@ impl TimedTransfer {
 
 impl Drop for TimedTransfer {
     fn drop(&mut self) {
-        // An ended one has no bytes left, and none begins without.
+        // `ends` has set `bytes` to zero; no message begins with zero bytes.
         if self.bytes > 0 {
             self.chooser.end(self.way, None, trial::now);
         }
@@ -270,7 +270,7 @@ impl Drop for TimedTransfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    /// Sends `messages` one after the other and answers how many came in fragments.
+    /// Sends `messages` one after another. Returns the number sent in fragments.
     fn run(
         pace: &ProtocolChooser,
         now: &mut Instant,
@@ -301,14 +301,14 @@ mod tests {
                 true => messages - fragmented,
                 false => fragmented,
             };
-            // Three times as soon as that costs no more than its price allows, then after 64 and 128, and at last every 256.
+            // Three tries while they cost no more than their price allows, then after 64 and 128, and finally every 256.
             assert_eq!(share(run(&pace, &mut now, 500, cost), 500), 5);
             let often = run(&pace, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
         }
     }
 
-    /// Which way is found to be the better one where copies take 8 us, and `pieces` fragments `each` to be copied, so long after the one before.
+    /// Returns the protocol found to be faster if a single copy takes 8 us and each message has `pieces` fragments that take `each` to copy and arrive `after` the one before.
     fn found(sharing: u32, pieces: u32, after: Duration, each: Duration) -> Option<Way> {
         let (pace, mut now) = (ProtocolChooser::where_cores_have(sharing), Instant::now());
         for _ in 0..7 {
@@ -331,15 +331,15 @@ mod tests {
     #[test]
     fn where_cores_are_shared_fragments_cost_what_both_work_on_them() {
         let us = Duration::from_micros;
-        // Others use the 20 us in which we wait.
+        // Other ranks use the 20 us in which this one waits.
         assert_eq!(found(1, 1, us(20), us(2)), Some(Way::Copy));
         assert_eq!(found(2, 1, us(20), us(2)), Some(Way::Fragments));
         // The sender has to copy them, too.
         assert_eq!(found(2, 1, us(10), us(5)), Some(Way::Copy));
-        // Four switches take as long as a copy.
+        // Four switches take as long as a single copy.
         assert_eq!(found(8, 4, us(20), us(1) / 4), Some(Way::Copy));
         assert_eq!(found(8, 4, us(3), us(1) / 4), Some(Way::Fragments));
-        // A sender that stays away for long keeps us waiting, however many share the core.
+        // A sender that stays away for long delays the receiver, whatever the number of ranks per core.
         assert_eq!(found(2, 1, us(900), us(1)), Some(Way::Copy));
         assert_eq!(found(30, 1, us(900), us(1)), Some(Way::Copy));
     }
@@ -374,7 +374,7 @@ mod tests {
         for _ in 0..7 {
             send(&mut now, 1 << 16, [6_000, 3_000]);
         }
-        // The longer ones know no better yet, and the longest nothing: between them lies an order of which nothing is known.
+        // The larger order has no measurement of its own yet, and the largest none at all: the order between them is unmeasured.
         let mut first = |bytes| {
             (0..8)
                 .map(|_| send(&mut now, bytes, [6_000, 9_000]))
@@ -383,7 +383,7 @@ mod tests {
         let (longer, longest): (Vec<_>, Vec<_>) = (first(1 << 17), first(1 << 20));
         assert!(longer.iter().all(|way| *way == Way::Fragments));
         assert_eq!(longest[..3], [Way::Copy; 3]);
-        // They find out what is true of them.
+        // They measure their own costs.
         let found = |_| send(&mut now, 1 << 17, [6_000, 9_000]);
         let ways: Vec<_> = (0..200).map(found).collect();
         assert!(ways.contains(&Way::Copy));
@@ -399,7 +399,7 @@ mod tests {
         };
         run(&pace, &mut now, 20, calm);
         run(&pace, &mut now, 1, |_| 50_000_000);
-        // Of those, one tries the other way anew.
+        // One of them tries the other protocol again.
         assert_eq!(run(&pace, &mut now, 20, calm), 19);
         // The sender computes, and its fragments have to wait for it.
         let absent = |way| match way {
@@ -415,7 +415,7 @@ mod tests {
         );
     }
 
-    /// Sends windows of 64 messages and answers of each how many were copied.
+    /// Sends windows of 64 messages. Returns the number of single copies in each.
     fn windows(
         pace: &ProtocolChooser,
         now: &mut Instant,
@@ -503,7 +503,7 @@ mod tests {
             now += Duration::from_micros(1);
             pace.end(Way::Copy, Some(1 << 16), || now);
         }
-        // What came before it began disturbs nothing.
+        // Data that arrived before the sample began do not invalidate it.
         pace.disturb();
         assert_eq!(run(&pace, &mut now, 6, |_| 1_000), 3);
     }

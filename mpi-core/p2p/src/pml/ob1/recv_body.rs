@@ -1,6 +1,6 @@
-//! What a receive remembers: where its data belong, what it accepts, and what has come of a message that comes piece by piece.
+//! The state of a receive: its buffer, its key, and the progress of a message that arrives in pieces.
 //!
-//! Most receives never learn of pieces, so what is known of them lies apart.
+//! The state of such a message is allocated separately, because most receives never need it.
 
 use super::incoming::Incoming;
 use super::matching::{Key, Matching};
@@ -11,39 +11,39 @@ use mpi_base::state::About;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A receive under way.
+/// An active receive.
 pub struct RecvBody {
     buf: Room,
     key: Key,
     /// The receiver's rank in the communicator, for error texts.
     receiver: i32,
     matching: Rc<Matching>,
-    /// Set once a message was matched whose data come piece by piece; apart, because most receives never have it.
+    /// Set once the receive has matched a message that arrives in pieces; boxed, because most receives never have it.
     incoming: Option<Box<Incoming>>,
 }
 
 impl RecvBody {
-    /// Where from, with which tag, how many bytes at most: what the state page tells.
+    /// Returns its source, tag and maximum size, for the state page.
     pub fn about(&self) -> About {
         self.matching.about(self.key, self.buf.bytes())
     }
 
-    /// Whether it holds no memory beyond its own.
+    /// Returns true if it owns no memory besides its own.
     #[inline]
     pub(crate) fn is_light(&self) -> bool {
         matches!(self.buf, Room::Bytes(_)) && self.incoming.is_none()
     }
 
-    /// Whether its messages come in this context.
+    /// Returns true if its messages are in this context.
     #[inline]
     pub(crate) fn is_in(&self, matching: &Rc<Matching>) -> bool {
         Rc::ptr_eq(&self.matching, matching)
     }
 
-    /// Makes a [light](RecvBody::is_light) receive another one of the same context.
+    /// Reuses a [light](RecvBody::is_light) receive for another one of the same context.
     #[inline(always)]
     pub(crate) fn renew(&mut self, bytes: RecvBytes, key: Key, receiver: i32) {
-        // Word by word: what is put together elsewhere and then copied in one piece stalls the processor.
+        // Field by field: a struct that is built elsewhere and then copied as a whole stalls the processor (store forwarding).
         if let Room::Bytes(place) = &mut self.buf {
             *place = bytes;
         }
@@ -51,18 +51,18 @@ impl RecvBody {
         self.receiver = receiver;
     }
 
-    /// What can complete it: a message of this context and key, or the process whose message it has met.
+    /// Returns what can complete it: the context and key of a message, and the process whose message it has matched.
     pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
         let incoming = self.incoming.as_ref().map(|incoming| incoming.from());
         (&self.matching, self.key, incoming)
     }
 
-    /// The message it has met, if it does not come in one go.
+    /// Returns the matched message, if it arrives in pieces.
     pub(super) fn incoming(&self) -> Option<&Incoming> {
         self.incoming.as_deref()
     }
 
-    /// The same, to go on with it.
+    /// As [`RecvBody::incoming`], mutable.
     pub(super) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
     }
@@ -72,12 +72,12 @@ impl RecvBody {
         self.receiver
     }
 
-    /// How many bytes it has room for.
+    /// Returns the size of its buffer in bytes.
     pub(super) fn capacity(&self) -> u64 {
         self.buf.bytes()
     }
 
-    /// Puts a message that has come whole into its memory, as far as it fits; answers how much fits, and whether the receive is [light](RecvBody::is_light).
+    /// Copies a complete message into its buffer, as far as it fits. Returns the number of bytes that fit, and whether the receive is [light](RecvBody::is_light).
     #[inline]
     pub(super) fn fill(&mut self, data: &[u8]) -> (u64, bool) {
         match &mut self.buf {
@@ -92,7 +92,7 @@ impl RecvBody {
         }
     }
 
-    /// Puts a fragment where it belongs.
+    /// Copies a fragment into its buffer.
     pub(super) fn put_fragment(&mut self, at: u64, data: &[u8]) {
         let buf = &mut self.buf;
         let mut put = || buf.unpack_at(at as i64, data);
@@ -102,17 +102,17 @@ impl RecvBody {
         }
     }
 
-    /// Takes it out of the queue of its context; false when a message has met it.
+    /// Takes it out of the queue of its context. Returns false if a message has matched it.
     pub(super) fn withdraw(&self, id: ReqId) -> bool {
         self.matching.withdraw(self.key, id)
     }
 
-    /// Whether its memory is in few and long runs.
+    /// Returns true if its buffer consists of few, long runs.
     pub(super) fn is_in_runs(&self) -> bool {
         self.buf.is_in_runs()
     }
 
-    /// Shows the places of the first `len` bytes to `f`, if they are in few and long runs.
+    /// Calls `f` with the runs of the first `len` bytes, if they are few and long.
     pub(super) fn in_runs<R>(
         &mut self,
         len: u64,
@@ -121,17 +121,17 @@ impl RecvBody {
         self.buf.in_runs(len, f)
     }
 
-    /// The whole memory as one slice, if it is one run.
+    /// Returns the whole buffer as one slice, if it is contiguous.
     pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }
 
-    /// The message it met comes piece by piece.
+    /// Records that the matched message arrives in pieces.
     pub(super) fn expect(&mut self, incoming: Incoming) {
         self.incoming = Some(Box::new(incoming));
     }
 
-    /// Puts packed bytes from `at` on where they belong, as far as they are wanted; answers how many were.
+    /// Unpacks packed bytes at offset `at`, as far as the receive takes them. Returns the number of bytes unpacked.
     pub(super) fn put(&mut self, at: u64, data: &[u8]) -> usize {
         let wanted = (self.incoming.as_ref()).map_or(u64::MAX, |incoming| incoming.wanted());
         let room = usize::try_from(wanted.saturating_sub(at)).unwrap_or(usize::MAX);
@@ -140,7 +140,7 @@ impl RecvBody {
         data.len()
     }
 
-    /// A receive whose message is known already.
+    /// Creates a receive whose message is known already.
     #[inline(always)]
     pub(crate) fn matched(buf: Room, key: Key, receiver: i32, matching: Rc<Matching>) -> RecvBody {
         RecvBody {

@@ -1,4 +1,4 @@
-//! What a send remembers: its data, its envelope, and how far it is if its data go in fragments.
+//! The state of a send: its data, its envelope, and its progress if the data are sent in fragments.
 
 use super::stream::Stream;
 use super::wire::{self, Place, Rendezvous};
@@ -7,7 +7,7 @@ use crate::datatype::SendBuf;
 use crate::pml::envelope::{Envelope, Mode};
 use mpi_base::state::{About, Waits};
 
-/// A send under way.
+/// An active send.
 pub struct SendBody {
     buf: SendBuf,
     envelope: Envelope,
@@ -26,12 +26,12 @@ impl SendBody {
         }
     }
 
-    /// Another send of the same message, from other memory that holds the same data.
+    /// Creates a send of the same message from another buffer with the same data.
     pub(super) fn with_data_in(&self, buf: SendBuf) -> SendBody {
         SendBody::new(buf, self.envelope, self.mode)
     }
 
-    /// Shows the first `len` bytes of the data where they lie, if they are in few and long runs and no fragments of them are sent.
+    /// Calls `f` with the runs of the first `len` bytes in place, if they are few and long and the send is not in fragments.
     pub(super) fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
         match &self.stream {
             None => self.buf.in_runs(len, f),
@@ -39,7 +39,7 @@ impl SendBody {
         }
     }
 
-    /// Where its data lie, for a peer that can read them there, if that fits into an announcement of so many bytes.
+    /// Returns the addresses of its data, for a peer that can read them in place, if they fit into an announcement of `most` bytes.
     pub(super) fn place(&self, most: usize) -> Place {
         let place = self.buf.in_runs(self.buf.bytes() as u64, |runs| {
             Place::new(runs.iter().map(|run| Region {
@@ -75,32 +75,32 @@ impl SendBody {
         )
     }
 
-    /// The receiver's rank in the job.
+    /// Returns the receiver's rank in the job.
     pub(super) fn proc(&self) -> ProcId {
         self.envelope.proc
     }
 
-    /// From here on its data go in fragments.
+    /// Switches the send to fragments.
     pub(super) fn begin(&mut self, stream: Stream) {
         self.stream = Some(Box::new(stream));
     }
 
-    /// Whether its data go in fragments or pieces.
+    /// Returns true if its data are sent in fragments.
     pub(super) fn is_streaming(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// How far it is, if they do.
+    /// Returns its progress, if its data are sent in fragments.
     pub(super) fn stream(&self) -> Option<&Stream> {
         self.stream.as_deref()
     }
 
-    /// The same, to go on, with the data.
+    /// As [`SendBody::stream`], mutable, with the data.
     pub(super) fn stream_mut(&mut self) -> Option<(&mut Stream, &SendBuf)> {
         Some((self.stream.as_deref_mut()?, &self.buf))
     }
 
-    /// Where to, with which tag, how many bytes: what the state page tells.
+    /// Returns its destination, tag and size, for the state page.
     pub fn about(&self) -> About {
         About {
             waits: Waits::Send,

@@ -1,27 +1,27 @@
-//! A copy of which both sides do a part, as the receiver keeps count of it.
+//! The receiver's state of a cooperative copy, in which each side copies a part.
 
 use super::wire::Place;
 use crate::btl::{Fetched, Region};
 use crate::request::id::ReqId;
 
-/// A copy that both sides work on, at the receiver's end.
+/// A cooperative copy at the receiver.
 pub(super) struct SharedCopy {
     sender: ReqId,
-    /// The transport's number of it.
+    /// The transport's number of the copy.
     number: u32,
-    /// Where the data lie in the sender's memory.
+    /// The addresses of the data in the sender's memory.
     remote: Place,
-    /// Bytes that we have taken upon ourselves.
+    /// The bytes copied by the receiver.
     ours: u64,
-    /// Bytes that the sender says it has put.
+    /// The bytes that the sender has reported as copied.
     theirs: Option<u64>,
-    /// Whether there may be something left to take.
+    /// Whether uncopied bytes may be left.
     open: bool,
     failed: bool,
 }
 
 impl SharedCopy {
-    /// One of which neither side has done anything yet.
+    /// Creates one without any copied bytes.
     pub(super) fn new(sender: ReqId, number: u32, remote: Place) -> SharedCopy {
         SharedCopy {
             sender,
@@ -46,31 +46,31 @@ impl SharedCopy {
         self.remote.regions()
     }
 
-    /// Whether there may be something left to take.
+    /// Returns true if uncopied bytes may be left.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// The receiver has taken so much.
+    /// Adds what the receiver has fetched.
     pub(super) fn add(&mut self, fetched: Fetched) {
         self.ours += fetched.bytes as u64;
         self.open = fetched.open;
         self.failed |= fetched.result.is_err();
     }
 
-    /// The sender has put so many bytes.
-    /// It leaves nothing unless it has failed, and then nothing more is to be copied.
+    /// Records the sender's report.
+    /// The sender leaves nothing uncopied unless it has failed, and then nothing more must be copied.
     pub(super) fn sender_ends(&mut self, bytes: u64) {
         self.open = false;
         self.theirs = Some(bytes);
     }
 
-    /// Whether the sender has taken nothing of `wanted` bytes upon itself, if so many were `left` when the copy was closed.
+    /// Returns true if the sender has claimed none of `wanted` bytes, given that `left` bytes were unclaimed when the copy was closed.
     pub(super) fn is_ours_alone(&self, left: u64, wanted: u64) -> bool {
         self.ours + left == wanted
     }
 
-    /// Whether all of `wanted` bytes are there, once neither side works on it any more.
+    /// Returns whether all of `wanted` bytes have arrived, once neither side works on the copy any more.
     pub(super) fn outcome(&self, wanted: u64) -> Option<bool> {
         let through = !self.open && (self.ours == wanted || self.theirs.is_some());
         let sum = self.ours.checked_add(self.theirs.unwrap_or(0));

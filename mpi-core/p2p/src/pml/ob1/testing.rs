@@ -1,4 +1,4 @@
-//! What tests of the protocols look at, which stand outside of this package because they need communicators.
+//! Internals for tests of the protocols, which are outside of this package because they need communicators.
 
 use super::Ob1;
 use super::send::pipeline;
@@ -7,22 +7,22 @@ use crate::datatype::SendBuf;
 use crate::pml::envelope::Context;
 
 impl Ob1 {
-    /// The context of the latest message.
+    /// Returns the context of the latest message.
     pub fn latest_context(&self) -> Option<Context> {
         self.receiver.matcher().latest_context()
     }
 
-    /// Whether anything was measured of messages of this length from a peer.
+    /// Returns true if messages of this length from a peer have been measured.
     pub fn has_measured(&self, peer: ProcId, bytes: u64) -> bool {
         (self.core.links().peer(peer)).is_ok_and(|peer| peer.chooser().knows(bytes))
     }
 
-    /// Up to which length messages to a peer travel unasked.
+    /// Returns the length up to which messages to a peer are sent eagerly.
     pub fn eager_below(&self, peer: ProcId) -> usize {
         (self.core.links().peer(peer)).map_or(0, |peer| peer.credit().eager_below())
     }
 
-    /// Counts a message to a peer that is not short, and says whether it goes unasked.
+    /// Counts a message to a peer that is not short. Returns true if it uses the eager pipeline.
     pub fn uses_eager_pipeline_to(&self, peer: ProcId, buf: &SendBuf) -> bool {
         (self.core.links().peer(peer)).is_ok_and(|peer| {
             peer.pipeline().count();
@@ -30,7 +30,7 @@ impl Ob1 {
         })
     }
 
-    /// Whether nothing is waited for from a peer any more.
+    /// Returns true if the peer is lost.
     pub fn counts_as_lost(&self, peer: ProcId) -> bool {
         self.core.losses().has(peer)
     }

@@ -1,49 +1,49 @@
-//! What ob1 says over a BTL: the active messages of its family ([`crate::btl::Family::Ob1`], numbers 0 to 15) and their fields.
+//! The wire format of ob1: the active messages of its family ([`crate::btl::Family::Ob1`], numbers 0 to 15) and their fields.
 //!
-//! Every request number on the wire is index and generation ([`ReqId`]); nothing that arrives is used as an address in this process.
-//! The addresses that travel are only ever handed to the system's cross-process copy, which checks them:
-//! the sender's in a rendezvous, the receiver's in a call for help; each is one in the memory of the process that names it.
+//! Every request number on the wire is index and generation ([`ReqId`]); no received value is used as an address in this process.
+//! Addresses on the wire are only passed to the system's cross-process copy, which checks them:
+//! the sender's in a rendezvous, the receiver's in an ASSIST; each is an address in the memory of the process that sends it.
 
 use super::matching::Key;
 use crate::btl::{Am, Header, OVERTAKES, Region};
 use crate::pml::envelope::Context;
 use crate::request::id::ReqId;
 
-/// A whole message. Header: [context, source and tag]; payload: the data.
+/// A complete message. Header: [context, source and tag]; payload: the data.
 pub const EAGER: Am = 1;
-/// A message that asks first. Header as EAGER; payload: [`Rendezvous`].
+/// A rendezvous announcement. Header as EAGER; payload: [`Rendezvous`].
 pub const RNDV: Am = 2;
-/// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: how many bytes are wanted, u64.
+/// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the number of bytes wanted, u64.
 pub const CTS: Am = 3;
-/// A piece of the data. Header: [receiver's request, offset]; payload: the piece.
-/// It says itself where it belongs, so it need not keep any order.
+/// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
+/// It contains its own offset, so fragments may arrive in any order.
 pub const FRAG: Am = 4 | OVERTAKES;
 /// Receiver to sender: the data has been fetched, or none was wanted. Header: [sender's request, 0].
 pub const FIN: Am = 5;
-/// Receiver to sender: copy a part of it. Header: [sender's request, receiver's request]; payload: [`Assist`].
+/// Receiver to sender: copy a part of the message. Header: [sender's request, receiver's request]; payload: [`Assist`].
 pub const ASSIST: Am = 6;
-/// Sender to receiver: its part is done. Header: [receiver's request, bytes of it]; no bytes if it failed; payload: sender's request, u64.
+/// Sender to receiver: its part of the copy is done. Header: [receiver's request, bytes copied]; no bytes if it failed; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;
-/// Receiver to sender: it holds too much that no receive has asked for. Header: [1, 0], ask first with every message; [0, 0], as usual again.
+/// Receiver to sender: too many unexpected bytes. Header: [1, 0], use rendezvous for every message; [0, 0], as usual again.
 pub const THROTTLE: Am = 8;
-/// As [`EAGER`], but longer than messages are that go unasked to any receiver.
+/// As [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
 pub const EAGER_LONG: Am = 12;
 /// A message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
 pub const EAGER_START: Am = 9;
-/// A piece of such a message, behind the one before. Header: [sender's request, offset]; payload: the piece.
+/// The next fragment of such a message. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
-/// Receiver to sender: how it wants messages of an order of size. Header: [order, 1 if their data are to follow, 0 if they are to ask].
+/// Receiver to sender: how to send messages of an order of size. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
 
-/// Sender to receiver: takes a message back that was announced. Header as EAGER; payload: sender's request, u64.
+/// Sender to receiver: cancel an announced message. Header as EAGER; payload: sender's request, u64.
 pub const CANCEL: Am = 13;
-/// Receiver to sender: the message is dropped that was to be taken back. Header: [sender's request, 0].
+/// Receiver to sender: the cancelled message has been dropped. Header: [sender's request, 0].
 pub const CANCELLED: Am = 14;
 
-/// The longest message whose data may follow their announcement, whatever a process is told; its whole memory is provided for when it is announced.
+/// The longest message of the eager pipeline, whatever EAGER_MODE requests; the receiver allocates its whole buffer at the announcement.
 pub const LONGEST_FOLLOWED: u64 = 1 << 20;
 
-/// A message's match header in two words.
+/// Returns a message's match header as two words.
 #[inline]
 pub fn match_header(context: Context, source: i32, tag: i32) -> Header {
     [
@@ -52,7 +52,7 @@ pub fn match_header(context: Context, source: i32, tag: i32) -> Header {
     ]
 }
 
-/// The context and key of a match header.
+/// Returns the context and key of a match header.
 #[inline]
 pub fn read_match(header: Header) -> (Context, Key) {
     (
@@ -61,20 +61,20 @@ pub fn read_match(header: Header) -> (Context, Key) {
     )
 }
 
-/// The most regions of a message that travel; more would cost more than packing saves.
+/// The maximum number of regions of a message on the wire; more would cost more than packing saves.
 pub const MOST_REGIONS: usize = 64;
 
-/// Where a message's data lie in the address space of the process that says so, in packed order.
+/// The regions of a message's data in the sending process's address space, in packed order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Scattered too widely to say.
+    /// Too many regions to send.
     Scattered,
     CooperativeCopy([Region; 1]),
     Runs(Box<[Region]>),
 }
 
 impl Place {
-    /// The place of regions; of too many, or of none, it is not told.
+    /// Creates the place of regions; `Scattered` if there are too many, or none.
     pub fn new(regions: impl ExactSizeIterator<Item = Region>) -> Place {
         let mut regions = regions;
         match regions.len() {
@@ -87,7 +87,7 @@ impl Place {
         }
     }
 
-    /// In packed order; none if it is not told.
+    /// Returns the regions in packed order; empty if scattered.
     pub fn regions(&self) -> &[Region] {
         match self {
             Place::Scattered => &[],
@@ -96,7 +96,7 @@ impl Place {
         }
     }
 
-    /// Reads what [`message`] wrote behind its two words.
+    /// Decodes what [`message`] wrote after its two words.
     fn decode(payload: &[u8]) -> Option<Place> {
         let (regions, rest) = payload.as_chunks::<REGION>();
         if !rest.is_empty() || regions.len() > MOST_REGIONS {
@@ -109,7 +109,7 @@ impl Place {
         Some(Place::new(regions.iter().map(region)))
     }
 
-    /// The bytes of all regions; `None` if no process has so many.
+    /// Returns the total bytes of all regions; `None` on overflow.
     fn bytes(&self) -> Option<u64> {
         let mut lens = self.regions().iter().map(|region| region.len);
         lens.try_fold(0_u64, u64::checked_add)
@@ -118,7 +118,7 @@ impl Place {
 
 const REGION: usize = 16;
 
-/// Shows two words and a place as they travel.
+/// Calls `show` with the encoding of two words and a place.
 fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> R {
     let regions = place.regions();
     let write = |out: &mut [u8]| {
@@ -131,7 +131,7 @@ fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> 
         }
     };
     let len = 16 + REGION * regions.len();
-    // The usual message is short, and clearing the long one would take longer than all the rest.
+    // The usual message is short, and clearing the long buffer would take longer than everything else.
     if regions.len() <= 1 {
         let mut out = [0; 16 + REGION];
         write(&mut out);
@@ -143,28 +143,28 @@ fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> 
     }
 }
 
-/// What a sender tells about a message that waits for its receive.
+/// A sender's announcement of a message that waits for its receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendezvous {
-    /// Bytes of packed data.
+    /// The number of bytes of packed data.
     pub bytes: u64,
     pub sender: ReqId,
-    /// Where they lie, if the receiver may read them there; not less of them than there are.
+    /// The address of the data, if the receiver may read them there; covers at least `bytes` bytes.
     pub place: Place,
 }
 
 impl Rendezvous {
-    /// The length of a rendezvous on the wire.
+    /// Returns the length of a rendezvous on the wire.
     pub fn bytes_with(place: &Place) -> usize {
         16 + REGION * place.regions().len()
     }
 
-    /// Shows the bytes that travel to `show`; they are gone afterwards.
+    /// Calls `show` with the encoding, which is valid only during the call.
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.bytes, self.sender.0], &self.place, show)
     }
 
-    /// What a peer has sent; `None` if it is too short, or names a place for less than the message.
+    /// Decodes a received rendezvous; `None` if it is too short, or its regions are shorter than the message.
     pub fn decode(payload: &[u8]) -> Option<Rendezvous> {
         let (bytes, place) = (word(payload, 0)?, Place::decode(payload.get(16..)?)?);
         let whole = place == Place::Scattered || place.bytes()? >= bytes;
@@ -176,14 +176,14 @@ impl Rendezvous {
     }
 }
 
-/// What a receiver tells a sender that may have a part in the copy.
+/// A receiver's request to the sender to copy a part of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assist {
     /// The number of the transport's offer.
     pub number: u32,
-    /// How many bytes the receiver takes of them.
+    /// The number of bytes that the receiver takes.
     pub wanted: u64,
-    /// Where they belong.
+    /// The destination of the data.
     pub place: Place,
 }
 
@@ -193,7 +193,7 @@ impl Assist {
         message([self.number.into(), self.wanted], &self.place, show)
     }
 
-    /// What a peer has sent; `None` if it is too short, or names a place for less than is wanted.
+    /// Decodes a received ASSIST; `None` if it is too short, or its regions are shorter than `wanted`.
     pub fn decode(payload: &[u8]) -> Option<Assist> {
         let (number, wanted) = (word(payload, 0)?, word(payload, 8)?);
         let place = Place::decode(payload.get(16..)?)?;
@@ -205,7 +205,7 @@ impl Assist {
     }
 }
 
-/// The little-endian word at `at`, if it is there.
+/// Returns the little-endian word at `at`, if the payload contains it.
 pub fn word(payload: &[u8], at: usize) -> Option<u64> {
     let bytes = payload.get(at..at + 8)?;
     bytes.try_into().ok().map(u64::from_le_bytes)
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Up to a few more regions than travel, none of them empty.
+    /// Up to a few more regions than fit, none of them empty.
     fn places() -> impl Strategy<Value = Place> {
         let region =
             (any::<u64>(), 1u64..1 << 50).prop_map(|(address, len)| Region { address, len });

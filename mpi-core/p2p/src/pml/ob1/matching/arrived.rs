@@ -1,4 +1,4 @@
-//! A message that came before its receive, as far as it has come.
+//! An unexpected message, which arrived before its receive, and the data received so far.
 
 use super::super::wire::Rendezvous;
 use crate::btl::ProcId;
@@ -6,22 +6,22 @@ use crate::request::id::ReqId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A message without a receive.
+/// An unexpected message.
 pub(crate) struct Arrived {
     pub(in crate::pml::ob1) from: ProcId,
     pub(in crate::pml::ob1) content: Content,
 }
 
-/// What there is of it.
+/// The received part of it.
 pub(crate) enum Content {
     Eager(Vec<u8>),
     Rendezvous(Rendezvous),
-    /// Its data are on their way.
+    /// The eager pipeline: its data are on their way.
     Followed(Rc<Kept>),
 }
 
 impl Content {
-    /// The length of the message.
+    /// Returns the length of the message.
     pub(in crate::pml::ob1) fn bytes(&self) -> u64 {
         match self {
             Content::Eager(data) => data.len() as u64,
@@ -30,13 +30,13 @@ impl Content {
         }
     }
 
-    /// Whether its data are kept here, unasked.
+    /// Returns true if its data are buffered here and charged to its sender.
     pub(in crate::pml::ob1) fn is_charged(&self) -> bool {
         matches!(self, Content::Eager(_) | Content::Followed(_))
     }
 }
 
-/// A message of the eager pipeline without a receive, and what has come of it.
+/// An unexpected message of the eager pipeline, and the data received so far.
 pub(crate) struct Kept {
     bytes: u64,
     sender: ReqId,
@@ -44,7 +44,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// A message of `bytes` bytes of which nothing has come yet.
+    /// Creates a message of `bytes` bytes before its first fragment.
     pub(in crate::pml::ob1) fn new(sender: ReqId, bytes: u64) -> Kept {
         Kept {
             bytes,
@@ -53,17 +53,17 @@ impl Kept {
         }
     }
 
-    /// The length of the message.
+    /// Returns the length of the message.
     pub(in crate::pml::ob1) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The request of its sender, which the pieces name.
+    /// Returns its sender's request, which its fragments name.
     pub(in crate::pml::ob1) fn sender(&self) -> ReqId {
         self.sender
     }
 
-    /// Keeps the next piece; `memory` provides for the whole message when the first one comes.
+    /// Appends the next fragment; at the first one `memory` allocates a buffer for the whole message.
     pub(in crate::pml::ob1) fn append(&self, piece: &[u8], memory: impl FnOnce(usize) -> Vec<u8>) {
         let mut data = self.data.borrow_mut();
         if data.is_empty() {
@@ -72,7 +72,7 @@ impl Kept {
         data.extend_from_slice(piece);
     }
 
-    /// What has come so far, for the receive that is there now.
+    /// Takes the data received so far, for a receive that has matched.
     pub(in crate::pml::ob1) fn take(&self) -> Vec<u8> {
         self.data.take()
     }

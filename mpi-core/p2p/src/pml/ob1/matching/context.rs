@@ -1,6 +1,6 @@
-//! The matching state of one context: the receives and messages that have not met.
+//! The matching state of one context: its posted receives and unexpected messages.
 //!
-//! No borrow outlives a method, so the requests and messages that come out may be given to any other part.
+//! No borrow outlives a method, so the returned requests and messages may be passed to any other part.
 
 use super::arrived::{Arrived, Content};
 use super::key::Key;
@@ -14,10 +14,10 @@ use mpi_base::state::{About, NO_PEER, Waits};
 use mpi_types::status::ANY_SOURCE;
 use std::cell::RefCell;
 
-/// One context's receives and messages that have not met.
+/// The posted receives and unexpected messages of one context.
 pub struct Matching {
     context: Context,
-    /// The processes that ranks name, once a communicator has said so.
+    /// The processes that ranks name, once a communicator has set them.
     peers: RefCell<Option<Group>>,
     posted: RefCell<Posted<ReqId>>,
     unexpected: RefCell<Unexpected<Arrived>>,
@@ -33,13 +33,13 @@ impl Matching {
         }
     }
 
-    /// The communicator and plane whose receives and messages meet here.
+    /// Returns the context of its receives and messages.
     #[inline]
     pub fn context(&self) -> Context {
         self.context
     }
 
-    /// What the state page tells of a process that waits here for a message of this key.
+    /// Returns the state-page entry of a process that waits here for a message of this key.
     pub fn about(&self, key: Key, bytes: u64) -> About {
         About {
             waits: Waits::Recv,
@@ -55,23 +55,23 @@ impl Matching {
         }
     }
 
-    /// From now on ranks in this context's messages name these processes.
+    /// Sets the processes that ranks in this context's messages name.
     pub(in crate::pml::ob1) fn set_peers(&self, peers: &Group) {
         *self.peers.borrow_mut() = Some(peers.clone());
     }
 
-    /// The process a key names, if it names one.
+    /// Returns the process that a key names, if it names one.
     pub(in crate::pml::ob1) fn names(&self, key: Key) -> Option<ProcId> {
         let source = u32::try_from(key.source()).ok()?;
         self.peers.borrow().as_ref()?.proc(source)
     }
 
-    /// Whether the communicator, if this process knows it, gives `from` the rank that the message names.
+    /// Returns true if `from` has the rank that the message names, or this process does not know the communicator.
     pub(in crate::pml::ob1) fn may_be_of(&self, key: Key, from: ProcId) -> bool {
         self.peers.borrow().is_none() || self.names(key) == Some(from)
     }
 
-    /// What `of` says of each process of the communicator but `me`; `None` if it says nothing of one, or the communicator is not known.
+    /// Calls `of` for each process of the communicator except `me`. Returns `None` if a call does, or if the communicator is not known.
     pub(in crate::pml::ob1) fn of_all_but<T>(
         &self,
         me: ProcId,
@@ -82,58 +82,58 @@ impl Matching {
         others.map(of).collect()
     }
 
-    /// Posts a receive behind all others.
+    /// Posts a receive after all others.
     #[inline(always)]
     pub(in crate::pml::ob1) fn post(&self, key: Key, receive: ReqId) {
         self.posted.borrow_mut().post(key, receive);
     }
 
-    /// Takes the receive for a message of this key.
+    /// Removes the receive that a message of this key matches.
     #[inline(always)]
     pub(in crate::pml::ob1) fn take_posted(&self, message: Key) -> Option<ReqId> {
         self.posted.borrow_mut().take(message)
     }
 
-    /// The receive that a message of this key would meet.
+    /// Returns the receive that a message of this key would match.
     pub(in crate::pml::ob1) fn peek_posted(&self, message: Key) -> Option<ReqId> {
         self.posted.borrow().peek(message).copied()
     }
 
-    /// Takes a receive out of its queue; false when a message has met it.
+    /// Takes a receive out of its queue. Returns false if a message has matched it.
     pub(in crate::pml::ob1) fn withdraw(&self, key: Key, receive: ReqId) -> bool {
         self.posted.borrow_mut().remove(key, &receive)
     }
 
-    /// Whether no message waits here.
+    /// Returns true if there is no unexpected message.
     #[inline(always)]
     pub(in crate::pml::ob1) fn has_no_unexpected(&self) -> bool {
         self.unexpected.borrow().is_empty()
     }
 
-    /// The keys of the messages that wait here, in the order of their arrival.
+    /// Returns the keys of the unexpected messages, in order of arrival.
     pub fn unexpected_keys(&self) -> Vec<Key> {
         self.unexpected.borrow().keys()
     }
 
-    /// Keeps a message that no receive has asked for.
+    /// Adds an unexpected message.
     pub(in crate::pml::ob1) fn keep(&self, key: Key, message: Arrived) {
         self.unexpected.borrow_mut().push(key, message);
     }
 
-    /// Takes the earliest message that a receive with this key accepts.
+    /// Removes the earliest message that a receive with this key accepts.
     #[inline]
     pub(in crate::pml::ob1) fn take_unexpected(&self, receive: Key) -> Option<(Key, Arrived)> {
         self.unexpected.borrow_mut().take(receive)
     }
 
-    /// The key and the length of the earliest message that a receive with this key accepts.
+    /// Returns the key and the length of the earliest message that a receive with this key accepts.
     pub(in crate::pml::ob1) fn peek_unexpected(&self, receive: Key) -> Option<(Key, u64)> {
         let mut unexpected = self.unexpected.borrow_mut();
         let (key, arrived) = unexpected.peek(receive)?;
         Some((key, arrived.content.bytes()))
     }
 
-    /// Drops the message that this send of `from` has announced; answers whether it was still here.
+    /// Drops the message announced by this send of `from`. Returns true if it was still unmatched.
     pub(in crate::pml::ob1) fn drop_announced(&self, key: Key, from: ProcId, send: ReqId) -> bool {
         let is = |message: &Arrived| match &message.content {
             Content::Rendezvous(announced) => message.from == from && announced.sender == send,
@@ -142,12 +142,12 @@ impl Matching {
         self.unexpected.borrow_mut().take_one(key, is).is_some()
     }
 
-    /// Takes all messages that wait here.
+    /// Removes all unexpected messages.
     pub(in crate::pml::ob1) fn take_all(&self) -> impl Iterator<Item = Arrived> + use<> {
         self.unexpected.take().into_messages()
     }
 
-    /// Whether nothing that a receive with this key accepts has arrived, and nothing that it will accept is another receive's.
+    /// Returns true if no unexpected message matches this key, and no posted receive accepts any message that this key accepts.
     #[inline]
     pub(in crate::pml::ob1) fn is_next(&self, key: Key) -> bool {
         let alone = self.unexpected.borrow().is_empty() && self.posted.borrow().is_empty();
@@ -157,7 +157,7 @@ impl Matching {
     #[inline(never)]
     fn is_next_among(&self, key: Key) -> bool {
         let posted = self.posted.borrow();
-        // A receive with wildcards accepts messages of many keys, and what is posted for one of them would have to be looked for among all.
+        // A receive with wildcards accepts messages of many keys, so finding a posted receive for any of them would need a search of all.
         let first = match key.is_exact() {
             true => posted.peek(key).is_none(),
             false => posted.is_empty(),

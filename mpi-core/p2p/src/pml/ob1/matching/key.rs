@@ -1,8 +1,8 @@
-//! What a receive asks for, and what a message is found by: a source and a tag.
+//! The match key: a source and a tag.
 
 use mpi_types::status::{ANY_SOURCE, ANY_TAG, Status};
 
-/// How many forms a key can have.
+/// The number of forms of a key: each of source and tag is exact or a wildcard.
 pub(super) const FORMS: usize = 4;
 
 /// A source and a tag, each possibly a wildcard, as one word.
@@ -10,35 +10,35 @@ pub(super) const FORMS: usize = 4;
 pub struct Key(u64);
 
 impl Key {
-    /// Of a message with the sender's rank, of a receive also with `ANY_SOURCE` and `ANY_TAG`.
+    /// Creates the key of a message, with the sender's rank, or of a receive, possibly with `ANY_SOURCE` and `ANY_TAG`.
     #[inline]
     pub fn new(source: i32, tag: i32) -> Key {
         Key(u64::from(source as u32) << 32 | u64::from(tag as u32))
     }
 
-    /// A rank in the communicator, or `ANY_SOURCE`.
+    /// Returns the rank in the communicator, or `ANY_SOURCE`.
     pub fn source(self) -> i32 {
         (self.0 >> 32) as i32
     }
 
-    /// What the program named it, or `ANY_TAG`.
+    /// Returns the tag, or `ANY_TAG`.
     pub fn tag(self) -> i32 {
         self.0 as i32
     }
 
-    /// Which of the four forms this key has: bit 0 for any source, bit 1 for any tag.
+    /// Returns this key's form: bit 0 for any source, bit 1 for any tag.
     #[inline]
     pub(super) fn form(self) -> usize {
         usize::from(self.source() == ANY_SOURCE) | usize::from(self.tag() == ANY_TAG) << 1
     }
 
-    /// Whether it names one source and one tag.
+    /// Returns true if it has no wildcard.
     #[inline]
     pub fn is_exact(self) -> bool {
         self.form() == 0
     }
 
-    /// This message's key in one of the four forms.
+    /// Returns this message's key in one of the four forms.
     #[inline]
     pub(super) fn widened(self, form: usize) -> Key {
         let source = if form & 1 != 0 {
@@ -50,7 +50,7 @@ impl Key {
         Key::new(source, tag)
     }
 
-    /// Whether a receive with this key takes a message with that one.
+    /// Returns true if a receive with this key matches a message with that one.
     #[inline]
     pub fn accepts(self, message: Key) -> bool {
         self == message
@@ -58,7 +58,7 @@ impl Key {
                 && (self.tag() == message.tag() || self.tag() == ANY_TAG)
     }
 
-    /// The status of a receive that has got so many bytes of a message with this key.
+    /// Returns the status of a receive that has received `bytes` bytes of a message with this key.
     #[inline]
     pub(in crate::pml::ob1) fn status(self, bytes: u64) -> Status {
         Status {

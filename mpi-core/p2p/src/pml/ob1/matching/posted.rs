@@ -1,21 +1,21 @@
-//! Receives that wait for a message.
+//! The posted-receive queues.
 
 use super::key::{FORMS, Key};
 use super::queues::Queues;
 use std::collections::VecDeque;
 
-/// Posted receives of one context, `R` being what names a receive.
+/// The posted receives of one context; `R` identifies a receive.
 ///
-/// Programs mostly post receives of one key after another, so those of one key, the hot one, stand in a queue of their own that needs no table.
+/// Programs mostly post consecutive receives of one key, so those of one key, the hot one, have a queue of their own outside the table.
 pub struct Posted<R> {
     hot_key: Key,
     hot: VecDeque<Entry<R>>,
     /// The receives of all other keys.
     queues: Queues<Entry<R>>,
-    /// How many entries of each form the queues hold, so that a form that no receive uses is never looked up.
+    /// The number of entries of each form in the queues, so that an unused form costs no lookup.
     forms: [usize; FORMS],
     next_order: u64,
-    /// How many entries the queues hold.
+    /// The number of entries in the queues.
     queued: usize,
 }
 
@@ -38,26 +38,26 @@ impl<R> Default for Posted<R> {
 }
 
 impl<R: PartialEq> Posted<R> {
-    /// How many receives wait, of whatever key.
+    /// Returns the number of posted receives.
     #[inline]
     pub fn len(&self) -> usize {
         self.hot.len() + self.queued
     }
 
-    /// The usual state when a message comes that no receive waits for.
+    /// Returns true if no receive is posted, the usual state at an unexpected message.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Posts a receive behind all others.
+    /// Posts a receive after all others.
     #[inline(always)]
     pub fn post(&mut self, key: Key, receive: R) {
         let order = self.next_order;
         self.next_order += 1;
         let entry = Entry { order, receive };
         if self.hot.is_empty() && self.queued == 0 {
-            // Any key may become the hot one while nothing waits, for then nothing of that key waits elsewhere.
+            // While no receive is posted any key may become the hot one, since the queues have no receive of it.
             self.hot_key = key;
         }
         if key == self.hot_key {
@@ -74,7 +74,7 @@ impl<R: PartialEq> Posted<R> {
         self.queues.push(key, entry);
     }
 
-    /// Takes the earliest receive that accepts a message.
+    /// Removes the earliest receive that accepts a message.
     #[inline(always)]
     pub fn take(&mut self, message: Key) -> Option<R> {
         if self.queued > 0 {
@@ -83,7 +83,7 @@ impl<R: PartialEq> Posted<R> {
         self.take_hot(message)
     }
 
-    /// The same, if it is one of the hot key.
+    /// As [`Posted::take`], for the hot queue only.
     #[inline(always)]
     fn take_hot(&mut self, message: Key) -> Option<R> {
         if !self.hot_key.accepts(message) {
@@ -92,7 +92,7 @@ impl<R: PartialEq> Posted<R> {
         self.hot.pop_front().map(|entry| entry.receive)
     }
 
-    /// The same where receives of several keys wait.
+    /// As [`Posted::take`], if receives of several keys are posted.
     #[inline(never)]
     fn take_of_many(&mut self, message: Key) -> Option<R> {
         let hot = match self.hot.front() {
@@ -110,7 +110,7 @@ impl<R: PartialEq> Posted<R> {
         }
     }
 
-    /// The earliest receive that accepts a message, left where it is.
+    /// Returns the earliest receive that accepts a message, without removing it.
     pub fn peek(&self, message: Key) -> Option<&R> {
         let hot = self.hot.front();
         let hot = hot.filter(|_| self.hot_key.accepts(message));
@@ -128,7 +128,7 @@ impl<R: PartialEq> Posted<R> {
         }
     }
 
-    /// The posting number and the form of the earliest receive outside the hot queue that accepts a message.
+    /// Returns the posting number and the form of the earliest receive outside the hot queue that accepts a message.
     fn earliest_queued(&self, message: Key) -> Option<(u64, usize)> {
         (0..FORMS)
             .filter(|form| self.forms[*form] > 0)
@@ -136,7 +136,7 @@ impl<R: PartialEq> Posted<R> {
             .min()
     }
 
-    /// Removes a receive that is being cancelled; false when a message has taken it already.
+    /// Removes a receive that is being cancelled. Returns false if a message has matched it already.
     pub fn remove(&mut self, key: Key, receive: &R) -> bool {
         if key == self.hot_key {
             let at = self.hot.iter().position(|e| e.receive == *receive);

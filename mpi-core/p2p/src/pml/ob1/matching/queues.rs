@@ -1,10 +1,10 @@
-//! Queues in a hash table, one for each key.
+//! A hash table of queues, one per key.
 
 use super::key::Key;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes one word by a multiplication and a fold; keys come from this program's ranks and tags, not from strangers.
+/// Hashes one word by a multiplication and a fold. It does not resist deliberate collisions: keys are this program's own ranks and tags.
 #[derive(Default)]
 pub struct WordHasher(u64);
 
@@ -29,13 +29,13 @@ impl Hasher for WordHasher {
 /// A hash map from one word.
 pub type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
-/// Queues by key; an emptied queue's memory is kept for the next key.
+/// Queues by key; the memory of an emptied queue is kept for the next key.
 pub(super) struct Queues<T> {
     by_key: WordMap<Key, VecDeque<T>>,
     spare: Vec<VecDeque<T>>,
 }
 
-/// How many emptied queues are kept.
+/// The number of emptied queues that are kept.
 const SPARE: usize = 16;
 
 impl<T> Default for Queues<T> {
@@ -71,7 +71,7 @@ impl<T> Queues<T> {
         item
     }
 
-    /// Removes the first item that `is` names.
+    /// Removes the first item that satisfies `is`.
     pub(super) fn remove(&mut self, key: Key, is: impl Fn(&T) -> bool) -> Option<T> {
         let queue = self.by_key.get_mut(&key)?;
         let at = queue.iter().position(is)?;

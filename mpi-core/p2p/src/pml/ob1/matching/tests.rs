@@ -1,4 +1,4 @@
-//! The indexes choose what searching two lists from the front would choose.
+//! The indexes give the same matches as searching two lists from the front.
 
 use super::key::{FORMS, Key};
 use super::posted::Posted;
@@ -6,7 +6,7 @@ use super::unexpected::Unexpected;
 use mpi_types::status::{ANY_SOURCE, ANY_TAG};
 use proptest::prelude::*;
 
-/// What the standard says, without any index: two lists, searched from the front.
+/// The reference implementation without indexes: two lists, searched from the front.
 #[derive(Default)]
 struct Reference {
     posted: Vec<(Key, u32)>,
@@ -118,5 +118,5 @@ fn stale_wildcard_marks_do_not_pile_up() {
     }
 }
 
-/// Above the limit in `unexpected.rs` by one message's marks and the living ones' allowance.
+/// The limit in `unexpected.rs`, plus the marks of one message and the allowance for the living ones.
 const STALE_BOUND: usize = 1024 + 4 * 2 + FORMS;

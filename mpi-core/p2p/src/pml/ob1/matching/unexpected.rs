@@ -1,4 +1,4 @@
-//! Messages that came before their receive.
+//! The unexpected-message queues.
 
 use super::key::{FORMS, Key};
 use super::queues::Queues;
@@ -8,9 +8,9 @@ pub struct Unexpected<M> {
     slots: Vec<Option<Slot<M>>>,
     free: Vec<u32>,
     exact: Queues<Mark>,
-    /// The indexes for any source, any tag, and both; present from the first wildcard on.
+    /// The indexes for any source, any tag, and both; created at the first wildcard.
     wild: Option<Box<[Queues<Mark>; FORMS - 1]>>,
-    /// Marks in the wildcard indexes whose message has left through another index.
+    /// Marks in the wildcard indexes whose message was removed by another index.
     pub(super) stale: usize,
     next_order: u64,
     len: usize,
@@ -22,14 +22,14 @@ struct Slot<M> {
     message: M,
 }
 
-/// Names a slot as long as it holds the message of this arrival number.
+/// Refers to a slot while it contains the message of this arrival number.
 #[derive(Clone, Copy)]
 struct Mark {
     slot: u32,
     order: u64,
 }
 
-/// Stale marks beyond the living messages that are tolerated before the wildcard indexes are dropped.
+/// The number of stale marks, beyond an allowance for the living messages, at which the wildcard indexes are dropped.
 const STALE_LIMIT: usize = 1024;
 
 impl<M> Default for Unexpected<M> {
@@ -47,19 +47,19 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    /// How many messages wait; not those that were taken, whose places may still be there.
+    /// Returns the number of unexpected messages, without removed ones whose marks remain.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The usual state when a receive is posted, so that it looks no further.
+    /// Returns true if there is none, the usual state when a receive is posted, which then needs no search.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Keeps a message that no receive has asked for yet.
+    /// Adds a message that matched no receive.
     pub fn push(&mut self, key: Key, message: M) {
         let order = self.next_order;
         self.next_order += 1;
@@ -88,7 +88,7 @@ impl<M> Unexpected<M> {
         }
     }
 
-    /// The earliest message that a receive with this key accepts, left in place.
+    /// Returns the earliest message that a receive with this key accepts, without removing it.
     pub fn peek(&mut self, receive: Key) -> Option<(Key, &M)> {
         let mark = self.find(receive)?;
         self.slots[mark.slot as usize]
@@ -96,7 +96,7 @@ impl<M> Unexpected<M> {
             .map(|s| (s.key, &s.message))
     }
 
-    /// Takes the earliest message that a receive with this key accepts.
+    /// Removes the earliest message that a receive with this key accepts.
     #[inline]
     pub fn take(&mut self, receive: Key) -> Option<(Key, M)> {
         if self.len == 0 {
@@ -106,7 +106,7 @@ impl<M> Unexpected<M> {
         self.remove(mark)
     }
 
-    /// Takes the earliest message of an exact key that `is` names.
+    /// Removes the earliest message of an exact key that satisfies `is`.
     pub fn take_one(&mut self, key: Key, is: impl Fn(&M) -> bool) -> Option<(Key, M)> {
         let slots = &self.slots;
         let named = |mark: &Mark| {
@@ -122,7 +122,7 @@ impl<M> Unexpected<M> {
         let slot = self.slots[mark.slot as usize].take()?;
         self.free.push(mark.slot);
         self.len -= 1;
-        // The exact index is kept tidy, the wildcard ones find out when they next look.
+        // The exact index is updated at once, the wildcard indexes when they are searched next.
         self.exact.remove(slot.key, |m| m.order == mark.order);
         if self.wild.is_some() {
             self.stale += FORMS - 1;
@@ -134,7 +134,7 @@ impl<M> Unexpected<M> {
         Some((slot.key, slot.message))
     }
 
-    /// The keys of the messages that wait, in the order of their arrival.
+    /// Returns the keys of the unexpected messages, in order of arrival.
     pub fn keys(&self) -> Vec<Key> {
         let waiting = self.slots.iter().flatten();
         let mut all: Vec<(u64, Key)> = waiting.map(|slot| (slot.order, slot.key)).collect();
@@ -142,7 +142,7 @@ impl<M> Unexpected<M> {
         all.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// What is left, in no order.
+    /// Returns the remaining messages in no particular order.
     pub fn into_messages(self) -> impl Iterator<Item = M> {
         self.slots.into_iter().flatten().map(|slot| slot.message)
     }
@@ -171,7 +171,7 @@ impl<M> Unexpected<M> {
         }
     }
 
-    /// Builds the wildcard indexes over the messages that wait, in order of arrival.
+    /// Builds the wildcard indexes of the unexpected messages, in order of arrival.
     fn index(slots: &[Option<Slot<M>>]) -> Box<[Queues<Mark>; FORMS - 1]> {
         let mut marks: Vec<(Mark, Key)> = slots
             .iter()

@@ -1,18 +1,18 @@
-//! How messages between this process and a peer can be copied: in one copy, and by both sides at once.
+//! The ways of copying messages between this process and a peer: single copy, and cooperative copy by both sides.
 
 use std::cell::Cell;
 
 pub struct Copying {
-    /// Cleared for good when the system refuses the first single copy.
+    /// Cleared permanently when the system refuses the first single copy.
     single: Cell<bool>,
-    /// Cleared for good when one side could not do its part of a copy.
+    /// Cleared permanently when one side could not do its part of a copy.
     cooperative: Cell<bool>,
-    /// Messages that the peer has been told of and has not begun to take.
+    /// Messages announced to the peer that it has not answered yet.
     announced: Cell<u32>,
 }
 
 impl Copying {
-    /// Whether the transport knows single copies.
+    /// Creates the state; `single` is true if the transport supports single copies.
     pub(super) fn new(single: bool) -> Copying {
         Copying {
             single: Cell::new(single),
@@ -21,33 +21,33 @@ impl Copying {
         }
     }
 
-    /// Whether one side may read the other's memory.
+    /// Returns true if one side may read the other's memory.
     #[inline]
     pub fn is_single_possible(&self) -> bool {
         self.single.get()
     }
 
-    /// The system forbids it.
+    /// Disables single copies, which the system forbids.
     pub fn forbid_single(&self) {
         self.single.set(false);
     }
 
-    /// Whether both sides may work on one copy: no earlier one has failed, and the peer has nothing of ours to copy meanwhile.
+    /// Returns true if both sides may work on one copy: no earlier one has failed, and the peer has no message of this process to copy meanwhile.
     pub fn is_cooperative_worth_it(&self) -> bool {
         self.announced.get() == 0 && self.cooperative.get()
     }
 
-    /// One side could not do its part.
+    /// Disables cooperative copies, after one side could not do its part.
     pub fn forbid_cooperative(&self) {
         self.cooperative.set(false);
     }
 
-    /// The peer has been told of a message.
+    /// Counts an announced message.
     pub fn announces(&self) {
         self.announced.set(self.announced.get() + 1);
     }
 
-    /// A message that it was told of is not waiting any more.
+    /// Removes an announced message that no longer waits for an answer.
     pub fn was_answered(&self) {
         self.announced.set(self.announced.get().saturating_sub(1));
     }

@@ -1,34 +1,34 @@
-//! How much may be sent to a peer unasked: the sender's side of flow control.
+//! The sender's side of flow control: how much may be sent eagerly to a peer.
 //!
-//! The eager limit that each send compares its size with is one word; an order to ask first sets it to nothing.
-//! A sender that never waits would not hear the order, so it looks at its transports once in [`LOOK`] bytes.
+//! Each send compares its size with one word, the eager limit; THROTTLE sets it to zero.
+//! A sender that never waits would not receive THROTTLE, so it polls its transports after every [`LOOK`] bytes of eager data.
 
 use std::cell::Cell;
 
-/// What a kept message takes besides its data: its place in the queues and what the allocator adds.
+/// The memory of a buffered message besides its data: its queue entries and the allocator's overhead.
 pub const COST: usize = 128;
 
-/// A sender looks for what its peer has to say once in so many bytes, of which each message takes as many as it would if it were kept.
-/// A look costs as much as a few short messages.
+/// The eager bytes between two polls for THROTTLE; each message counts its size plus [`COST`], as it would if it were buffered.
+/// A poll costs as much as a few short messages.
 pub const LOOK: isize = 1 << 20;
 
 pub struct Credit {
     /// The eager limit of the transport.
     eager: usize,
-    /// Messages shorter than this travel unasked: the eager limit and one, or nothing while the peer holds too much.
+    /// Shorter messages are sent eagerly: the eager limit plus one, or zero while the peer throttles.
     eager_below: Cell<usize>,
-    /// Whether the peer has to be connected first, and nothing has been sent to it yet.
+    /// Whether the peer may have to be connected first, and nothing has been sent to it yet.
     unconnected: Cell<bool>,
-    /// So much may be sent unasked before we hear whether the peer holds too much.
+    /// The eager bytes that may be sent before the next poll for THROTTLE.
     unpolled_bytes: Cell<isize>,
 }
 
 impl Credit {
-    /// Of a peer that nothing has been sent to, which may have to be connected first.
+    /// Creates the credit of a peer to which nothing has been sent; `unconnected` if it may have to be connected first.
     pub(super) fn new(eager: usize, unconnected: bool) -> Credit {
         Credit {
             eager,
-            // The first message takes the general path, which sees to its being on its way.
+            // The first message takes the general path, which makes sure that it is sent.
             eager_below: Cell::new(match unconnected {
                 true => 0,
                 false => eager + 1,
@@ -38,18 +38,18 @@ impl Credit {
         }
     }
 
-    /// Up to which length messages travel unasked; exclusive.
+    /// Returns the length below which messages are sent eagerly.
     #[inline]
     pub fn eager_below(&self) -> usize {
         self.eager_below.get()
     }
 
-    /// Whether everything has to ask first.
+    /// Returns true if every message must use rendezvous.
     pub fn is_withdrawn(&self) -> bool {
         self.eager_below.get() == 0
     }
 
-    /// The peer holds too much, so that everything is to ask first, or it does not any more.
+    /// Handles THROTTLE: every message must use rendezvous, or no longer has to.
     pub fn withdraw(&self, withdrawn: bool) {
         self.eager_below.set(match withdrawn {
             true => 0,
@@ -57,19 +57,19 @@ impl Credit {
         });
     }
 
-    /// A message of the peer has come, so there is a connection.
+    /// Notes that a message of the peer has arrived, so a connection exists.
     pub fn was_heard(&self) {
         self.unconnected.set(false);
     }
 
-    /// A first message is on its way by the general path; those behind it need not take that.
+    /// Notes that a first message has been sent by the general path; later ones need not take it.
     pub fn connects(&self) {
         if self.unconnected.replace(false) {
             self.eager_below.set(self.eager + 1);
         }
     }
 
-    /// So many bytes are sent unasked; answers how many more may be before we hear of it.
+    /// Counts `bytes` eager bytes. Returns the number that may be sent before the next poll.
     #[inline]
     pub fn spend(&self, bytes: usize) -> isize {
         let unpolled_bytes = self.unpolled_bytes.get() - (bytes + COST) as isize;
@@ -77,12 +77,12 @@ impl Credit {
         unpolled_bytes
     }
 
-    /// Whether it is time to look at the transports.
+    /// Returns true if the transports must be polled.
     pub fn is_spent(&self) -> bool {
         self.unpolled_bytes.get() < 0
     }
 
-    /// The transports have been looked at.
+    /// Notes that the transports have been polled.
     pub fn renew(&self) {
         self.unpolled_bytes.set(LOOK);
     }

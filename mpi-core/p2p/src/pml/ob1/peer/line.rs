@@ -1,4 +1,4 @@
-//! Sends to one peer whose data go in fragments or pieces, in the order of their turns.
+//! The queue of sends to one peer that are in fragments, in the order of their turns.
 
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
@@ -8,7 +8,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Line {
     sends: RefCell<VecDeque<Req>>,
-    /// Whether the peer is on the list of those that have any.
+    /// Whether the peer is on the list of peers with such sends.
     listed: Cell<bool>,
 }
 
@@ -17,22 +17,22 @@ impl Line {
         self.sends.borrow().is_empty()
     }
 
-    /// Puts a send at the end.
+    /// Appends a send.
     pub fn push(&self, req: Req) {
         self.sends.borrow_mut().push_back(req);
     }
 
-    /// Takes the send whose turn it is.
+    /// Removes the send whose turn it is.
     pub fn pop(&self) -> Option<Req> {
         self.sends.borrow_mut().pop_front()
     }
 
-    /// There was no room for the rest of what was just popped.
+    /// Puts the send just popped back to the front, because the transport had no space for the rest of it.
     pub fn put_back(&self, req: Req) {
         self.sends.borrow_mut().push_front(req);
     }
 
-    /// Takes a send out; answers whether it was there.
+    /// Removes a send. Returns true if it was in the queue.
     pub fn remove(&self, req: &Req) -> bool {
         let at = self.place_of(req);
         let send = at.and_then(|at| self.sends.borrow_mut().remove(at));
@@ -43,7 +43,7 @@ impl Line {
         (self.sends.borrow().iter()).position(|other| Rc::ptr_eq(other, req))
     }
 
-    /// Whether the peer is on the list of those that have any, from now on.
+    /// Sets whether the peer is on the list of peers with such sends. Returns the previous value.
     pub fn set_listed(&self, listed: bool) -> bool {
         self.listed.replace(listed)
     }

@@ -1,6 +1,6 @@
-//! One peer as ob1 sees it: the transport that reaches it, and what each protocol remembers of it.
+//! One peer in ob1: its transport, and the state of each protocol for it.
 //!
-//! What a protocol remembers has a part of its own here, whose fields only that part touches.
+//! The state of a protocol is a struct of its own, whose fields only its module accesses.
 
 pub(in crate::pml) mod pipeline;
 
@@ -32,7 +32,7 @@ pub struct Peer {
     btl: Rc<dyn Btl>,
     endpoint: Endpoint,
     limits: Limits,
-    /// Fragments may be asked for again, so a send has ended only when the receiver says that it has all of them.
+    /// Whether fragments may be requested again, so that a send completes only when the receiver confirms that it has all of them.
     fin_required: bool,
     credit: Credit,
     throttle: Throttle,
@@ -41,11 +41,11 @@ pub struct Peer {
     pipeline: Pipeline,
     queue: SendQueue,
     line: Line,
-    /// The receive into whose memory a long eager message of the peer is being read.
+    /// The receive into whose buffer a long eager message of the peer is being read.
     direct_receive: Cell<Option<ReqId>>,
 }
 
-/// A peer that was looked up: those of the own job stay, those of other jobs go when no communicator names them any more.
+/// The result of a peer lookup: peers of this job stay, those of other jobs are removed when no communicator names them any more.
 pub enum PeerRef<'a> {
     OfJob(&'a Rc<Peer>),
     Foreign(Rc<Peer>),
@@ -64,7 +64,7 @@ impl Deref for PeerRef<'_> {
 }
 
 impl Peer {
-    /// A peer reached this way, where so many ranks are `sharing` a core.
+    /// Creates a peer with this transport, for `sharing` ranks per core.
     pub(super) fn new(btl: Rc<dyn Btl>, endpoint: Endpoint, sharing: u32) -> Peer {
         let limits = btl.limits();
         Peer {
@@ -83,7 +83,7 @@ impl Peer {
         }
     }
 
-    /// Hands a message to the transport.
+    /// Passes a message to the transport.
     #[inline]
     pub(super) fn send(
         &self,
@@ -94,78 +94,78 @@ impl Peer {
         self.btl.send(self.endpoint, am, header, payload)
     }
 
-    /// The transport that reaches it.
+    /// Returns its transport.
     pub(super) fn btl(&self) -> &dyn Btl {
         &*self.btl
     }
 
-    /// Its address there.
+    /// Returns its address in the transport.
     pub(super) fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
 
-    /// The limits of that transport.
+    /// Returns the transport's limits.
     #[inline]
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether a send in fragments ends only with the receiver's word.
+    /// Returns true if a send in fragments completes only with the receiver's FIN.
     pub(super) fn is_fin_required(&self) -> bool {
         self.fin_required
     }
 
-    /// Whether a new message of so many bytes, short enough to travel unasked, can do so now; its sender then sends it.
+    /// Returns true if a new message of this size, below the eager limit, may be sent now; the caller then sends it.
     #[inline]
     pub(super) fn lets_through(&self, bytes: usize) -> bool {
         self.queue.is_empty() && self.credit.spend(bytes) >= 0
     }
 
-    /// What may be sent to it unasked.
+    /// Returns the eager credit.
     #[inline]
     pub(super) fn credit(&self) -> &Credit {
         &self.credit
     }
 
-    /// Whether it is to ask first.
+    /// Returns the throttle state that this process has set.
     pub(super) fn throttle(&self) -> &Throttle {
         &self.throttle
     }
 
-    /// How its messages and ours can be copied.
+    /// Returns the ways of copying.
     #[inline]
     pub(super) fn copying(&self) -> &Copying {
         &self.copying
     }
 
-    /// Which way its long messages come sooner.
+    /// Returns the chooser between single copy and fragments.
     pub(super) fn chooser(&self) -> &Rc<ProtocolChooser> {
         &self.chooser
     }
 
-    /// Messages whose data follow their announcement.
+    /// Returns the state of the eager pipeline.
     #[inline]
     pub(super) fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// What the transport had no room for.
+    /// Returns the queue of messages that the transport has not accepted.
     #[inline]
     pub(super) fn queue(&self) -> &SendQueue {
         &self.queue
     }
 
-    /// Sends to it that go in fragments.
+    /// Returns the queue of sends in fragments.
     pub(super) fn line(&self) -> &Line {
         &self.line
     }
 
-    /// The receive into whose memory a long eager message of it is being read.
+    /// Returns the receive into whose buffer a long eager message of the peer is being read.
     pub(super) fn direct_receive(&self) -> Option<ReqId> {
         self.direct_receive.get()
     }
 
-    /// One has begun to be read, or has been.
+    /// Sets or clears that receive.
     pub(super) fn set_direct_receive(&self, receive: Option<ReqId>) {
         self.direct_receive.set(receive);
     }

@@ -1,4 +1,4 @@
-//! What is known of the eager pipeline between this process and a peer.
+//! The state of the eager pipeline between this process and a peer.
 
 use super::super::matching::arrived::Kept;
 use crate::btl::Header;
@@ -7,23 +7,23 @@ use crate::trial::order_of;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Of so many messages that are not short the last few ask, enough to fill a window or two with nothing else, so that their receiver goes on measuring.
+/// Of every `ROUND` messages that are not short, the last `ASKING` use rendezvous: enough to fill a window or two with nothing else, so that their receiver continues to measure.
 pub const ROUND: u16 = 8192;
 pub const ASKING: u16 = 128;
 
 #[derive(Default)]
 pub struct Pipeline {
-    /// By order of size: whether the peer wants data of our messages to follow.
+    /// By order of size: whether the peer wants our messages by the eager pipeline.
     wanted: Cell<u16>,
     /// Counts messages that are not short.
     turn: Cell<u16>,
-    /// By order of size: whether the peer has been told that data of its messages are to follow.
+    /// By order of size: whether the peer has been asked to use the eager pipeline for its messages.
     told: Cell<u16>,
-    /// Messages of the peer of which pieces are still to come, in the order in which they were announced.
+    /// Messages of the peer whose fragments have not all arrived, in the order of their announcements.
     coming: RefCell<Vec<Coming>>,
 }
 
-/// A message of which pieces are still to come.
+/// A message whose fragments have not all arrived.
 struct Coming {
     sender: ReqId,
     bytes: u64,
@@ -31,7 +31,7 @@ struct Coming {
     to: Destination,
 }
 
-/// Where the pieces of a message belong.
+/// The destination of a message's fragments.
 #[derive(Clone)]
 pub enum Destination {
     Receive(ReqId),
@@ -39,23 +39,23 @@ pub enum Destination {
 }
 
 impl Pipeline {
-    /// Whether the peer wants the data of a message of so many bytes unasked; every once in a while a few ask all the same.
+    /// Returns true if the peer wants a message of this size by the eager pipeline; every once in a while a few use rendezvous nevertheless.
     pub fn is_wanted(&self, bytes: u64) -> bool {
         self.wanted.get() & bit(bytes) != 0 && self.turn.get() < ROUND - ASKING
     }
 
-    /// A message that is not short has been sent, or has asked.
+    /// Counts a message that is not short.
     pub fn count(&self) {
         self.turn.set((self.turn.get() + 1) % ROUND);
     }
 
-    /// The peer says whether it wants messages of an order of size unasked.
+    /// Handles EAGER_MODE: whether the peer wants messages of an order of size by the eager pipeline.
     pub fn set_wanted(&self, order: u64, wanted: bool) {
         let others = self.wanted.get() & !(1 << order);
         self.wanted.set(others | u16::from(wanted) << order);
     }
 
-    /// What the peer has to be told of messages of so many bytes, that their data are `to_follow` or not, unless it knows.
+    /// Returns the EAGER_MODE header for messages of this size, unless the peer already knows it; `to_follow` requests the eager pipeline.
     pub fn advice(&self, bytes: u64, to_follow: bool) -> Option<Header> {
         let (told, bit) = (self.told.get(), bit(bytes));
         if (told & bit != 0) == to_follow {
@@ -65,7 +65,7 @@ impl Pipeline {
         Some([order_of(bytes) as u64, u64::from(to_follow)])
     }
 
-    /// The peer has announced a message whose pieces are still to come.
+    /// Adds an announced message whose fragments have not arrived.
     pub fn expect(&self, kept: Rc<Kept>) {
         self.coming.borrow_mut().push(Coming {
             sender: kept.sender(),
@@ -75,7 +75,7 @@ impl Pipeline {
         });
     }
 
-    /// The receive of such a message is there; what is still to come belongs to it.
+    /// Directs the remaining fragments of such a message to its receive.
     pub fn redirect(&self, sender: ReqId, receive: ReqId) {
         let mut coming = self.coming.borrow_mut();
         if let Some(rest) = coming.iter_mut().find(|c| c.sender == sender) {
@@ -83,7 +83,7 @@ impl Pipeline {
         }
     }
 
-    /// Where a piece belongs, if it is the next one of a message that was announced.
+    /// Returns the destination of a fragment, if it is the next one of an announced message.
     pub fn place(&self, [sender, offset]: Header, len: u64) -> Option<Destination> {
         let mut all = self.coming.borrow_mut();
         let at = all.iter().position(|coming| coming.sender.0 == sender)?;

@@ -1,6 +1,6 @@
-//! What could not be handed to a peer's transport yet.
+//! The queue of messages that a peer's transport has not accepted yet.
 //!
-//! The queue keeps the order in which messages were sent, which matching relies on.
+//! It keeps the order in which messages were sent, on which matching relies.
 
 use crate::btl::{Am, Header};
 use crate::request::Req;
@@ -8,9 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Something that the transport had no room for.
+/// A message for which the transport had no space.
 pub enum Queued {
-    /// A send request whose eager data or rendezvous have not been taken.
+    /// A send request whose eager data or rendezvous have not been accepted.
     Send(Req),
     /// A short control message.
     Control {
@@ -23,12 +23,12 @@ pub enum Queued {
 #[derive(Default)]
 pub struct SendQueue {
     items: RefCell<VecDeque<Queued>>,
-    /// Whether the peer is on the list of those that something waits for.
+    /// Whether the peer is on the list of peers with queued messages.
     listed: Cell<bool>,
 }
 
 impl SendQueue {
-    /// Whether a new message may overtake nothing.
+    /// Returns true if nothing is queued, so that a new message overtakes none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.borrow().is_empty()
@@ -42,24 +42,24 @@ impl SendQueue {
         self.items.borrow_mut().pop_front()
     }
 
-    /// The transport had no room for what was just popped.
+    /// Puts the item just popped back to the front, because the transport had no space for it.
     pub fn put_back(&self, item: Queued) {
         self.items.borrow_mut().push_front(item);
     }
 
-    /// Takes a send out; answers whether it was there.
+    /// Removes a send. Returns true if it was in the queue.
     pub fn remove(&self, req: &Req) -> bool {
         let at = self.items.borrow().iter().position(|item| item.is(req));
         let item = at.and_then(|at| self.items.borrow_mut().remove(at));
         item.is_some()
     }
 
-    /// The peer cannot be reached any more.
+    /// Drops everything, after the loss of the peer.
     pub fn clear(&self) {
         self.items.borrow_mut().clear();
     }
 
-    /// Whether the peer is on the list of those that something waits for, from now on.
+    /// Sets whether the peer is on the list of peers with queued messages. Returns the previous value.
     pub fn set_listed(&self, listed: bool) -> bool {
         self.listed.replace(listed)
     }

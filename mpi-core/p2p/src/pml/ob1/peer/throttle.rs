@@ -1,28 +1,28 @@
-//! Whether a peer is to ask first with every message, and whether it knows: the receiver's side of flow control.
+//! The receiver's side of flow control: whether a peer must use rendezvous for every message, and whether it has been notified.
 
 use std::cell::Cell;
 
 #[derive(Default)]
 pub struct Throttle {
-    /// Whether it is to ask first, because we hold too much.
+    /// Whether it must use rendezvous, because this process buffers too much.
     asks: Cell<bool>,
-    /// What it has been told of that.
+    /// The value that was last sent to it.
     told: Cell<bool>,
 }
 
 impl Throttle {
-    /// From now on it is to ask first, or not any more; answers what was the case before.
+    /// Sets whether it must use rendezvous. Returns the previous value.
     pub fn set(&self, asks: bool) -> bool {
         self.asks.replace(asks)
     }
 
-    /// What it has to be told, unless it knows.
+    /// Returns the value to be sent to it, unless it has that already.
     pub fn news(&self) -> Option<bool> {
         let asks = self.asks.get();
         (self.told.get() != asks).then_some(asks)
     }
 
-    /// It has been told.
+    /// Notes that the value has been sent.
     pub fn was_told(&self, asks: bool) {
         self.told.set(asks);
     }

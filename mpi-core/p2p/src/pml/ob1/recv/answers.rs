@@ -1,4 +1,4 @@
-//! What a receiver says to the sender of a message that its receive has met.
+//! The receiver's answers to the sender of a matched message.
 
 use super::super::core::Core;
 use super::super::peer::Peer;
@@ -8,19 +8,19 @@ use crate::btl::ProcId;
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
 
-/// The sender's memory is its own again.
+/// Sends FIN: the sender's buffer is no longer accessed.
 pub fn finished(core: &Core, peer: &Rc<Peer>, sender: ReqId) {
     core.links().control(peer, wire::FIN, [sender.0, 0], [0; 8]);
 }
 
-/// Asks for `wanted` bytes in fragments.
+/// Sends CTS: requests `wanted` bytes in fragments.
 pub fn ask_for_fragments(core: &Core, peer: &Rc<Peer>, sender: ReqId, req: &Req, wanted: u64) {
     let header = [sender.0, req.id().0];
     core.links()
         .control(peer, wire::CTS, header, wanted.to_le_bytes());
 }
 
-/// Tells a send that waits for it that nothing of it is wanted any more.
+/// Releases a send that waits for this receive, because nothing more of it is wanted.
 pub fn release_sender(core: &Core, req: &Req) {
     let waiting = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => recv
@@ -35,8 +35,8 @@ pub fn release_sender(core: &Core, req: &Req) {
     }
 }
 
-/// The data of a message of this length have come the way that was measured:
-/// tells its sender whether data of such messages are to follow their announcement, when what was measured has changed.
+/// Called after data of this length have arrived by the timed protocol:
+/// sends EAGER_MODE to the sender if the measurements now favour another protocol for such messages.
 pub fn advise(core: &Core, from: ProcId, bytes: u64) {
     let Ok(peer) = core.links().peer(from) else {
         return;

@@ -1,9 +1,9 @@
-//! Long payloads that a transport reads straight into the memory of their receive.
+//! Direct receive: a transport reads long payloads straight into the receive buffer.
 //!
-//! A fragment says itself where it belongs.
-//! A long eager message meets its receive when it begins to come, which keeps the order, since what its sender sent later comes later;
-//! from then on the receive waits for one fragment, the message itself, and the sender's [`Peer`](super::super::peer::Peer) remembers which receive that is.
-//! What has no receive yet, or one whose memory is not one run or too small, is delivered whole and takes the general path.
+//! A fragment contains its destination.
+//! A long eager message is matched when its first bytes arrive, which keeps the order, since later messages of its sender arrive later.
+//! From then on the receive waits for one fragment, the message itself, and the sender's [`Peer`](super::super::peer::Peer) stores which receive that is.
+//! A message without a matching receive, or whose receive buffer is not contiguous or too small, is delivered as a whole and takes the general path.
 
 use super::super::core::Core;
 use super::super::fast_path::Slot;
@@ -18,13 +18,13 @@ use crate::pml::envelope::Context;
 use crate::request::{Body, Req, ReqId};
 use std::ops::Range;
 
-/// Where a message that has begun to come may meet its receive.
+/// Where an arriving message may find its receive.
 pub struct Receives<'a> {
     pub slot: &'a Slot,
     pub matcher: &'a Matcher,
 }
 
-/// A payload of `len` bytes has begun to come; takes the bytes that are there if the rest can be put in place too.
+/// Begins a payload of `len` bytes. Returns true, and copies the bytes that have arrived, if the rest can be read in place too.
 pub fn begin(
     core: &Core,
     receives: Receives<'_>,
@@ -46,7 +46,7 @@ pub fn begin(
     put(core, from, header, 0..begun.len(), &mut fill)
 }
 
-/// Lets the transport put bytes `range` of a payload where they belong.
+/// Lets the transport write bytes `range` of a payload to their destination.
 pub fn go_on(
     core: &Core,
     from: ProcId,
@@ -61,7 +61,7 @@ pub fn go_on(
     }
 }
 
-/// All of a payload is in place.
+/// Ends a payload that is completely in place.
 pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
     let header = as_fragment(core, from, am, header);
     if am == wire::EAGER
@@ -75,7 +75,7 @@ pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
     }
 }
 
-/// The header of a fragment: where a payload belongs.
+/// Returns the destination of a payload as the header of a fragment.
 fn as_fragment(core: &Core, from: ProcId, am: Am, header: Header) -> Option<Header> {
     match am {
         wire::FRAG => Some(header),
@@ -114,7 +114,7 @@ fn put(
     }
 }
 
-/// Matches an eager message of which only the beginning is there; `None`, and nothing has happened, if it has to be there whole.
+/// Matches an eager message after only its first bytes have arrived. Returns `None`, without effect, if it must arrive as a whole first.
 fn meet_early(
     core: &Core,
     receives: Receives<'_>,
@@ -136,7 +136,7 @@ fn meet_early(
     Some([req.id().0, 0])
 }
 
-/// The receive that an eager message of `len` bytes meets, taken out of its queue, if it has one run of memory for it.
+/// Returns the receive that an eager message of `len` bytes matches, taken out of its queue, if its buffer is contiguous and large enough.
 fn early_receive(
     core: &Core,
     Receives { slot, matcher }: Receives<'_>,

@@ -1,19 +1,19 @@
-//! Messages of middling length whose data travel unasked.
+//! The eager pipeline: messages of medium length whose data follow the announcement without a CTS.
 //!
-//! Where fragments are the faster way, asking for them costs a short message of this kind as much again as its data:
-//! the announcement has to come, the answer to go back, and only then the first fragment is made.
-//! So a receiver that has measured ([`protocol_choice`](super::super::protocol_choice)) that fragments are faster for messages of an order of size tells their sender so ([`wire::EAGER_MODE`]).
-//! From then on that sender announces them with [`wire::EAGER_START`] and sends their data at once, in pieces ([`wire::EAGER_FRAG`]) that name the announcement;
-//! both sides work on neighbouring pieces, and the send is complete when the transport has taken the last one.
+//! If fragments are the faster protocol, a rendezvous takes such a message as much time again as its data:
+//! the announcement must arrive and the CTS return before the first fragment is sent.
+//! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour fragments for messages of an order of size notifies their sender ([`wire::EAGER_MODE`]).
+//! From then on that sender announces them with [`wire::EAGER_START`] and sends their data at once, in fragments ([`wire::EAGER_FRAG`]) that name the announcement.
+//! Both sides copy neighbouring fragments concurrently, and the send is complete when the transport has accepted the last one.
 //!
 //! The announcement is matched like any other, so order is kept.
-//! If its receive is there the pieces go to its memory; else they are kept, and charged like short messages that no receive has asked for ([`flow_control`](super::super::flow_control)).
-//! A receive that comes meanwhile takes over what is there and gets the rest.
+//! If its receive is posted, the fragments are copied into its buffer; otherwise they are buffered and charged like short unexpected messages ([`flow_control`](super::super::flow_control)).
+//! A receive that is posted meanwhile takes over the data received so far and gets the rest.
 //!
-//! What fits in one fragment is sent like a short message, with its announcement ([`wire::EAGER_LONG`]).
+//! A message that fits in one fragment is sent like a short message, together with its announcement ([`wire::EAGER_LONG`]).
 //!
-//! Once in a while a few messages ask again, so that the receiver goes on measuring; what it finds may end this.
-//! Where there is no choice but fragments, none asks: nor do data in more runs than one copy could name.
+//! Once in a while a few messages use rendezvous again, so that the receiver continues to measure; the result may end the pipeline.
+//! If fragments are the only possible protocol, none does; the same holds for data in more runs than a single copy could name.
 //!
 //! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
 
@@ -31,14 +31,14 @@ use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
 
-/// A long message has come whole: what is fetched meanwhile had to wait for it.
+/// Invalidates the current measurements after a long eager message: concurrent transfers had to wait for it.
 pub fn disturb(core: &Core, from: ProcId) {
     if let Ok(peer) = core.links().peer(from) {
         peer.chooser().disturb();
     }
 }
 
-/// A message has been announced whose data are on their way.
+/// Handles the announcement of a message whose data are on their way.
 pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, Nonsense> {
     let (Some(announced), Ok(peer)) = (Rendezvous::decode(payload), core.links().peer(from)) else {
         return Err(Nonsense("a malformed announcement"));
@@ -52,7 +52,7 @@ pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, No
     Ok(Arrived { from, content })
 }
 
-/// Gives a message whose data follow to its receive.
+/// Gives a message of the eager pipeline to its receive.
 pub fn accept(
     core: &Core,
     memory: &UnexpectedMemory,
@@ -80,7 +80,7 @@ pub fn accept(
     fail_if_lost(core, req, from);
 }
 
-/// A piece of a message has come.
+/// Handles a fragment of a message.
 pub fn on_frag(
     core: &Core,
     memory: &UnexpectedMemory,
@@ -100,7 +100,7 @@ pub fn on_frag(
     Ok(())
 }
 
-/// A receive that was given up, or has all that it has room for, takes nothing more.
+/// Copies a fragment into its receive, unless that was abandoned or has been filled.
 fn put(core: &Core, receive: ReqId, offset: u64, payload: &[u8]) {
     let req = core.requests().get(receive);
     let Some(req) = req.filter(|req| !req.is_complete()) else {

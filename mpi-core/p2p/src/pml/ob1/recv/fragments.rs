@@ -1,6 +1,6 @@
-//! Messages that come in fragments: whose each is, and when all have come.
+//! Messages in fragments: assigns each fragment to its receive, and completes the receive after the last one.
 //!
-//! A fragment names its receive and its place, and counts only from the peer whose message that receive has met, within what it wants.
+//! A fragment names its receive and its offset. It is accepted only from the peer whose message the receive has matched, within the bytes the receive wants.
 
 use super::super::core::{Core, Handled, Nonsense};
 use super::super::incoming::Ended;
@@ -8,7 +8,7 @@ use super::answers::{advise, release_sender};
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 
-/// The receive that `len` bytes of a fragment belong to, if it waits for them.
+/// Returns the receive to which `len` bytes of a fragment belong, if it waits for them.
 pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<Req> {
     let req = core.requests().get(ReqId(header[0]))?;
     let fits = match &*req.body.borrow() {
@@ -20,7 +20,7 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
     (fits && !req.is_complete()).then_some(req)
 }
 
-/// Whether a fragment names a receive that waits for another message or for fewer bytes; one that has been given up names none.
+/// Returns true if a fragment names a receive that waits for another message or for fewer bytes; false if the receive was abandoned.
 fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
     let Some(req) = core.requests().get(ReqId(header[0])) else {
         return !core.requests().was_issued(ReqId(header[0]));
@@ -53,7 +53,7 @@ pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) ->
     Ok(())
 }
 
-/// So many bytes of a message are in place; its receive ends with the last of them.
+/// Counts `len` bytes of a message that are in place; completes its receive with the last of them.
 pub fn count(core: &Core, req: &Req, len: usize) {
     let (from, ended) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {
@@ -75,7 +75,7 @@ pub fn count(core: &Core, req: &Req, len: usize) {
     }
 }
 
-/// The peer whose fragments a receive waits for, for the hang report.
+/// Returns the peer whose fragments a receive waits for, for the hang report.
 pub fn incoming_from(req: &Req) -> Option<ProcId> {
     match &*req.body.borrow() {
         Body::Recv(recv) => recv.from().2,

@@ -1,11 +1,11 @@
-//! A message has met its receive: what the receive takes of it.
+//! Matching a message with its receive: how much the receive takes.
 
 use super::super::core::Core;
 use super::super::matching::Key;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 
-/// What a receive wants of a message of `bytes` bytes that it has met, and the error if that is not all.
+/// Returns the number of bytes that a receive takes of a matched message of `bytes` bytes, and the error if that is not all.
 pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option<PmlError>)> {
     let body = req.body.borrow();
     let Body::Recv(recv) = &*body else {
@@ -22,7 +22,7 @@ pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option
     Some((wanted, too_long))
 }
 
-/// Gives a message that has come whole to its receive, which ends with it.
+/// Gives a complete eager message to its receive, and completes it.
 #[inline]
 pub fn accept_eager(core: &Core, req: &Req, key: Key, data: &[u8]) {
     let mut body = req.body.borrow_mut();

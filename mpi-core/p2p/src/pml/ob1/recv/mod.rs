@@ -1,10 +1,10 @@
-//! The receiving side: a receive from its beginning to its end, whichever way its message comes.
+//! The receiving side: a receive from its posting to its completion, by any protocol.
 //!
-//! A message comes whole ([`meeting`]), asks first ([`rendezvous`]) and may then be copied ([`single_copy`]) or come in fragments ([`fragments`]),
-//! or follows its announcement ([`eager_pipeline`]); a transport may read it straight into the memory of its receive ([`direct_receive`]).
-//! What of it has come before its receive is kept in bounded memory ([`flow_control`](super::flow_control)).
+//! A message arrives eagerly ([`meeting`]); or by rendezvous ([`rendezvous`]) followed by a single copy ([`single_copy`]) or by fragments ([`fragments`]);
+//! or by the eager pipeline ([`eager_pipeline`]). A transport may read it straight into the receive buffer ([`direct_receive`]).
+//! Unexpected data are kept in bounded memory ([`flow_control`](super::flow_control)).
 //!
-//! [`Receiver`] composes these: it finds the receive for a message or the message for a receive, and hands both to the protocol of the message.
+//! [`Receiver`] composes these: it finds the receive for a message or the message for a receive, and passes both to the protocol of the message.
 
 mod answers;
 pub mod direct_receive;
@@ -38,12 +38,12 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Receiver {
     matcher: Matcher,
-    /// The blocking receive of the express lane.
+    /// The blocking receive of the fast path.
     slot: Slot,
-    /// Messages that came before their receives.
+    /// The account of unexpected messages.
     memory: UnexpectedMemory,
     copies: SingleCopies,
-    /// Messages that went with their communicators.
+    /// Announced messages that were dropped when their communicators were freed.
     forgotten: Forgotten,
 }
 
@@ -62,13 +62,13 @@ impl Receiver {
         &self.memory
     }
 
-    /// Whether there is something to copy when nothing else is to be done.
+    /// Returns true if data remain to be copied when there is nothing else to do.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
         self.copies.are_open()
     }
 
-    /// Takes what the senders have left of the copies that were begun; answers whether that was something.
+    /// Copies what the senders have left of the open cooperative copies. Returns true if anything was copied.
     pub(super) fn read_rest(&self, core: &Core) -> bool {
         self.copies.read_rest(core)
     }
@@ -91,7 +91,7 @@ impl Receiver {
         req
     }
 
-    /// Gives a receive the message that has come for it; if none has it is to wait, unless no process is left to send one.
+    /// Gives a receive the unexpected message that it matches. Returns true if there is none and the receive must wait; fails it if no process is left to send one.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {
@@ -105,7 +105,7 @@ impl Receiver {
         })
     }
 
-    /// Receives a message taken by a matched probe.
+    /// Receives a message that a matched probe has returned.
     pub(super) fn imrecv(&self, core: &Core, message: Message, receiver: i32, buf: RecvBuf) -> Req {
         let (key, arrived, matching) = message.into_parts();
         let body = RecvBody::matched(buf.into(), key, receiver, matching);
@@ -114,7 +114,7 @@ impl Receiver {
         req
     }
 
-    /// Gives a message that had already arrived to its receive.
+    /// Gives an unexpected message to its receive.
     fn meet_message(&self, core: &Core, req: &Req, key: Key, message: Arrived) {
         let (from, bytes) = (message.from, message.content.bytes() as usize);
         let charged = message.content.is_charged();
@@ -139,7 +139,7 @@ impl Receiver {
         }
     }
 
-    /// Gives a message that has come whole to the receive that waits for it; false if there is none.
+    /// Gives a complete eager message to its posted receive. Returns false if there is none.
     #[inline(always)]
     pub(super) fn take_eager(
         &self,
@@ -157,7 +157,7 @@ impl Receiver {
         receive.is_some_and(|id| core.requests().with(id, accept).is_some())
     }
 
-    /// Keeps a message that has come whole before its receive.
+    /// Buffers a complete unexpected message.
     #[inline(always)]
     pub(super) fn keep_eager(
         &self,
@@ -183,7 +183,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A message has been announced that asks first.
+    /// Handles a rendezvous announcement.
     pub(super) fn on_rendezvous(
         &self,
         core: &Core,
@@ -198,7 +198,7 @@ impl Receiver {
         self.announced(core, header, Arrived { from, content })
     }
 
-    /// A message has been announced whose data are on their way.
+    /// Handles the announcement of a message whose data are on their way.
     pub(super) fn on_eager_start(
         &self,
         core: &Core,
@@ -210,7 +210,7 @@ impl Receiver {
         self.announced(core, header, message)
     }
 
-    /// Gives a message that was announced to its receive, or keeps it.
+    /// Gives an announced message to its receive, or stores it as unexpected.
     fn announced(&self, core: &Core, header: Header, message: Arrived) -> Handled {
         let (context, key) = wire::read_match(header);
         let matching = self.matcher.matching(context);
@@ -237,7 +237,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A piece of a message has come that was announced.
+    /// Handles a fragment of an announced message.
     pub(super) fn on_eager_frag(
         &self,
         core: &Core,
@@ -248,7 +248,7 @@ impl Receiver {
         eager_pipeline::on_frag(core, &self.memory, from, header, payload)
     }
 
-    /// The sender's part of a copy is done, or has failed.
+    /// Handles the sender's report that its part of a copy is done or has failed.
     pub(super) fn on_assist_done(
         &self,
         core: &Core,
@@ -259,8 +259,8 @@ impl Receiver {
         self.copies.on_assist_done(core, from, header, payload)
     }
 
-    /// A peer wants a message of its back: it is dropped if it still lies among what came unexpectedly,
-    /// or has been dropped if its communicator has been freed here, as one that is revoked may be at any time.
+    /// Handles CANCEL: drops the announced message if it is still unmatched,
+    /// or confirms that it was dropped with its communicator, which may be freed at any time after a revocation.
     pub(super) fn on_cancel(
         &self,
         core: &Core,
@@ -282,7 +282,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A payload has begun to come that the transport may read straight into the memory of its receive.
+    /// Begins a payload that the transport may read straight into the receive buffer.
     pub(super) fn begin_direct_receive(
         &self,
         core: &Core,
@@ -299,7 +299,7 @@ impl Receiver {
         direct_receive::begin(core, receives, from, am, header, len, begun)
     }
 
-    /// Forgets a freed context and what was left in it.
+    /// Forgets a freed context and the messages that remain in it.
     pub(super) fn forget(&self, core: &Core, context: Context) {
         let gone = self.matcher.remove(context);
         for message in gone.iter().flat_map(|matching| matching.take_all()) {
@@ -313,7 +313,7 @@ impl Receiver {
         }
     }
 
-    /// A peer is lost: makes a request of the receive that waits in the express lane's slot for it, and lets no other in.
+    /// After the loss of a peer: converts the receive in the fast path's slot into a request, and closes the slot.
     pub(super) fn close_slot(&self, core: &Core, peer: ProcId) {
         let waiting = self.slot.waiting();
         self.slot.close();
@@ -331,7 +331,7 @@ impl Receiver {
         }
     }
 
-    /// Ends the receive that waits in the express lane's slot with this error, if it is one of the communicator of this number.
+    /// Fails the receive in the fast path's slot with this error, if it is on the communicator of this number.
     pub(super) fn give_up_slot(&self, core: &Core, number: u64, error: &Error) {
         let waiting = self.slot.waiting();
         let Some((context, ..)) = waiting.filter(|(context, ..)| context.number() == number) else {
@@ -343,7 +343,7 @@ impl Receiver {
     }
 }
 
-/// Withdraws a receive that no message has met; false when one has.
+/// Cancels an unmatched receive. Returns false if a message has matched it.
 pub fn cancel(core: &Core, req: &Req) -> bool {
     if req.has_ended() || !withdraw(req) {
         return false;
@@ -356,7 +356,7 @@ pub fn cancel(core: &Core, req: &Req) -> bool {
     true
 }
 
-/// Gives a receive up, if the request is one; its buffer is not touched again.
+/// Abandons a receive, if the request is one; its buffer is not accessed again.
 pub fn abandon(core: &Core, req: &Req) {
     cancel(core, req);
     single_copy::abandon(core, req);

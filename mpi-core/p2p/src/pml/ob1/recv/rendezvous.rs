@@ -1,6 +1,6 @@
-//! Messages that ask first: an announcement meets its receive, which fetches the data in one copy, has its sender help with that, or asks for fragments.
+//! Rendezvous: an announcement matches its receive, which fetches the data in a single copy, alone or with the sender's help, or requests fragments.
 //!
-//! Whichever it is, a sender that lent its memory hears [`wire::FIN`](super::super::wire::FIN) when no process reads it any more.
+//! In each case a sender that lent its memory receives [`wire::FIN`](super::super::wire::FIN) when no process reads it any more.
 
 use super::super::core::Core;
 use super::super::incoming::Incoming;
@@ -14,7 +14,7 @@ use super::single_copy::{Copied, SingleCopies, copy, measured};
 use crate::btl::ProcId;
 use crate::request::{Body, Req};
 
-/// The receive for a waiting message is there: fetch the data, or ask for them.
+/// Handles the match of an announced message: fetches the data, or requests them.
 pub fn accept(
     core: &Core,
     copies: &SingleCopies,

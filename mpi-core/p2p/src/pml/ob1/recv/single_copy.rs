@@ -1,13 +1,13 @@
-//! One copy of a large message, from the sender's memory to the receiver's.
+//! Single copy of a large message, from the sender's memory to the receiver's.
 //!
-//! The receiver reads, alone or together with the sender:
-//! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then goes on with whatever else has come;
-//! 2. the sender, when it looks, writes what neither has taken, and says how much that was ([`wire::ASSIST_DONE`]);
-//! 3. when there is nothing else to do the receiver takes what is left;
-//! 4. when all is there it says [`wire::FIN`]; if either part has failed, [`wire::CTS`], and all of it comes in fragments.
+//! The receiver copies, alone or together with the sender:
+//! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then handles other messages;
+//! 2. the sender, when it polls, writes the bytes that neither has claimed, and reports their number ([`wire::ASSIST_DONE`]);
+//! 3. when there is nothing else to do, the receiver copies what is left;
+//! 4. when all data are in place it sends [`wire::FIN`]; if either part has failed, it sends [`wire::CTS`], and the whole message is sent in fragments.
 //!
-//! Two processes that have messages for each other read alone: each has enough to copy.
-//! Which side takes which piece is the transport's affair ([`crate::btl::CooperativeCopy`]).
+//! Two processes that have messages for each other copy alone: each has enough to copy.
+//! The transport decides which side copies which piece ([`crate::btl::CooperativeCopy`]).
 //! The sender's part is in [`assist`](super::super::send::assist).
 
 use super::super::core::{Core, Handled, Nonsense};
@@ -25,22 +25,22 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What has come of a copy at the receiver's end.
+/// The receiver's progress with a copy.
 pub enum Copied {
     All,
-    /// Both work on it.
+    /// Both sides work on it.
     Shared(SharedCopy),
-    /// Fragments have to do it.
+    /// Fragments are needed.
     Nothing,
 }
 
-/// The copies of which something may be left to take.
+/// The cooperative copies that may have uncopied bytes left.
 #[derive(Default)]
 pub struct SingleCopies {
     open: RefCell<VecDeque<Open>>,
 }
 
-/// Where to find a [`SharedCopy`] that is open, and how to close it if it is not there any more.
+/// An open [`SharedCopy`]: its receive, and what is needed to close it if the receive no longer exists.
 struct Open {
     receive: ReqId,
     peer: Rc<Peer>,
@@ -57,10 +57,10 @@ fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> b
     peer.copying().is_single_possible() && readable && sizes.contains(&wanted)
 }
 
-/// The transfer of a message that can come in one copy or in fragments, with the way that is to be taken; `None` if there is nothing to choose.
+/// Begins the timed transfer of a message that can use either protocol, and chooses one; `None` if only one is possible.
 ///
-/// Data in few and long runs are measured together with data in one, since packing them costs no more than copying them;
-/// others come in fragments anyway.
+/// Data in few, long runs are measured together with contiguous data, since packing them costs no more than copying them;
+/// other data always use fragments.
 pub fn measured(
     core: &Core,
     peer: &Peer,
@@ -79,7 +79,7 @@ pub fn measured(
     (recv.is_in_runs()).then(|| TimedTransfer::begin(peer.chooser(), wanted))
 }
 
-/// Copies as much of a message as can be copied now.
+/// Copies as much of a message as possible now.
 pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Copied {
     if wanted == 0 {
         return Copied::All;
@@ -111,13 +111,13 @@ pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted
 }
 
 impl SingleCopies {
-    /// Whether there may be something left to take.
+    /// Returns true if uncopied bytes may be left.
     #[inline]
     pub fn are_open(&self) -> bool {
         !self.open.borrow().is_empty()
     }
 
-    /// Looks after a copy that both work on: remembers it if something is left, ends it if neither works on it any more.
+    /// Updates a cooperative copy: lists it if bytes are left, ends it if neither side works on it any more.
     pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();
@@ -155,7 +155,7 @@ impl SingleCopies {
         }
     }
 
-    /// Takes what the senders have left of the copies that were begun; there is nothing else to do.
+    /// Copies what the senders have left of an open copy; called when there is nothing else to do.
     #[cold]
     pub fn read_rest(&self, core: &Core) -> bool {
         let Some(open) = self.open.borrow_mut().pop_front() else {
@@ -167,7 +167,7 @@ impl SingleCopies {
         let req = core.requests().get(open.receive);
         let Some(req) = req.filter(|req| !req.is_complete() && fetch_rest(together, &open, req))
         else {
-            // Given up, failed, or nothing is left.
+            // Abandoned, failed, or nothing is left.
             together.close(open.number);
             return false;
         };
@@ -175,7 +175,7 @@ impl SingleCopies {
         true
     }
 
-    /// The sender's part of a copy is done, or has failed.
+    /// Handles the sender's report that its part of a copy is done or has failed.
     pub fn on_assist_done(
         &self,
         core: &Core,
@@ -189,7 +189,7 @@ impl SingleCopies {
             ));
         };
         let Some(req) = core.requests().get(ReqId(header[0])) else {
-            // The receive was given up meanwhile; the sender need not wait for it.
+            // The receive was abandoned meanwhile; the sender need not wait for it.
             finished(core, &peer, ReqId(sender));
             return Ok(());
         };
@@ -216,7 +216,7 @@ impl SingleCopies {
     }
 }
 
-/// Begins a copy together, if that is worth it.
+/// Begins a cooperative copy, if it is worthwhile.
 fn share(
     core: &Core,
     peer: &Peer,
@@ -244,7 +244,7 @@ fn share(
     let asked = help.encoded(|payload| peer.send(wire::ASSIST, header, Payload::Bytes(payload)));
     let share = match asked {
         Ok(()) => Share::Half,
-        // Help that cannot be asked for at once would come too late.
+        // Help that cannot be requested at once would come too late.
         Err(_) => Share::Rest,
     };
     let mut shared = SharedCopy::new(rendezvous.sender, number, rendezvous.place.clone());
@@ -258,7 +258,7 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     let Body::Recv(recv) = &mut *body else {
         return false;
     };
-    // Taken out of the receive for as long as its memory is borrowed.
+    // Taken out of the receive while its memory is borrowed.
     let Some(incoming) = recv.incoming_mut() else {
         return false;
     };
@@ -283,10 +283,10 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     fetched.is_some()
 }
 
-/// Sees to it that the sender does not write any more for a receive that is given up;
-/// that takes no longer than copying a piece.
+/// Makes sure that the sender no longer writes into the buffer of an abandoned receive;
+/// that takes at most as long as copying a piece.
 ///
-/// A sender that has taken a part says so and is released then; one that has found nothing to take is released here.
+/// A sender that has claimed a part reports it and is released then; one that has claimed nothing is released here.
 pub fn abandon(core: &Core, req: &Req) {
     let (from, wanted, shared) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {
@@ -306,7 +306,7 @@ pub fn abandon(core: &Core, req: &Req) {
         if shared.is_ours_alone(left, wanted) {
             return finished(core, &peer, shared.sender());
         }
-        // A sender that has died while it copied never says that it has ended.
+        // A sender that died while copying never reports its end.
         while !core.losses().has(from) && together.is_helping(peer.endpoint(), shared.number()) {
             std::thread::yield_now();
         }

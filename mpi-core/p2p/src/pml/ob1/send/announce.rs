@@ -1,4 +1,4 @@
-//! Announcing a message whose data wait until they are wanted.
+//! Announcement of a message by rendezvous.
 
 use super::super::core::Core;
 use super::super::peer::Peer;
@@ -6,7 +6,7 @@ use super::super::wire::{self, Place, Rendezvous};
 use crate::btl::{Payload, ProcId, SendError};
 use crate::request::{Body, Req};
 
-/// Announces a message; its data wait.
+/// Announces a message; its data wait for the receiver's answer.
 pub fn announce(peer: &Peer, req: &Req) -> Result<(), SendError> {
     let body = req.body.borrow();
     let Body::Send(send) = &*body else {
@@ -26,7 +26,7 @@ pub fn announce(peer: &Peer, req: &Req) -> Result<(), SendError> {
     Ok(())
 }
 
-/// A message that was announced to a peer is not waiting any more.
+/// Notes that a message announced to a peer no longer waits for an answer.
 pub fn answered(core: &Core, from: ProcId) {
     if let Ok(peer) = core.links().peer(from) {
         peer.copying().was_answered();

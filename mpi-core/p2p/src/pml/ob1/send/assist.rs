@@ -1,17 +1,17 @@
-//! The sender's part of a copy that both sides work on; the receiver's is in [`single_copy`](super::super::recv).
+//! The sender's part of a cooperative copy; the receiver's is in [`single_copy`](super::super::recv).
 
 use super::super::core::{Core, Handled, Nonsense};
 use super::super::wire::{self, Assist};
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, ReqId};
 
-/// The receiver is copying the data and wants us to do a part of it.
+/// Handles ASSIST: the receiver is copying the data and asks the sender to copy a part.
 pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
     let (Some(help), Ok(peer)) = (Assist::decode(payload), core.links().peer(from)) else {
         return Err(Nonsense("a malformed call for help with a copy"));
     };
     let Some(req) = core.requests().get(ReqId(header[0])) else {
-        // The send may have been given up; the receiver cannot know, and does without us.
+        // The send may have been abandoned; the receiver cannot know that, and copies everything itself.
         return core.late(header[0]);
     };
     let together = peer.btl().single_copy().and_then(|copy| copy.together());
@@ -33,7 +33,7 @@ pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> H
             return Ok(());
         }
     };
-    // The receiver may have been faster and have taken everything.
+    // The receiver may have been faster and have claimed everything.
     if bytes > 0 || matches!(put, Some(Err(_))) {
         let sender = header[0].to_le_bytes();
         core.links()

@@ -1,12 +1,12 @@
-//! Taking back a message that no receive has asked for (`MPI_Cancel` of a send; MPI 5.0, section 3.8.4).
+//! Cancellation of an unmatched send (`MPI_Cancel`; MPI 5.0, section 3.8.4).
 //!
-//! Promise: a send that is cancelled ends, whatever receives its peer posts: it is taken back, or a receive has met it already and it goes its way.
-//! The peer has to be in MPI for it, as for everything that arrives.
+//! Promise: a cancelled send completes, whatever receives its peer posts: either it is cancelled, or a receive has matched it and it proceeds.
+//! The peer must be in an MPI call for that, as for everything that arrives.
 //!
-//! Only a message that waits to be wanted need be taken back; all others have left or leave without a receive.
-//! One that has not even been announced is taken out of the queue.
-//! Of one that has, the peer is told ([`wire::CANCEL`]), behind the announcement; if it still lies among what came unexpectedly it is dropped there,
-//! or was dropped with its communicator, the answer ([`wire::CANCELLED`]) ends the send. If a receive has it there is no answer, for that will be heard of.
+//! Only a rendezvous needs cancellation; all other messages have been sent or are sent without a receive.
+//! A message that has not been announced is taken out of the queue.
+//! For an announced one [`wire::CANCEL`] follows the announcement. If the message is still unmatched, the peer drops it,
+//! or it was dropped with its communicator; the answer [`wire::CANCELLED`] completes the send. If a receive has matched it there is no answer, since the match itself completes the send.
 
 use super::super::core::Core;
 use super::super::wire;
@@ -14,7 +14,7 @@ use super::announce::answered;
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId, Status};
 
-/// Begins to take a send back; answers whether the request is one.
+/// Begins to cancel a send. Returns true if the request is a send.
 pub fn cancel(core: &Core, req: &Req) -> bool {
     let told = match &*req.body.borrow() {
         Body::Send(send) => (!send.is_streaming()).then(|| (send.proc(), send.header())),
@@ -36,10 +36,10 @@ pub fn cancel(core: &Core, req: &Req) -> bool {
     true
 }
 
-/// A peer has dropped a message of ours that no receive had asked for.
+/// Handles CANCELLED: the peer has dropped an unmatched message of this process.
 pub fn on_cancelled(core: &Core, from: ProcId, header: Header) {
     answered(core, from);
-    // The sender may have given the request up; the receiver cannot know.
+    // The sender may have abandoned the request; the receiver cannot know that.
     if let Some(req) = core.requests().get(ReqId(header[0]))
         && matches!(&*req.body.borrow(), Body::Send(send) if send.proc() == from)
         && !req.is_complete()

@@ -1,10 +1,10 @@
-//! Short messages that wait at their sender because their receiver holds too many unexpected ones.
+//! Sender-side copies of short messages whose receiver throttles.
 //!
-//! Flow control ([`flow_control`](super::super::flow_control)) has such a message ask first, and the program's buffer would have to wait for its receive.
-//! Programs of other MPI libraries count on short messages being sent without one, also hundreds of MiB of them that are received in another order.
-//! So the sender copies the message and its send is complete; the copy goes when its receive is there.
+//! Flow control ([`flow_control`](super::super::flow_control)) makes such a message use rendezvous, so the program's buffer would have to wait for its receive.
+//! Programs of other MPI libraries rely on short messages being sent without one, even hundreds of MiB of them that are received in another order.
+//! So the sender copies the message and completes the send; the copy is freed when its receive has taken it.
 //!
-//! Promise: all copies together take no more than [`Config::copied_max`](super::super::config::Config) bytes; a message beyond it waits as a long one does.
+//! Promise: all copies together take no more than [`Config::copied_max`](super::super::config::Config) bytes; a message beyond that waits as a long one does.
 
 use super::super::core::Core;
 use super::super::peer::{COST, Peer};
@@ -17,21 +17,21 @@ use crate::request::{Body, Req};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What a request and its place in the queues take besides a copy.
+/// The memory of a request and its queue entries besides a copy.
 const REQUEST: u64 = 2 * COST as u64;
 
-/// Sends that are complete for the program and not for their receivers.
+/// Sends that are complete for the program but not yet delivered.
 #[derive(Default)]
 pub struct SenderCopies {
     sends: RefCell<Vec<(Req, u64)>>,
-    /// What all of them take.
+    /// The memory of all of them, in bytes.
     bytes: Cell<u64>,
-    /// The completions of the process when those that had ended were last looked for.
+    /// The process's completion count when delivered copies were last searched for.
     looked: Cell<u64>,
 }
 
 impl SenderCopies {
-    /// A copy of a message that flow control has ask first, if it is short and there is room for it.
+    /// Returns a copy of a throttled message, if it is short and within the limit.
     pub fn copy_of_throttled(&self, core: &Core, peer: &Peer, send: &SendBody) -> Option<SendBody> {
         let bytes = send.bytes();
         let is_short = send.mode() == Mode::Standard && bytes <= peer.limits().eager as u64;
@@ -52,7 +52,7 @@ impl SenderCopies {
         Some(send.with_data_in(copy.all().as_send()))
     }
 
-    /// Announces a copy in place of a send, which is complete with that.
+    /// Announces a copy instead of a send, and completes the send.
     #[cold]
     pub fn announce(
         &self,
@@ -70,7 +70,7 @@ impl SenderCopies {
         core.requests().complete_ok(req);
         self.bytes.set(self.bytes.get() + bytes);
         self.sends.borrow_mut().push((kept, bytes));
-        // Looking at each costs a step, so half of them may have ended when they are looked at.
+        // The search costs a step per copy, so it waits until half of them may have been delivered.
         let since = core
             .requests()
             .completions()
@@ -81,7 +81,7 @@ impl SenderCopies {
         Ok(())
     }
 
-    /// Lets go of copies that are with their receivers; how many are left.
+    /// Frees the delivered copies. Returns the number of those left.
     pub fn end_all(&self, core: &Core) -> usize {
         self.looked.set(core.requests().completions());
         let mut sends = self.sends.borrow_mut();
@@ -97,7 +97,7 @@ impl SenderCopies {
         sends.len()
     }
 
-    /// No receive will be posted for those that are left: the caller gives them up.
+    /// Takes the remaining copies, for which no receive will be posted; the caller abandons them.
     pub fn take_all(&self) -> impl Iterator<Item = Req> + use<> {
         self.bytes.set(0);
         self.sends.take().into_iter().map(|(req, _)| req)

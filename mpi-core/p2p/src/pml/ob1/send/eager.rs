@@ -1,4 +1,4 @@
-//! Messages that travel without being asked for, whole.
+//! Eager messages, sent as a whole with their announcement.
 
 use super::super::core::Core;
 use super::super::peer::Peer;
@@ -9,31 +9,31 @@ use crate::btl::SendError;
 use crate::datatype::SendBuf;
 use crate::pml::envelope::{Envelope, Mode};
 
-/// Up to here a message is never asked for, because programs count on a short one's being sent without its receive.
+/// Up to this length a message is always sent eagerly, because programs rely on short messages being sent without a receive.
 const BRIEF: usize = 4 << 10;
-/// Up to here a message that goes unasked goes in one piece; longer ones are worked on by both sides at once.
+/// Up to this length an eager message is sent in one piece; both sides copy longer ones concurrently.
 const WHOLE: usize = 32 << 10;
-/// Packing so many runs takes longer than announcing them, so that the receiver can begin with the first fragment.
+/// Packing this number of runs takes longer than announcing them, after which the receiver can begin with the first fragment.
 const LABORIOUS_RUNS: i64 = 256;
 
-/// Whether the data go with the announcement.
+/// Returns true if the data are sent with the announcement.
 #[inline]
 pub fn is_eager(core: &Core, peer: &Peer, mode: Mode, buf: &SendBuf) -> bool {
     let bytes = buf.bytes() as usize;
     if mode != Mode::Standard {
         false
     } else if bytes < peer.credit().eager_below() {
-        // Where packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
+        // If packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
         bytes <= BRIEF || !peer.copying().is_single_possible() || buf.run_count() < LABORIOUS_RUNS
     } else {
-        // One fragment holds it, and making that of a few long runs takes no longer than announcing it would.
+        // It fits into one fragment, and packing a few long runs takes no longer than an announcement would.
         bytes <= WHOLE.min(peer.limits().max_send)
             && buf.is_in_runs()
             && pipeline::fragment(core, peer, buf).is_some()
     }
 }
 
-/// Hands such a message to the transport.
+/// Passes such a message to the transport.
 #[inline]
 pub fn send_eager(peer: &Peer, envelope: &Envelope, buf: &SendBuf) -> Result<(), SendError> {
     let header = wire::match_header(envelope.context, envelope.source, envelope.tag);

@@ -1,10 +1,10 @@
-//! The sending side: a send from its beginning to its end, whichever way its data go.
+//! The sending side: a send from its start to its completion, by any protocol.
 //!
-//! They go whole ([`eager`]), are announced and wait ([`announce`]), or follow their announcement ([`pipeline`]);
-//! what goes in fragments or pieces takes turns ([`streams`]), and of one copy the sender does a part ([`assist`]).
-//! Short messages to a receiver that holds too much are copied ([`copies`]); a send may be taken back ([`cancel`]).
+//! Messages are sent eagerly ([`eager`]), by rendezvous ([`announce`]), or by the eager pipeline ([`pipeline`]);
+//! sends in fragments take turns ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
+//! Short messages to a throttling receiver are copied ([`copies`]); a send may be cancelled ([`cancel`]).
 //!
-//! [`Sender`] composes these: it chooses the way of each message, and offers what had to wait for room again.
+//! [`Sender`] composes these: it chooses the protocol of each message, and retries the queued ones.
 
 mod announce;
 pub mod assist;
@@ -33,18 +33,18 @@ use std::rc::Rc;
 use streams::Streams;
 use unreachable::fail_send;
 
-/// How far a send got at once.
+/// The state of a send after its start.
 pub enum Sent {
-    /// The transport has the data; there is nothing to wait for.
+    /// The transport has accepted the data; there is nothing to wait for.
     Done,
     Pending(Req),
 }
 
 #[derive(Default)]
 pub struct Sender {
-    /// Messages that wait for their receives here, because their receivers hold too many.
+    /// Copied messages whose receivers throttle.
     copies: SenderCopies,
-    /// Sends whose data go in fragments or pieces.
+    /// Sends whose data are in fragments.
     streams: Streams,
 }
 
@@ -58,7 +58,7 @@ impl Sender {
         &self.copies
     }
 
-    /// Hands a message to the transport if it goes whole and can go at once; false if it has to be [begun](Sender::begin).
+    /// Passes a message to the transport if it is eager and can be sent at once. Returns false if it must be [begun](Sender::begin).
     #[inline(always)]
     pub(super) fn try_eager(
         &self,
@@ -79,7 +79,7 @@ impl Sender {
         Ok(false)
     }
 
-    /// Begins a send that is remembered until its data have gone.
+    /// Begins a send with a request that lives until its data have been sent.
     pub(super) fn begin(
         &self,
         core: &Core,
@@ -90,7 +90,7 @@ impl Sender {
     ) -> Result<Sent, Error> {
         let bytes = buf.bytes() as u64;
         if core.losses().has(envelope.proc) {
-            // A transport whose buffers are full of what the peer has not read would only say that there is no room.
+            // A transport whose buffers are full of data that the peer has not read would report only that it has no space.
             let gone = core.losses().gone(envelope.proc, envelope.tag, bytes);
             return Err(gone.into());
         }
@@ -113,7 +113,7 @@ impl Sender {
         Ok(Sent::Pending(req))
     }
 
-    /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
+    /// Offers a message to the transport for the first time: its data if it is eager, otherwise the rendezvous.
     fn offer(&self, core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
         let body = req.body.borrow();
         let Body::Send(send) = &*body else {
@@ -125,7 +125,7 @@ impl Sender {
             drop(body);
             match peer.btl().is_through(peer.endpoint()) {
                 true => core.requests().complete_ok(req),
-                // A thread that waits for it makes the connection, and it does not lie here while the program computes.
+                // A thread that waits for it makes the connection, so it is not delayed while the program computes.
                 false => self.streams.enqueue(peer, req.clone()),
             }
             return Ok(());
@@ -141,9 +141,9 @@ impl Sender {
         }
     }
 
-    /// Offers what waits for room again; answers whether anything has gone.
+    /// Offers the queued messages again. Returns true if any was sent.
     ///
-    /// The word of flow control goes before all else.
+    /// THROTTLE precedes everything else.
     #[cold]
     pub(super) fn drain_queues(&self, core: &Core) -> bool {
         let links = core.links();
@@ -180,9 +180,9 @@ impl Sender {
         moved
     }
 
-    /// The receiver has the data, or wants no more of them.
+    /// Handles FIN: the receiver has the data, or wants no more of them.
     pub(super) fn on_fin(&self, core: &Core, from: ProcId, header: Header) -> Handled {
-        // The sender may have given the request up; the receiver cannot know.
+        // The sender may have abandoned the request; the receiver cannot know that.
         let req = core.requests().get(ReqId(header[0]));
         let streamed = match req.as_ref().map(|req| req.body.borrow()).as_deref() {
             Some(Body::Send(send)) => Some(send.is_streaming()),

@@ -1,6 +1,6 @@
-//! The sender's part of the eager pipeline: which messages go that way, and their beginning.
+//! The sender's part of the eager pipeline: selects its messages and starts them.
 //!
-//! The protocol is described at the receiver's part, [`eager_pipeline`](super::super::recv::eager_pipeline).
+//! The receiver's part, [`eager_pipeline`](super::super::recv::eager_pipeline), describes the protocol.
 
 use super::super::core::{Core, Handled, Nonsense};
 use super::super::peer::Peer;
@@ -13,7 +13,7 @@ use crate::pml::envelope::Mode;
 use crate::request::{Body, Req};
 use std::rc::Rc;
 
-/// In which pieces, at most, a message that is not short is to be sent without being asked for, if it is.
+/// Returns the maximum fragment size if a message that is not short uses the eager pipeline; `None`: rendezvous.
 #[cold]
 pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
     let bytes = buf.bytes() as u64;
@@ -22,13 +22,13 @@ pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
     }
     let packed = !buf.is_in_runs();
     let piece = peer.btl().follow(peer.endpoint(), bytes, packed)?;
-    // Where there is no choice there is nothing to measure: the receiver could not read it in one copy.
+    // If fragments are the only possible protocol there is nothing to measure: the receiver could not read the data in a single copy.
     let no_choice =
         !peer.copying().is_single_possible() || bytes < core.config().single_copy_min || packed;
     (no_choice || peer.pipeline().is_wanted(bytes)).then_some(piece)
 }
 
-/// Announces a message and sends what there is room for of its data, if they are to follow.
+/// Announces a message and sends as much of its data as the transport accepts, if it uses the eager pipeline.
 pub fn send(
     core: &Core,
     streams: &Streams,
@@ -44,7 +44,7 @@ pub fn send(
     }
     let piece = fragment(core, peer, send.buf())?;
     let bytes = send.bytes();
-    // It may come from the queue, which it does not overtake.
+    // Charged without checking the queue: the message may itself be the queue's first, and then overtakes none.
     peer.credit().spend(bytes as usize);
     let announcement = Rendezvous {
         bytes,
@@ -63,7 +63,7 @@ pub fn send(
     Some(Ok(()))
 }
 
-/// A peer tells how it wants messages of ours.
+/// Handles EAGER_MODE: how the peer wants messages of this process.
 pub fn on_mode(core: &Core, from: ProcId, header: Header) -> Handled {
     let (Ok(peer), [order @ 0..16, follow @ 0..=1]) = (core.links().peer(from), header) else {
         return Err(Nonsense("an impossible wish for data"));

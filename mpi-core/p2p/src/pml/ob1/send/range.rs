@@ -1,10 +1,10 @@
-//! Handing a part of a message to a transport.
+//! Passing a part of a message to a transport.
 
 use super::super::peer::Peer;
 use crate::btl::{Am, Header, Payload, SendError};
 use crate::datatype::SendBuf;
 
-/// Sends packed bytes `at..at + len` of a buffer; data that do not lie together are packed straight into the transport's memory.
+/// Sends packed bytes `at..at + len` of a buffer; data that are not contiguous are packed straight into the transport's memory.
 #[inline]
 pub fn send_range(
     peer: &Peer,

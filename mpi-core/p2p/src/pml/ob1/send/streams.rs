@@ -1,9 +1,9 @@
-//! Sends whose data go in fragments or pieces: to each peer they take turns.
+//! Sends in fragments: those to each peer take turns.
 //!
-//! A transport has room for a part of them.
-//! The first in a peer's line sends until it has had its turn, of 256 KiB, then it goes to the end of the line:
-//! so a message is not held up by all of a longer one before it, and where messages come from and go to the same memory their parts find it in the cache.
-//! A sender that was refused stays where it is, because the transport may have taken the beginning of a fragment ([`crate::btl::Lending`]).
+//! A transport accepts only a part of them at a time.
+//! The first in a peer's queue sends for a turn of 256 KiB, then it moves to the end of the queue.
+//! So a message is not delayed by the whole of a longer one before it, and where messages use the same memory their fragments find it in the cache.
+//! A send that the transport has refused keeps its position, because the transport may have accepted the beginning of a fragment ([`crate::btl::Lending`]).
 
 use super::super::core::{Core, Handled, Nonsense};
 use super::super::peer::Peer;
@@ -18,27 +18,27 @@ use crate::request::{Body, Req, ReqId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The peers with sends whose data go in fragments or pieces.
+/// The peers with sends whose data are in fragments.
 #[derive(Default)]
 pub struct Streams {
     peers: RefCell<Vec<Rc<Peer>>>,
 }
 
-/// How far a stream got.
+/// Why a stream stopped sending without an error.
 enum Pushed {
     All,
-    /// It has had its turn.
+    /// Its turn is over.
     Turn,
 }
 
 impl Streams {
-    /// Whether any stream is under way.
+    /// Returns true if any stream is active.
     #[inline]
     pub fn are_under_way(&self) -> bool {
         !self.peers.borrow().is_empty()
     }
 
-    /// The receiver wants the data in fragments.
+    /// Handles CTS: the receiver wants the data in fragments.
     pub fn on_cts(&self, core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
         answered(core, from);
         let Some(wanted) = wire::word(payload, 0) else {
@@ -48,7 +48,7 @@ impl Streams {
             core.requests().get(ReqId(header[0])),
             core.links().peer(from),
         ) else {
-            // The send may have been given up; the receiver cannot know.
+            // The send may have been abandoned; the receiver cannot know that.
             return core.late(header[0]);
         };
         let may_have =
@@ -72,7 +72,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Puts a send at the end of its peer's line.
+    /// Appends a send to its peer's queue.
     pub fn enqueue(&self, peer: &Rc<Peer>, req: Req) {
         peer.line().push(req);
         if !peer.line().set_listed(true) {
@@ -80,13 +80,13 @@ impl Streams {
         }
     }
 
-    /// Sends what there is room for of a stream that has just begun.
+    /// Starts a stream and sends as much of it as the transport accepts.
     pub fn flow(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         self.enqueue(peer, req.clone());
         self.push_all(core);
     }
 
-    /// Sends fragments until every stream is done or its transport is full.
+    /// Sends fragments until every stream is done or its transport is full. Returns true if anything was sent.
     pub fn push_all(&self, core: &Core) -> bool {
         let peers = std::mem::take(&mut *self.peers.borrow_mut());
         let mut moved = false;
@@ -102,7 +102,7 @@ impl Streams {
     }
 }
 
-/// Sends fragments of one peer's streams, in turns, while there is room.
+/// Sends fragments of one peer's streams, in turns, while the transport accepts them.
 fn push_line(core: &Core, peer: &Peer) -> bool {
     let mut moved = false;
     loop {
@@ -122,10 +122,10 @@ fn push_line(core: &Core, peer: &Peer) -> bool {
     }
 }
 
-/// Sends fragments of one stream while there is room and it has its turn.
+/// Sends fragments of one stream while the transport accepts them and its turn lasts.
 fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed, SendError> {
     let mut body = req.body.borrow_mut();
-    // A send whose request was abandoned has nothing left to send.
+    // An abandoned send has nothing left to send.
     let Body::Send(send) = &mut *body else {
         return Ok(Pushed::All);
     };
@@ -150,7 +150,7 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
     Ok(Pushed::All)
 }
 
-/// Whether a short message is on its way, which had to wait for its connection.
+/// Checks whether a short message that had to wait for its connection has been sent.
 fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     match peer.btl().is_through(peer.endpoint()) {
         _ if core.losses().has(to) => Err(SendError::PeerGone),
@@ -159,7 +159,7 @@ fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     }
 }
 
-/// Whether a send whose fragments are all on their way has to have them until the receiver does.
+/// Returns true if a send whose fragments have all been sent must keep them until the receiver's FIN.
 fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
     match &*req.body.borrow() {
         Body::Send(send) => send.is_streaming() && peer.is_fin_required(),
@@ -167,7 +167,7 @@ fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
     }
 }
 
-/// Nothing more of a send's data goes out but the fragment that was begun.
+/// Stops a send: nothing more of its data is sent, except the fragment that was begun.
 pub fn stop(core: &Core, req: &Req) {
     let body = req.body.borrow();
     let Body::Send(send) = &*body else {
@@ -187,7 +187,7 @@ pub fn stop(core: &Core, req: &Req) {
     }
 }
 
-/// A link has died with a fragment: sends it once more, if its send has not ended.
+/// Resends a fragment that was lost with a link, if its send has not ended.
 pub fn again(core: &Core, to: ProcId, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {
     let [receiver, at] = header;
     let Some(end) = at.checked_add(len as u64) else {

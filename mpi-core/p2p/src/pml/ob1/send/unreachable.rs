@@ -1,10 +1,10 @@
-//! The end of a send whose transport says that its peer cannot be reached.
+//! The end of a send whose transport reports that its peer is unreachable.
 
 use super::super::core::Core;
 use crate::request::{Body, Req};
 use mpi_base::state::About;
 
-/// Ends a send whose peer cannot be reached.
+/// Fails a send whose peer is unreachable.
 pub fn fail_send(core: &Core, req: &Req) {
     let error = match &*req.body.borrow() {
         Body::Send(send) => {
