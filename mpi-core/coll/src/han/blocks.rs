@@ -271,7 +271,7 @@ async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Er
         recv: coming.clone(),
     })
     .await?;
-    // From a node come blocks for all of our members from its first member, then from its second.
+    // A node's message has blocks for all of our members from its first member, then from its second.
     let mut column = 0;
     for (others, piece) in sizes().zip(coming.iter()) {
         for (other, member) in (0..others).flat_map(|o| (0..members).map(move |m| (o, m))) {
