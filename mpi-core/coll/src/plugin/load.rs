@@ -76,7 +76,7 @@ impl std::error::Error for LoadError {}
 /// This runs foreign code: every user with write access to a plugin directory is trusted with the process,
 /// as the dynamic linker trusts every user with write access to a library directory.
 pub fn open(file: &Path) -> Result<Plugin, LoadError> {
-    // SAFETY: running the file's constructors is intended; users who may write to the directory are trusted, see the function's comment.
+    // SAFETY: running the file's constructors is intended; the plugin directories are trusted, see the function's comment.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| {
         LoadError::Open {
             reason: linker_text(&e),

@@ -1,4 +1,4 @@
-//! Plugins that were skipped on purpose: a parameter of theirs is not an unknown parameter, although no code reads it.
+//! Plugins that were skipped on purpose: their parameters are not reported as unknown, although no code reads them.
 
 use mpi_base::param::About;
 use std::path::{Path, PathBuf};

@@ -161,7 +161,7 @@ impl Seat {
 
     pub fn log(&self, level: c_int, line: &str) {
         if level < WARNING {
-            // Informational lines are for users who enable explanations.
+            // Informational lines are printed only if explanations are enabled.
             if self.engine.me() == 0 && self.engine.explains() {
                 let comm = self.name.to_string_lossy();
                 printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);

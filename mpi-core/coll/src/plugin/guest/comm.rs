@@ -219,7 +219,7 @@ impl Comm {
             .unwrap_or_default()
     }
 
-    /// Logs a line for users who enable explanations.
+    /// Logs a line that is printed only if explanations are enabled.
     pub fn info(&self, line: &str) {
         self.log(abi::INFO, line);
     }

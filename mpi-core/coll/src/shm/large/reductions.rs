@@ -17,7 +17,7 @@ const ROOTS_PIECE: i64 = 256 << 10;
 /// The bytes copied at once before they are combined.
 const STEP: i64 = 8 << 10;
 
-/// The work of one rank: every rank's elements from `start` on, as many as fit `place`.
+/// The work of one rank: every rank's elements from `start` on, up to the length of `place`.
 struct Job<'a> {
     start: i64,
     place: &'a RecvBuf,
