@@ -1,4 +1,4 @@
-//! Programs under valgrind: no error of ours besides those of the program.
+//! Programs under valgrind: the library causes no errors besides those of the program.
 
 use tests::{Job, compile, compile_with, installation, needs};
 

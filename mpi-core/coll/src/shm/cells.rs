@@ -370,7 +370,7 @@ impl Cells {
         self.hungry().fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Finishes an operation in which this rank has received from every member.
+    /// Finishes an operation in which this rank has seen every member arrive.
     #[inline(always)]
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {

@@ -224,7 +224,7 @@ impl Comm {
         self.log(abi::INFO, line);
     }
 
-    /// Reports the state of the hardware barrier's wire that this process drives; ignored by a library without this service.
+    /// Reports how many barriers the hardware wire that this process drives has entered and released; ignored by a library without this service.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         tell!((), self.barrier_wire(wire, entered, released));
     }

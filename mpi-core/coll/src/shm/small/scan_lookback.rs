@@ -3,7 +3,7 @@
 //! A rank that arrives after its predecessor reads one cell and writes one, whatever the number of ranks;
 //! and in a series of scans rank 0 may be as far ahead as there are cells.
 //!
-//! A rank that arrives before its predecessor's prefix is there does not compute its own later: it offers its operand, and polls its own cell only.
+//! A rank that arrives before its predecessor's prefix is there does not wait to compute its own: it offers its operand, and polls its own cell only.
 //! A rank that has finished checks whether the next rank has made an offer; if so it claims that, combines its prefix with the operand,
 //! publishes the result in the other's cell, and checks the rank after that.
 //! So a rank for which several wait does the work of all of them, and a rank that is scheduled in finds its result.
