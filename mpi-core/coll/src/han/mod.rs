@@ -1,4 +1,4 @@
-//! `han`: hierarchical collectives, within each node first, between nodes through one leader per node.
+//! `han`, hierarchical autonomous collectives: within each node first, between nodes through one leader per node.
 //!
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.

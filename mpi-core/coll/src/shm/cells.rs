@@ -91,7 +91,7 @@ pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     }
 }
 
-/// The largest cell size up to `longest` whose cells take at most 1 / `SHARE` of the memory left.
+/// The largest cell size up to `longest` whose cells take at most 1 / `SHARE` of the memory left, but at least `SHORTEST` if `longest` is.
 /// So cells shrink as communicators are added, and many communicators get some before one gets none.
 pub fn affordable_cell(longest: usize, members: u32, kind: Kind, left: usize) -> usize {
     let needs = |cell: usize| -> usize { lens(members, cell, kind).iter().sum() };
