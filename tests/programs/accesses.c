@@ -1,16 +1,16 @@
-/* Random programs of one-sided accesses against a sequential oracle.
+/* Random one-sided accesses against a sequential oracle.
  *
- * Every rank makes up the same program for all ranks from one seed and carries out its own part.
- * Part of each window belongs to pairs: block `o` is accessed by origin `o` alone, so what it has to hold is known exactly,
- * also after accumulates that follow each other within one epoch, whose order is kept.
- * The rest belongs to all: accumulates that commute, on one type with one operator in each phase.
- * Which form of a call is used, with or without a request and with large counts, is each rank's own choice.
- * Arguments: how many phases for each kind of window, and the seed. */
+ * Every rank generates the same program for all ranks from one seed and executes its own part.
+ * Part of each window is private to pairs: only origin `o` accesses block `o`, so its exact contents are known,
+ * also after several accumulates within one epoch, which are ordered.
+ * The rest is shared by all: commutative accumulates, with one type and one operator in each phase.
+ * The form of a call, with or without a request and with large counts, is each rank's own choice.
+ * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
 
 enum { BLOCK = 2048, SHARED = 2048, MOST_RANKS = 32, MOST_KEPT = 4096 };
 
-/* What all ranks choose alike, and what each chooses for itself. */
+/* Generator states: shared by all ranks, and of each rank. */
 static uint64_t common, own;
 
 static unsigned next(uint64_t *state, unsigned below)
@@ -54,7 +54,7 @@ static MPI_Info hints(void)
     return info;
 }
 
-/* Makes a window; false where this kind of window cannot be. */
+/* Makes a window; returns false where this kind of window is impossible. */
 static int make_window(void)
 {
     static const int units[] = {1, 1, 2, 8, 32};
@@ -81,14 +81,14 @@ static int make_window(void)
     else if (kind == UNALIGNED)
         base = (given = malloc(bytes + 64)) + 3;
     if (!together) {
-        /* Members that share no memory cannot share a window. */
+        /* Members without shared memory cannot share a window. */
     } else if (kind == ALLOCATE)
         OK(MPI_Win_allocate(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (kind == CONTIGUOUS || kind == NONCONTIGUOUS)
         OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (is_dynamic()) {
         OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        /* Two regions that adjoin. */
+        /* Two adjacent regions. */
         OK(MPI_Win_attach(win, base, bytes / 2));
         OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
         OK(MPI_Get_address(base, &mine));
@@ -119,12 +119,12 @@ static void unmake_window(int made)
 
 enum { FENCE, PSCW, LOCK_ALL, LOCKS, LOCK_EACH, SYNCS };
 static int sync_kind, nocheck;
-/* By origin, which targets it may access in this phase. */
+/* By origin: the targets that it may access in this phase. */
 static unsigned may_access[MOST_RANKS];
 
 static int is_passive(void) { return sync_kind >= LOCK_ALL; }
 
-/* What an access uses until its epoch ends, and what a fetch has to have brought. */
+/* The buffers of an access until its epoch ends, and the expected result of a fetch. */
 typedef struct { const Type *type; Layout result; char *got, *due; int what, target; } Check;
 static Check checks[MOST_KEPT];
 static void *kept[MOST_KEPT];
@@ -163,7 +163,7 @@ typedef struct {
     MPI_Op op;
 } Access;
 
-/* One of the four forms of a call; those with a request only where they are allowed. */
+/* One of the four forms of a call; those with a request only where allowed. */
 #define FORMS(name, ...) \
     switch (coin(is_passive() ? 4 : 2)) { \
     case 0: OK(MPI_##name(__VA_ARGS__, win)); break; \
@@ -191,7 +191,7 @@ typedef struct {
 #define MPI_RGet_accumulate_c MPI_Rget_accumulate
 #endif
 
-/* Carries out an access; true if what it brings is there already. */
+/* Carries out an access; returns true if its result is already available. */
 static int perform(const Access *a)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -202,7 +202,7 @@ static int perform(const Access *a)
     case GET: FORMS(Get, a->result, r->count, r->type, a->target, a->disp, t->count, t->type); break;
     case ACCUMULATE: FORMS(Accumulate, a->origin, f->count, f->type, a->target, a->disp, t->count, t->type, a->op); break;
     case GET_ACCUMULATE:
-        /* An operator that ignores its origin takes none at all. */
+        /* An operator that ignores its origin needs none. */
         FORMS(Get_accumulate, reads ? NULL : a->origin, reads ? 0 : f->count, reads ? MPI_BYTE : f->type,
             a->result, r->count, r->type, a->target, a->disp, t->count, t->type, a->op);
         break;
@@ -219,7 +219,7 @@ static int perform(const Access *a)
     return a->what == GET || a->what == GET_ACCUMULATE;
 }
 
-/* Makes up an access of `o` to elements at byte `start` of a target's window, carries it out if `o` is this rank, and applies it to the model. */
+/* Generates an access of `o` to elements at byte `start` of a target's window, executes it if `o` is this rank, and applies it to the model. */
 static void access_model(int o, int target, int what, const Type *t, int n, MPI_Op op, int start)
 {
     Access a = {.what = what, .target = target, .disp = displacement(target, start), .type = t, .op = op};
@@ -235,7 +235,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
         memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
     }
     if (what == SWAP) {
-        /* Equal to what is there, or not. */
+        /* Equal to the window's contents, or not. */
         memcpy(compare, cells, t->extent);
         if (draw(2))
             compare[0] ^= 1;
@@ -262,7 +262,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
     drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
 }
 
-/* How many elements four times as many of which have room in so many bytes, and where they begin. */
+/* Chooses a number of elements, four times as many of which fit into `room` bytes, and their start. */
 static int place(const Type *t, int target, int room, int *n, int from)
 {
     int most = room / (4 * t->extent), step = t->extent > unit[target] ? t->extent : unit[target];
@@ -270,7 +270,7 @@ static int place(const Type *t, int target, int room, int *n, int from)
     return from + step * draw((room - 4 * *n * t->extent) / step + 1);
 }
 
-/* Half a block of `o`: one put or get, or accumulates that follow each other. */
+/* Half a block of `o`: one put or get, or several accumulates. */
 static void half_block(int o, int target, int half)
 {
     const Type *t = &types[draw(TYPES)];
@@ -279,7 +279,7 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block holds anything; it becomes elements of this type first, so that adding to it makes sense. */
+    /* The block has arbitrary contents; set it to elements of this type first, so that adding to it is defined. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);
@@ -299,7 +299,7 @@ static void half_block(int o, int target, int half)
     }
 }
 
-/* What all ranks update: the outcome is the same in any order. */
+/* Accesses to the shared part, whose result is the same in any order. */
 static void shared_part(int o, int target, const Type *t, MPI_Op op)
 {
     int n, start = place(t, target, SHARED, &n, size * BLOCK), shape = draw(LAYOUTS), gap = 2 + draw(2);
@@ -349,7 +349,7 @@ static void begin_epoch(int asserts)
     case PSCW:
         origins = group_of(0), targets = group_of(1);
         OK(MPI_Win_post(origins, nocheck ? MPI_MODE_NOCHECK : 0, win));
-        /* Without a check the program has to see to it that the post comes first. */
+        /* Without a check the program must make the post come first. */
         if (nocheck)
             OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Win_start(targets, nocheck ? MPI_MODE_NOCHECK : 0, win));
@@ -378,7 +378,7 @@ static void end_epoch(int asserts)
     }
 }
 
-/* A rank may look at its own part and store to it between these two. */
+/* Between these two calls a rank may read and write its own part locally. */
 static void take_hold(void)
 {
     if (has_locks)
@@ -396,7 +396,7 @@ static void let_go(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* All ranks set what belongs to all to elements of the phase's type. */
+/* All ranks set the shared part to elements of the phase's type. */
 static void reset_shared(const Type *t)
 {
     for (int r = 0; r < size; r++)
@@ -419,7 +419,7 @@ static void compare(int phase, const Type *t)
     let_go();
 }
 
-/* Accesses of one origin, in an epoch that is open or in ones of their own. */
+/* Accesses of one origin, in an open epoch or in epochs of their own. */
 static void accesses_of(int o, const Type *t, MPI_Op op)
 {
     for (int half = 0; half < 2; half++) {
@@ -442,7 +442,7 @@ static void phase(int number)
 {
     const Type *t = &types[draw(TYPES)];
     MPI_Op op = operator_of(t, draw(60), 1);
-    /* Letters can only be replaced, and the last of several is none in particular. */
+    /* Characters can only be replaced, and after several replacements the last one is unspecified. */
     while (t->kind == LETTER)
         t = &types[draw(TYPES)], op = operator_of(t, draw(60), 1);
     sync_kind = draw(has_locks ? SYNCS : LOCK_ALL);

@@ -1,6 +1,6 @@
-/* Agreements one after another, alone and several at once, while processes die at any moment (mpi-ext.h; ULFM):
-   agreements SEED MILLISECONDS [DYING], started by mpirun --with-ft ulfm; of 100 ranks DYING die in that time, but for rank 0.
-   All that live have the same outcomes, and those without an error are what the living have said. */
+/* A sequence of agreements, single and several at once, while processes die at any moment (mpi-ext.h; ULFM):
+ * agreements SEED MILLISECONDS [DYING], started by mpirun --with-ft ulfm; of 100 ranks DYING die in that time, but never rank 0.
+ * All survivors have the same outcomes, and those without an error combine the values of the survivors. */
 #include "check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static uint64_t mixed(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* What a rank says in a round: most bits are set, so that a few ranks leave some. The lowest bit is for the end. */
+/* A rank's value in a round: most bits are set, so that a few ranks leave some. The lowest bit signals the end. */
 static int says(int of, int in)
 {
     uint64_t a = mixed((uint64_t)of << 32 | (uint64_t)in), b = mixed(a);
@@ -36,7 +36,7 @@ static void note(uint64_t what)
     digest = mixed(digest ^ what);
 }
 
-/* Which ranks have died so far as has been acknowledged. */
+/* Returns true if the rank is among the acknowledged failures. */
 static int is_out(int other)
 {
     MPI_Group failed, all;
@@ -51,7 +51,7 @@ static int is_out(int other)
 
 static int out[64], any_out;
 
-/* One outcome; whether all go on. */
+/* Checks one outcome; returns true if all ranks continue. */
 static int outcome(int error, int flag, int in)
 {
     int class;

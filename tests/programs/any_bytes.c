@@ -1,6 +1,6 @@
 /*
- * Names, arguments, variables and values are bytes: what comes out is what went in, whatever it is encoded in.
- * Arguments: "job", every byte but zero, a folder for files. What it spawns gets "child" and the same.
+  * Names, arguments, variables and info values are bytes: they are returned unchanged in any encoding.
+  * Arguments: "job", every byte except zero, a folder for files. The spawned process gets "child" and the same.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #define VALUES 255
 #define VARIABLE "ANY_BYTES"
 
-/* Each byte but zero, once. */
+/* Each byte except zero, once. */
 static char every[VALUES + 1];
-/* A character for private use in UTF-8, which a library may use itself for bytes that are none. */
+/* A private-use character in UTF-8, which a library may use internally to represent invalid bytes. */
 static const char private_use[] = "\xef\x9f\xa4\xe4";
 
 static void arguments(int argc, char **argv)
@@ -23,7 +23,7 @@ static void arguments(int argc, char **argv)
     CHECK(!*argv[6], "an empty argument is \"%s\"", argv[6]);
 }
 
-/* A file whose name has every byte that a name may have. */
+/* A file whose name has every byte that a file name may have. */
 static void files(const char *folder)
 {
     char path[4096], name[VALUES + 1], *end = name;
@@ -47,7 +47,7 @@ static void files(const char *folder)
     OK(MPI_File_close(&file));
     CHECK(access(path, F_OK), "the file is there after it was closed");
 
-    /* One that others have made. */
+    /* A file made by another program. */
     snprintf(path, sizeof path, "%s/\xe4-%s", folder, private_use);
     int made = creat(path, 0600);
     CHECK(made >= 0 && !close(made), "no file \"%s\"", path);
@@ -85,7 +85,7 @@ static void values(void)
     CHECK(!strcmp(found, port), "the port \"%s\" was published as \"%s\"", port, found);
     OK(MPI_Unpublish_name(service, MPI_INFO_NULL, port));
 
-    /* What the process says of itself. */
+    /* What the process reports about itself. */
     char here[1024];
     CHECK(getcwd(here, sizeof here), "no working folder");
     length = sizeof told;
@@ -93,7 +93,7 @@ static void values(void)
     CHECK(flag && !strcmp(told, here), "the working folder is \"%s\"", told);
 }
 
-/* The program itself, from a folder with an odd name. */
+/* Spawns the program itself from a folder with an unusual name. */
 static void spawn(char **argv)
 {
     char variable[VALUES + 32];

@@ -1,4 +1,4 @@
-/* Persistent collective operations that each rank starts in an order of its own, beside others that come between (section 6.13). */
+/* Persistent collectives that each rank starts in a different order, with other collectives in between (section 6.13). */
 #include "check.h"
 
 enum { OPERATIONS = 6, ROUNDS = 20, N = 300 };
@@ -37,7 +37,7 @@ static void look(int round)
         CHECK(all[3][3 * r] == 1000 * round + 300 + r, "rank %d gave %d", r, all[3][3 * r]);
 }
 
-/* Starts all, beginning with another one on each rank, and in each round; with a promise in the same order everywhere. */
+/* Starts all, beginning with a different one on each rank and in each round; if `promised`, in the same order everywhere. */
 static void run(MPI_Comm comm, int promised)
 {
     MPI_Request requests[OPERATIONS];
@@ -46,7 +46,7 @@ static void run(MPI_Comm comm, int promised)
         int sum, first = promised ? round : round + rank, up = promised || rank % 2;
         prepare(round);
         for (int i = 0; i < OPERATIONS; i++) {
-            /* A call that waits comes between, behind another number of them on each rank. */
+            /* A blocking call in between, after a different number of starts on each rank. */
             if (i == (promised ? 3 : rank % OPERATIONS))
                 OK(MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, comm));
             OK(MPI_Start(&requests[(up ? first + i : first + OPERATIONS - i) % OPERATIONS]));

@@ -1,5 +1,5 @@
-/* Whoever waits for long is asleep: while rank 0 calls nothing for 300 ms, the others wait for it in several ways,
-   and the time they have used of a processor must be under a third of the time that has passed. */
+/* A rank that waits for long sleeps: while rank 0 makes no call for 300 ms, the others wait for it in several ways,
+ * and must use less than a third of that time as processor time. */
 #include "check.h"
 #include <sys/resource.h>
 
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     int last = size - 1, word = rank, done = 0;
     MPI_Request request;
     CHECK(data && size > 1, "needs two ranks or more, and memory");
-    /* Connections are made, so that nobody has to be awake for that. */
+    /* Connections are made now, so that no rank must be awake for that later. */
     OK(MPI_Alltoall(data, 1, MPI_CHAR, data + size, 1, MPI_CHAR, MPI_COMM_WORLD));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Rank 0 takes the beginning, and for a while no more. */
+    /* Rank 0 receives the beginning, and pauses. */
     if (rank == 0) {
         OK(MPI_Irecv(data, LONG, MPI_CHAR, last, 3, MPI_COMM_WORLD, &request));
         for (double start = MPI_Wtime(); !done && MPI_Wtime() - start < 0.003;)
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     } else if (rank == last) {
         waits();
         OK(MPI_Send(data, LONG, MPI_CHAR, 0, 3, MPI_COMM_WORLD));
-        /* Where the sender reaches the receiver's memory it has not waited. */
+        /* A sender with direct access to the receiver's memory has not waited. */
         if (passed() > 0.2)
             has_waited("a send of which a part is received");
     }

@@ -1,11 +1,11 @@
 /*
- * Many barriers, each timed, and the one claim that matters: nobody leaves before all have entered.
+  * Many barriers, each timed, and the essential claim: no rank leaves before all have entered.
  *
  *     barrier_loop [BARRIERS [MAXIMUM_RANDOM_DELAY_MICROSECONDS]]
  *
  * All ranks must share one machine: enter and leave times are compared on its monotonic clock.
- * The last lines say how many barriers the program made in all, and the median and the worst time of one.
- * The time of a barrier is what passed on a rank from leaving the previous one to leaving this one.
+  * The last lines are the total number of barriers, and the median and maximum time of a barrier.
+  * The time of a barrier is measured on a rank from leaving the previous one to leaving this one.
  */
 #include "check.h"
 

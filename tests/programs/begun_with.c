@@ -1,4 +1,4 @@
-/* The error handler with which a program begins: begun_with return|abort|fatal. */
+/* The initial error handler: begun_with return|abort|fatal. */
 #include "check.h"
 
 int main(int argc, char **argv)

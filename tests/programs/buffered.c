@@ -1,4 +1,4 @@
-/* Whether what a program prints has left it although it never flushed: `mpirun --stream-buffering`. */
+/* Prints without flushing, to test whether the output is forwarded: `mpirun --stream-buffering`. */
 #include "check.h"
 
 #include <unistd.h>

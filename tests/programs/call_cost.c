@@ -1,5 +1,5 @@
-/* What a call costs on one process: MPI_Comm_rank, and a receive, a send and the wait for both; prints the medians of many runs.
-   Compiled by another library's compiler it is the native figure, by ours the figure of `mpirun --on` (docs/compat.md). */
+/* The cost of calls on one process: MPI_Comm_rank, and a receive, a send and the wait for both; prints the medians of many runs.
+ * Compiled with another library's compiler it is the native figure, with ours the figure of `mpirun --on` (docs/compat.md). */
 #include "check.h"
 
 #define RUNS 201

@@ -1,5 +1,5 @@
 /*
- * Rank 0 takes a receive from rank 1 back, whose message comes before (cancelled) or after (cancelled late).
+  * Rank 0 cancels a receive from rank 1, whose message is sent before (cancelled) or after (cancelled late).
  */
 #include "check.h"
 

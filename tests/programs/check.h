@@ -1,4 +1,4 @@
-/* What the test programs share: a claim that ends the job with a sentence when it does not hold, and the last line that says it all held. */
+/* Shared code of the test programs: claims that end the job with a message when they fail, and the final line that reports that all held. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -29,11 +29,11 @@ static void refute(const char *file, int line, const char *what, const char *for
 #define CHECK(claim, ...) \
     do { if (!(claim)) refute(__FILE__, __LINE__, "not true: " #claim, __VA_ARGS__); } while (0)
 
-/* An MPI call that has to succeed. */
+/* An MPI call that must succeed. */
 #define OK(call) \
     do { int ok_code = (call); if (ok_code != MPI_SUCCESS) refute(__FILE__, __LINE__, #call, "returned %d", ok_code); } while (0)
 
-/* Which one we are, for the sentences; after MPI_Init or MPI_Init_thread. */
+/* Sets rank and size, for messages; called after MPI_Init or MPI_Init_thread. */
 static void introduce(void)
 {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -46,7 +46,7 @@ __attribute__((unused)) static void begin(int *argc, char ***argv)
     introduce();
 }
 
-/* Whether the library is Portcullis: what the standard leaves to a library is claimed of ours alone. */
+/* Returns true if the library is Portcullis: claims about unspecified behaviour are checked for it only. */
 __attribute__((unused)) static int is_portcullis(void)
 {
     char name[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -55,7 +55,7 @@ __attribute__((unused)) static int is_portcullis(void)
     return strstr(name, "Portcullis") != NULL;
 }
 
-/* Every rank got here: rank 0 says so, and the runner looks for this line. */
+/* After all ranks have got here, rank 0 prints the line that the test runner expects. */
 static void announce(const char *name)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -72,7 +72,7 @@ __attribute__((unused)) static int finish(const char *name)
     return 0;
 }
 
-/* Nanoseconds of a clock that all processes of one machine share. */
+/* Nanoseconds of a clock shared by all processes of a machine. */
 __attribute__((unused)) static long long now(void)
 {
     struct timespec t;
@@ -86,7 +86,7 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
-/* A byte that depends on where it is and on whose it is. */
+/* A byte that depends on its position and its owner. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
     return (unsigned char)(i * 31 + (i >> 8) * 7 + salt * 131 + 5);
@@ -98,7 +98,7 @@ __attribute__((unused)) static void fill(void *data, size_t n, unsigned salt)
         ((unsigned char *)data)[i] = pattern(i, salt);
 }
 
-/* The first byte that differs, or -1. */
+/* The index of the first byte that differs, or -1. */
 __attribute__((unused)) static long differs(const void *data, size_t n, unsigned salt)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* A program that a rank starts is alone in its world, and the job goes on undisturbed. */
+/* An MPI program started by a rank is a singleton, and the job continues undisturbed. */
 #include "check.h"
 
 int main(int argc, char **argv)

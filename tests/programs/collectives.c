@@ -1,4 +1,4 @@
-/* Every collective against what each rank computes by itself, blocking and nonblocking, in place and not, with every root, at several sizes, overlapping on two communicators. */
+/* Every collective against a local computation of each rank, blocking and nonblocking, in place and not, with every root, several sizes, overlapping on two communicators. */
 #include "check.h"
 
 static const int counts[] = {0, 1, 2, 7, 100, 1000, 5000, 40000};
@@ -86,7 +86,7 @@ static void rooted(int n, int root, int way, int salt)
     EITHER(MPI_Gather, MPI_Igather, a, n, MPI_INT, all, n, MPI_INT, root);
     for (int k = 0; rank == root && k < n * size; k++)
         CHECK(all[k] == value(k / n, k % n, salt), "gather: number %d is %d", k, all[k]);
-    /* Scatter the other way: rank r gets what rank r gathered. */
+    /* Scatter in the reverse direction: rank r gets what rank r contributed to the gather. */
     for (int k = 0; rank == root && k < n * size; k++)
         all[k] = value(k / n, k % n, salt + 1);
     EITHER(MPI_Scatter, MPI_Iscatter, all, n, MPI_INT, a, n, MPI_INT, root);
@@ -95,7 +95,7 @@ static void rooted(int n, int root, int way, int salt)
     intact(a, n, "scatter");
     intact(all, n * size, "gather");
 
-    /* Different lengths: rank r has n + r numbers, with a gap behind each. */
+    /* Different lengths: rank r has n + r numbers, followed by a gap. */
     int *lengths = malloc(size * sizeof *lengths), *places = malloc(size * sizeof *places), total = 0;
     for (int r = 0; r < size; r++) {
         lengths[r] = n + r;
@@ -212,7 +212,7 @@ static void uneven(int n, int way, int salt)
         for (int i = 0; i < to[r]; i++)
             CHECK(in[to_at[r] + i] == value(r * size + rank, i, salt), "alltoallv: number %d of %d is %d", i, r, in[to_at[r] + i]);
 
-    /* The same with a datatype for each partner and places in bytes. */
+    /* The same with a datatype per partner and displacements in bytes. */
     MPI_Datatype *types = malloc(size * sizeof *types);
     for (int r = 0; r < size; r++) {
         types[r] = MPI_INT;
@@ -241,7 +241,7 @@ static void uneven(int n, int way, int salt)
     free(types); free(to); free(to_at); free(lengths); free(places);
 }
 
-/* Several collectives in flight on two communicators, finished in another order than begun. */
+/* Several collectives in progress on two communicators, completed in another order than started. */
 static void overlapping(void)
 {
     enum { FLIGHT = 12 };

@@ -1,7 +1,7 @@
-/* Groups and communicators: made, compared, split, used and freed. */
+/* Groups and communicators: creation, comparison, split, use and free. */
 #include "check.h"
 
-/* A communicator works: everyone's number is summed. */
+/* Checks that a communicator works: sums over all members. */
 static void works(MPI_Comm comm)
 {
     int r, n, one = 1, sum = 0;
@@ -98,7 +98,7 @@ static void attributes(void)
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &kept, &flag));
     CHECK(!flag && deletions == 2, "deleted %d times", deletions);
-    /* Freed while it is in use: whoever kept the number reads, frees it again, and deletes by it. */
+    /* Freed while in use: other copies of the key value still read, free it again, and delete with it. */
     int again = key, last = key;
     OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, name));
     OK(MPI_Comm_free_keyval(&key));
@@ -110,14 +110,14 @@ static void attributes(void)
     CHECK(deletions == 3, "deleted %d times", deletions);
 }
 
-/* Parts of the machine: by name, and by the next level. */
+/* Parts of the machine: by resource name, and by the next level. */
 static void hardware(void)
 {
     MPI_Info here, wanted;
     MPI_Comm part;
     char value[16];
     int flag, len = sizeof value, n;
-    /* Which names there are is the library's affair. */
+    /* The resource names are library-specific. */
     if (!is_portcullis())
         return;
     OK(MPI_Get_hw_resource_info(&here));
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     works(comm);
     OK(MPI_Comm_free(&comm));
 
-    /* By group: all call create, only members call create_group. */
+    /* By group: all ranks call create, only members call create_group. */
     MPI_Group world, first;
     int half = (size + 1) / 2, range[1][3] = {{half - 1, 0, -1}};
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
     OK(MPI_Group_free(&first));
     OK(MPI_Group_free(&world));
 
-    /* Many, one after another: freed ones leave room. */
+    /* Many, one after another: freed ones are reused. */
     for (int i = 0; i < 300; i++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         if (i % 50 == 0)

@@ -1,11 +1,11 @@
-/* Derived datatypes: sizes, extents, packing, and messages whose two sides are laid out differently. */
+/* Derived datatypes: sizes, extents, packing, and messages with different layouts on both sides. */
 #include "check.h"
 
 #include <stddef.h>
 
 static int partner;
 
-/* Sends `count` of `type` from `data` to the partner, who receives `bytes` packed bytes, and the other way round. */
+/* Sends `count` of `type` from `data` to the partner, which receives `bytes` packed bytes, and the reverse. */
 static void through(const void *data, int count, MPI_Datatype type, const void *packed, int bytes, const char *name)
 {
     MPI_Aint lower, extent;
@@ -45,7 +45,7 @@ static void through(const void *data, int count, MPI_Datatype type, const void *
     free(ones); free(mask); free(spread); free(got);
 }
 
-/* Packs by hand: the offsets of one item's bytes, repeated with the extent. */
+/* Packs manually: the offsets of one item's bytes, repeated with the extent. */
 static char *by_hand(const void *data, int count, MPI_Aint extent, const int *offsets, int n, int *bytes)
 {
     *bytes = n * count;
@@ -85,7 +85,7 @@ static int spell(int *offsets, const int *starts, int items, int width)
     return n;
 }
 
-/* The representation that all machines share: what is written has the standard's bytes, and reads back. */
+/* external32, the portable representation: packed data have the standard's bytes, and unpack to the original. */
 static void check_external(void)
 {
     struct { long l; double d; short s; } out[2] = {{-2, 1.0, 0x1234}, {3, -2.0, -1}}, in[2];
@@ -123,7 +123,7 @@ static void check_external(void)
     OK(MPI_Type_free(&type));
 }
 
-/* Types of Fortran's kinds: one handle for each kind, known to the operators, never freed. */
+/* Fortran datatypes by precision: one handle per kind, valid for operators, never freed. */
 static void check_fortran_kinds(void)
 {
     MPI_Datatype real, again, whole, pair, old;
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
             starts[n++] = i * 37 + j;
     check_type(&type, data, 100, offsets, spell(offsets, starts, n, 1), 5 * 37 + 2, "hvector");
 
-    /* Blocks in the order of the list, not of memory. */
+    /* Blocks in list order, not in memory order. */
     OK(MPI_Type_indexed(3, (int[]){2, 1, 4}, (int[]){10, 0, 3}, MPI_INT, &type));
     static const int list[] = {40, 44, 0, 12, 16, 20, 24};
     /* The extent ends with the last byte in memory: 12 ints. */
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
             offsets[n++] = (int)places[p] + b;
     check_type(&type, data, 1000, offsets, n, sizeof(struct item), "struct");
 
-    /* A type of a type of a type: a sub-cube, and a transposition by resizing. */
+    /* Deeply nested types: a sub-cube, and a transposition by resizing. */
     OK(MPI_Type_create_subarray(3, (int[]){6, 7, 8}, (int[]){2, 3, 4}, (int[]){1, 2, 3}, MPI_ORDER_C, MPI_INT, &type));
     n = 0;
     for (int x = 1; x < 3; x++)
@@ -232,13 +232,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < EDGE; i++)
         for (int j = 0; j < EDGE; j++)
             CHECK(turned[j][i] == matrix[i][j], "row %d, column %d is %d", j, i, turned[j][i]);
-    /* In a collective too. */
+    /* Also in a collective. */
     OK(MPI_Bcast(turned, EDGE, type, 0, MPI_COMM_WORLD));
     CHECK(turned[3][5] == 5003, "after the broadcast %d", turned[3][5]);
     OK(MPI_Type_free(&type));
     OK(MPI_Type_free(&column));
 
-    /* Large and strided, past every eager limit, into another stride. */
+    /* Large and strided, beyond every eager limit, received with another stride. */
     enum { LARGE = 60000 };
     MPI_Datatype two, three;
     int *from = calloc(2 * LARGE, sizeof *from), *to = calloc(3 * LARGE, sizeof *to);
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
     free(from);
     free(to);
 
-    /* Half an item: elements are counted, items are not. */
+    /* Half an item: MPI_Get_elements counts elements, MPI_Get_count is undefined. */
     OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_INT, MPI_INT}, &type));
     OK(MPI_Type_commit(&type));
     char few[24];

@@ -1,8 +1,8 @@
-/* What calls say of a dead rank, and what still works without it: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
+/* Errors of calls that involve a dead rank, and what still works without it: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <unistd.h>
 
-/* What each call says of a dead rank. */
+/* The error of each call that involves a dead rank. */
 static void dead(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -17,7 +17,7 @@ static void dead(void)
     double begun = MPI_Wtime();
     CHECK(class_of(MPI_Recv(in, 1, MPI_CHAR, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%g s", MPI_Wtime() - begun);
     if (rank == 0) {
-        /* What it sent before it died is there. */
+        /* Messages that it sent before it died arrive. */
         OK(MPI_Recv(in, 5, MPI_CHAR, victim, 9, world, MPI_STATUS_IGNORE));
         CHECK(!strcmp(in, "last"), "%s", in);
     }
@@ -48,7 +48,7 @@ static void dead(void)
         OK(MPI_Issend(big, 1, MPI_CHAR, next, 3, world, &request));
         OK(MPI_Wait(&any, MPI_STATUS_IGNORE));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        /* Those who live talk on. */
+        /* The survivors still communicate. */
         OK(MPI_Sendrecv(big, sizeof big, MPI_CHAR, next, 4, in, sizeof in, MPI_CHAR, (rank + size - 2) % (size - 1), 4, world, MPI_STATUS_IGNORE));
     }
     CHECK(class_of(MPI_Barrier(world)) == MPIX_ERR_PROC_FAILED, "acknowledging does not heal, %d", victim);
@@ -60,7 +60,7 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
-/* A rank dies while the others are in a barrier; each way of calling one ends. */
+/* A rank dies while the others are in a barrier; each form of barrier ends. */
 static void barrier(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -88,7 +88,7 @@ static void barrier(void)
     OK(MPI_Comm_free(&smaller));
 }
 
-/* A sum over a communicator of the living, which works. */
+/* Checks a communicator of the survivors with a sum. */
 static void works(MPI_Comm comm, const char *made_by)
 {
     int one = 1, sum = 0, members;
@@ -101,7 +101,7 @@ static void works(MPI_Comm comm, const char *made_by)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A rank dies while all are being divided; groups without it make communicators that work. */
+/* A rank dies during a split; groups without it make working communicators. */
 static void groups(void)
 {
     MPI_Comm world = MPI_COMM_WORLD, part = MPI_COMM_NULL;
@@ -111,7 +111,7 @@ static void groups(void)
         nap(20000);
         die();
     }
-    /* Some may have their part and others not, but none waits without end. */
+    /* Some members may have their part and others not, but none hangs. */
     int error = MPI_Comm_split(world, 0, rank, &part);
     CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "MPI_Comm_split gives class %d", class_of(error));
     CHECK(class_of(MPI_Recv(&in, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
@@ -126,7 +126,7 @@ static void groups(void)
     OK(MPI_Group_free(&living));
 }
 
-/* Windows and files of which a member dies: what needs all members fails, and they are freed. */
+/* Windows and files of which a member dies: calls that need all members fail, and the objects are freed. */
 static void memory(char **argv)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -173,7 +173,7 @@ static void memory(char **argv)
     CHECK(access(argv[3], F_OK), "%s was to be deleted", argv[3]);
 }
 
-/* A rank dies that has not read what was sent to it, so that there is no room for more. */
+/* A rank dies without having read its messages, so that buffers are full. */
 static void full(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -203,7 +203,7 @@ static void full(void)
     TRY(MPIX_Comm_agree(world, &flag));
 }
 
-/* Of a rank whose calls fail at once another one revokes the communicator. */
+/* A rank whose calls fail at once: another one revokes the communicator. */
 static void heard(void)
 {
     int victim = size - 1, error;
@@ -216,7 +216,7 @@ static void heard(void)
     do
         error = MPI_Barrier(comm);
     while (!error);
-    /* The others have met the death before it is revoked, and make no call that waits. */
+    /* The others have noticed the death before the revocation, and make no blocking call. */
     for (int i = 1; i < victim; i++)
         if (rank == i)
             OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
@@ -235,7 +235,7 @@ static void knows(int dead)
     CHECK(class == MPIX_ERR_PROC_FAILED, "a receive from rank %d, which is dead, gives class %d", dead, class);
 }
 
-/* Groups of which a member is dead, or whose way to each other is revoked, become no intercommunicator: all that live hear why, in both groups. */
+/* Groups with a dead member, or with a revoked bridge, form no intercommunicator: all survivors get the reason, in both groups. */
 static void between(void)
 {
     MPI_Comm world = MPI_COMM_WORLD, half, peer, broken, inter;
@@ -258,7 +258,7 @@ static void between(void)
     OK(MPI_Barrier(world));
     if (rank == last)
         die();
-    /* A group has lost a member that does not lead it, and the other one need not know that. */
+    /* A group has lost a member other than its leader, which the other group need not know. */
     if (side == 0)
         knows(last);
     class = class_of(MPI_Intercomm_create(half, 0, peer, !side, 2, &inter));
@@ -268,7 +268,7 @@ static void between(void)
     TRY(MPIX_Comm_agree(world, &flag));
     if (rank == 1)
         die();
-    /* The leader of a group has died; those of the other group hear it from their own leader. */
+    /* The leader of a group has died; the members of the other group are notified by their own leader. */
     knows(1);
     OK(MPI_Group_excl(members, side == 0, &(int){2}, &living));
     OK(MPI_Comm_free(&half));
@@ -279,7 +279,7 @@ static void between(void)
     TRY(MPIX_Comm_agree(world, &flag));
 }
 
-/* What programs ask for: whether the job goes on without ranks that die. */
+/* The attribute that programs query: whether the job survives the death of ranks. */
 static void asked(void)
 {
     int *survives, found;

@@ -1,5 +1,5 @@
-/* A library of the standard ABI's name that has a number of a draft, of one process and hardly any function: what tells of drafts
-   looks at it. Libraries with such numbers are large and not everywhere; this one has what is asked for and nothing more. */
+/* A library with the standard ABI's name and a constant of an ABI draft, for one process and with few functions, for the check that reports drafts.
+ * Real libraries with such constants are large and not always available; this one has only what the check needs. */
 
 #define NOTHING(name) int name(void) { return 0; }
 
@@ -42,7 +42,7 @@ int PMPI_Get_library_version(char *text, int *length)
     return 0;
 }
 
-/* Of the null file by definition the one that returns errors. */
+/* The null file's error handler is by definition MPI_ERRORS_RETURN. */
 int PMPI_File_get_errhandler(void *file, void **handler)
 {
     *handler = (void *)(file == (void *)0x118 ? 0x142UL : 0x140UL);

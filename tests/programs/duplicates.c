@@ -1,8 +1,8 @@
 /*
- * Barriers on the world, on its duplicates, and on communicators that are none.
+  * Barriers on the world, on its duplicates, and on communicators that are not duplicates.
  *
- * Of its barriers those of the world, of a duplicate, of a duplicate's duplicate, and the last one in finish() are among all
- * processes in the world's order: 5 + 5 + 5 + 1. The others, on a part of the processes and in another order, are not.
+  * The barriers of the world, of a duplicate, of a duplicate's duplicate, and the last one in finish() have all
+  * processes in world order: 5 + 5 + 5 + 1. The others have a subset of the processes or another order.
  */
 #include "check.h"
 
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &half));
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned));
 
-    /* A duplicate comes first, so it is the one that brings the hardware up. */
+    /* A duplicate comes first, so it initialises the hardware. */
     barriers(second);
     barriers(MPI_COMM_WORLD);
     barriers(half);

@@ -1,5 +1,5 @@
-/* Processes that come and go (chapter 11): spawn, ports, published names, join, and what the communicators between jobs can do.
-   A job that was spawned runs the same program, told by its first argument what its parent does. */
+/* Dynamic processes (chapter 11): spawn, ports, published names, join, and communication between jobs.
+ * A spawned job runs the same program; its first argument names the parent's test. */
 #include "check.h"
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -41,7 +41,7 @@ static void exchange(MPI_Comm inter, int me)
     free(in);
 }
 
-/* The communicators that are made from one between jobs, in the same order on both sides. */
+/* The communicators made from an intercommunicator between jobs, in the same order on both sides. */
 static void communicators(MPI_Comm inter, int parent_side, int one_job)
 {
     int mine, theirs, flag, me;
@@ -89,7 +89,7 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         }
         OK(MPI_Comm_free(&half));
 
-        /* Processes of different jobs share no memory, processes of one job do, since all are on one node here. */
+        /* Processes of different jobs do not share memory; processes of one job do, since all are on one node here. */
         OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &half));
         OK(MPI_Comm_size(half, &sum));
         CHECK(sum == (one_job ? everybody : mine), "%d", sum);
@@ -120,7 +120,7 @@ static MPI_Comm spawn(const char *program, const char *what, int procs, MPI_Info
     int codes[64];
     char *arguments[] = {(char *)what, "two words", "", NULL};
     memset(codes, 7, sizeof codes);
-    /* Only the root's arguments count. */
+    /* Only the root's arguments are significant. */
     int root = size - 1;
     OK(MPI_Comm_spawn(rank == root ? program : NULL, rank == root ? arguments : NULL, rank == root ? procs : -5,
                       rank == root ? info : MPI_INFO_NULL, root, MPI_COMM_WORLD, &inter, codes));
@@ -145,7 +145,7 @@ static void as_parent(const char *program)
     OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL, "still there");
 
-    /* Two programs, one of which may have fewer processes than it asks for. */
+    /* Two programs, one with a soft number of processes. */
     char *commands[] = {(char *)program, (char *)program};
     char *first[] = {"multiple", "one", NULL}, *second[] = {"multiple", NULL};
     char **arguments[] = {first, second};
@@ -208,7 +208,7 @@ static int open_descriptors(const char *whose)
     return n;
 }
 
-/* The fewest within a second: a process that has parted keeps its end of a connection until the other end has parted, too. */
+/* The minimum within a second: a disconnected process keeps its end of a connection until the other end has disconnected, too. */
 static int fewest_descriptors(const char *whose)
 {
     int fewest = open_descriptors(whose);
@@ -222,7 +222,7 @@ static int fewest_descriptors(const char *whose)
     return fewest;
 }
 
-/* Kilobytes of memory of this process, and of the mpirun that has started it. */
+/* The resident memory in KiB of this process, or of its mpirun. */
 static long resident(const char *whose)
 {
     char path[64], line[256];
@@ -237,7 +237,7 @@ static long resident(const char *whose)
     return kilobytes;
 }
 
-/* Nothing is left of jobs that came and went. */
+/* Checks that ended jobs leave nothing behind. */
 static void rounds(const char *program, int how_many)
 {
     enum { MOST = 1024 }; /* kilobytes, for a hundred rounds */
@@ -275,7 +275,7 @@ static void as_guest(MPI_Comm parent)
     OK(MPI_Comm_disconnect(&parent));
 }
 
-/* A child that dies while its parent waits for it, and one that goes on when its parent has ended, of which a file is the sign. */
+/* A child that dies while its parent waits for it, and one that survives its parent's end, signalled by a file. */
 static void bear(const char *program, char *what, char *sign)
 {
     char *arguments[] = {what, sign, NULL};
@@ -301,7 +301,7 @@ static void be_born(const char *what, const char *sign, MPI_Comm parent)
     fclose(fopen(sign, "w"));
 }
 
-/* The lower half accepts, the upper half connects: ports also serve within a job. */
+/* The lower half accepts, the upper half connects: ports also work within a job. */
 static void ports(void)
 {
     char port[MPI_MAX_PORT_NAME] = "", other[MPI_MAX_PORT_NAME];
@@ -351,7 +351,7 @@ static void ports(void)
         OK(MPI_Comm_disconnect(&inter));
     }
 
-    /* What does not work says why, at all members. */
+    /* Failures are reported with the reason, on all members. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 #define FAILS(expected, call) \
@@ -388,7 +388,7 @@ static void ports(void)
     announce("dynamic");
 }
 
-/* Two jobs that know nothing of each other but a file. */
+/* Two independent jobs that share only a file name. */
 static void meet(const char *file, int accepts)
 {
     char port[MPI_MAX_PORT_NAME] = "", draft[1024];
@@ -416,7 +416,7 @@ static void meet(const char *file, int accepts)
     announce("dynamic");
 }
 
-/* A process that publishes a name and is visited by two jobs that know it. */
+/* A process that publishes a name and accepts two jobs that look it up. */
 static void serve(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -455,7 +455,7 @@ static void visit(const char *name)
     announce("dynamic");
 }
 
-/* How many processes there is room for. */
+/* Checks the universe size. */
 static void universe(int wanted)
 {
     int *room, flag;

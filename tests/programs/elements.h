@@ -1,4 +1,4 @@
-/* Elements of every predefined datatype: small numbers written as elements, elements compared, and the operators that apply to them. */
+/* Elements of every predefined datatype: writing small numbers, comparing elements, and the operators that apply to them. */
 #ifndef ELEMENTS_H
 #define ELEMENTS_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <wchar.h>
 
-/* What operators apply to: the rows of the standard's table (section 6.9.2). */
+/* Classes of types by operator: the rows of the standard's table (section 6.9.2). */
 enum { INTEGER, COUNTING, REAL, COMPLEX, LOGICAL, BYTES, PAIR, LETTER };
 
 typedef struct {
@@ -94,13 +94,13 @@ static void name_types(void)
     }
 }
 
-/* Whether some bytes of the type's numbers are none of their value: what an operator leaves there is anything. */
+/* Returns true if the type has padding bytes, whose contents after an operator are unspecified. */
 static int has_padding(const Type *t)
 {
     return strstr(t->name, "LONG_DOUBLE") != NULL;
 }
 
-/* Whether two elements are equal in all that is data: holes are not, nor are the last six bytes of a long double. */
+/* Compares two elements without padding: neither holes nor the last six bytes of a long double. */
 static int same_element(const Type *t, const void *a, const void *b)
 {
     if (!strcmp(t->name, "MPI_LONG_DOUBLE"))
@@ -116,7 +116,7 @@ static int same_element(const Type *t, const void *a, const void *b)
     return at == bt && memcmp(pa, pb, at) == 0;
 }
 
-/* `inout = in op inout` as accumulating has it; only what is data changes. */
+/* `inout = in op inout` as for accumulates; only data bytes change. */
 static void apply_element(const Type *t, MPI_Op op, const void *in, void *inout)
 {
     char element[LONGEST_ELEMENT], packed[LONGEST_ELEMENT];
@@ -132,7 +132,7 @@ static void apply_element(const Type *t, MPI_Op op, const void *in, void *inout)
     OK(MPI_Unpack(packed, end, &at, inout, 1, t->type, MPI_COMM_SELF));
 }
 
-/* Operator number `which` of a type, whatever the number; if `exact`, one whose outcome is the same in every order. */
+/* Operator number `which` of a type, modulo their number; if `exact`, one whose result does not depend on the order. */
 static MPI_Op operator_of(const Type *t, unsigned which, int exact)
 {
     MPI_Op bits[] = {MPI_BAND, MPI_BOR, MPI_BXOR};
@@ -140,7 +140,7 @@ static MPI_Op operator_of(const Type *t, unsigned which, int exact)
     MPI_Op real[] = {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD}, complex_[] = {MPI_SUM, MPI_PROD};
     switch (t->kind) {
     case INTEGER: return integer[which % 10];
-    /* Integers of Fortran and those of several languages are no logicals. */
+    /* Fortran integers and multi-language types do not support logical operators. */
     case COUNTING: return integer[which % 7];
     case REAL: return real[which % (exact ? 3 : 4)];
     case COMPLEX: return complex_[which % (exact ? 1 : 2)];
@@ -151,7 +151,7 @@ static MPI_Op operator_of(const Type *t, unsigned which, int exact)
     }
 }
 
-/* Whether MPI_Compare_and_swap takes the type (section 12.3.4). */
+/* Returns true if MPI_Compare_and_swap supports the type (section 12.3.4). */
 static int is_swappable(const Type *t)
 {
     return t->kind == INTEGER || t->kind == COUNTING || t->kind == LOGICAL || t->kind == BYTES;

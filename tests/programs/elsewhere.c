@@ -1,7 +1,7 @@
-/* Windows over memory that the program got elsewhere: from malloc, the stack, static variables, shared and read-only mappings.
- * Each rank stores into each other's, adds to it and reads it, whatever way the library has to it;
- * memory that is attached, detached, freed and attached again is the new memory, and a target that forks stays the one that is accessed.
- * With the arguments "dies" and kill, segv, exit or abort rank 1 ends itself so while the others access its memory. */
+/* Windows over memory that the program allocated itself: with malloc, on the stack, static, shared and read-only mappings.
+ * Each rank puts to each other's memory, accumulates to it and gets it, with every access method of the library.
+ * Memory that is attached, detached, freed and attached again is the new memory, and if a target forks, the parent's memory is accessed.
+ * With the arguments "dies" and kill, segv, exit or abort, rank 1 ends in that way while the others access its memory. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@ enum { WORDS = 6000, PAGE = 4096, TIMES = 200, ROUNDS = 20 };
 
 static long in_static[WORDS];
 
-/* Everybody adds to a counter of everybody, puts to a place of its own there and reads it. */
+/* Each rank adds to a counter on every rank, puts to a slot of its own there and gets it. */
 static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
 {
     MPI_Aint middle = 2500, last = WORDS - 1;
@@ -29,7 +29,7 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
             OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
-            /* Elements of two bytes that share a word, and one of 16 bytes. */
+            /* Two-byte elements that share a word, and one of 16 bytes. */
             short two = 1;
             OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, 1, MPI_SHORT, MPI_SUM, win));
             OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, 1, MPI_LONG, MPI_SUM, win));
@@ -66,7 +66,7 @@ static long *mapped(int flags)
 
 static void unmap(long *mine) { munmap(mine, WORDS * sizeof(long)); }
 
-/* Constants can be read, though nobody can write them. */
+/* Read-only memory can be read, but not written. */
 static void constants(void)
 {
     MPI_Win win;
@@ -88,7 +88,7 @@ static void attached(void)
     MPI_Aint mine_at, *at = calloc(size, sizeof *at);
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     for (int round = 0; round < ROUNDS; round++) {
-        /* Large pieces go back to the system when they are freed, and come again in the same place. */
+        /* Large blocks are returned to the system when freed, and are allocated again at the same address. */
         long *mine = round % 3 == 0 ? mapped(MAP_PRIVATE) : round % 3 == 1 ? calloc(WORDS, sizeof *mine) : mapped(MAP_SHARED);
         OK(MPI_Win_attach(win, mine, WORDS * sizeof *mine));
         OK(MPI_Get_address(mine, &mine_at));
@@ -104,7 +104,7 @@ static void attached(void)
     free(at);
 }
 
-/* A child has a copy of its parent's memory; what is accessed is the parent's. */
+/* A child has a copy of its parent's memory; accesses go to the parent's. */
 static void forked(void)
 {
     MPI_Win win;
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     created(in_static);
     created(on_stack);
     long *from_malloc = malloc(WORDS * sizeof *from_malloc + 8);
-    /* Not aligned as its elements would like. */
+    /* Less aligned than its element type. */
     created((long *)((char *)from_malloc + 4));
     created(from_malloc);
     long *shared = mapped(MAP_SHARED);

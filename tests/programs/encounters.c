@@ -1,10 +1,10 @@
-/* Jobs that meet, part and meet again, and what becomes of one when the other dies. The roles, after the file in which the port's name is:
-   accept, connect N: N encounters one right after the other, in each of which every rank speaks to every rank of the other side;
-   await, perish: all ranks wait for the last one of the other side, to which none of them has ever spoken, and which dies;
-   await, lose: the same, where the other ranks of that side live on (--with-ft) and still can be spoken to;
-   survive: a spawned job dies after it has parted from its parent, which goes on (the file is a sign between the two);
-   futile: spawns that cannot come about fail at all members, and the job goes on (the file is a program that the system cannot start);
-   far HOST: the same of spawns on another host. */
+/* Jobs that connect and disconnect repeatedly, and the effect of one job's death on the other. The roles, after the file with the port's name:
+ * accept, connect N: N connections one after the other; in each, every rank sends to every rank of the other side;
+ * await, perish: all ranks wait for the last one of the other side, which has never communicated with any of them, and which dies;
+ * await, lose: the same, where the other ranks of that side survive (--with-ft) and can still communicate;
+ * survive: a spawned job dies after it has disconnected from its parent, which continues (the file is a signal between the two);
+ * futile: impossible spawns fail on all members, and the job continues (the file is a program that the system cannot start);
+ * far HOST: the same with spawns on another host. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dirent.h>
@@ -44,7 +44,7 @@ static void meet(const char *port, int accepts, MPI_Comm *inter)
         OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter));
 }
 
-/* In every third encounter all ranks are spoken to by all of the other side, in the next the last rank alone, in the third none. */
+/* In every third connection all ranks receive from all of the other side, in the next only the last rank, in the third none. */
 static int listens(int round, int who, int of)
 {
     return round % 3 == 0 || (round % 3 == 1 && who == of - 1);
@@ -81,7 +81,7 @@ static void meet_often(const char *file, int accepts, int rounds)
     announce("encounters");
 }
 
-/* Waits for the last rank of the other side, which never calls. */
+/* Waits for the last rank of the other side, which never sends. */
 static void await(const char *file, int others_live)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -106,7 +106,7 @@ static void perish(const char *file, int others_live)
     find_at(file, port);
     meet(port, 0, &inter);
     OK(MPI_Comm_remote_size(inter, &others));
-    /* All are connected; what the barrier says when a rank dies behind it is not asked. */
+    /* All are connected; the barrier's outcome when a rank dies after it is not checked. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == size - 1)
@@ -142,7 +142,7 @@ static void survive(const char *program, const char *sign)
         while (kill(pid, 0) == 0)
             usleep(1000);
     }
-    /* The launcher has taken notice of the end of the child before it takes the next request. */
+    /* The launcher has registered the end of the child before it handles the next request. */
     come(program);
     announce("encounters");
 }
@@ -157,7 +157,7 @@ static void die_alone(const char *sign, MPI_Comm parent)
     raise(SIGKILL);
 }
 
-/* A spawn that has to fail at all members, with these words. */
+/* A spawn that must fail on all members with this message. */
 static void in_vain(const char *program, int many, MPI_Info info, const char *says)
 {
     enum { MOST = 64 };
@@ -173,7 +173,7 @@ static void in_vain(const char *program, int many, MPI_Info info, const char *sa
         CHECK(codes[i] == MPI_ERR_SPAWN, "process %d has the code %d", i, codes[i]);
 }
 
-/* Leaves the launcher so few descriptors that it can start some processes of a job, and not all. */
+/* Limits the launcher's descriptors so that it can start some processes of a job, but not all. */
 static void limit_launcher(struct rlimit *before)
 {
     char path[40];

@@ -1,5 +1,5 @@
 /*
- * Messages of every protocol and collectives without end, until the job is killed.
+  * An endless sequence of messages of every protocol and collectives, until the job is killed.
  *
  * "ready PID" is printed before MPI_Init.
  */

@@ -1,4 +1,4 @@
-/* Errors are returned when asked for, have a class and a sentence, reach the user's handler, and leave the library working. */
+/* Errors are returned if requested, have a class and a text, are passed to the user's handler, and leave the library usable. */
 #include "check.h"
 
 static int handled, last_code;
@@ -31,7 +31,7 @@ static void expect(int code, int class_, const char *what)
     CHECK(length > 0 && (size_t)length == strlen(text), "%s has no sentence", what);
 }
 
-/* What failed still tells which message it got, and how much of it is in the buffer. */
+/* The status of a failed receive has the message's source and tag, and the number of elements in the buffer. */
 static void names(const MPI_Status *status, int source, int tag, int ints)
 {
     int count;
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     expect(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &self, &weight, 1, &self, &weight, MPI_INFO_NULL, 0, &comm), MPI_ERR_ARG, "a negative weight");
     expect(MPI_Send(data, 1, MPI_INT, 0, 1, MPI_COMM_NULL), MPI_ERR_COMM, "no communicator");
 
-    /* A message too long for its buffer. */
+    /* A message longer than its buffer. */
     OK(MPI_Isend(data, 100, MPI_INT, partner, 3, MPI_COMM_WORLD, &request));
     expect(MPI_Recv(small, 10, MPI_INT, partner, 3, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE, "a message too long");
     names(&status, partner, 3, 10);
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     names(&status, partner, 3, 10);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 
-    /* Of several, the one that failed is named in its status. */
+    /* Of several requests, the failed one has its error in its status. */
     MPI_Request two[2];
     MPI_Status statuses[2];
     static int in[2][100];
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     names(&statuses[1], partner, 5, 1);
     CHECK(code != MPI_SUCCESS, "a failed receive was accepted");
 
-    /* A large message too long for its buffer, too. */
+    /* Also a large message longer than its buffer. */
     static int large[200000];
     OK(MPI_Irecv(large, 1000, MPI_INT, partner, 6, MPI_COMM_WORLD, &request));
     MPI_Request send;
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     names(&status, partner, 6, 1000);
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
 
-    /* A group that is no part of the communicator, at members of it and at others. */
+    /* A group that is not a subset of the communicator's, on members of it and on others. */
     MPI_Comm part;
     MPI_Group all, first, others, own;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
         if (*groups[i] != MPI_GROUP_EMPTY)
             OK(MPI_Group_free(groups[i]));
 
-    /* A broadcast of another length than a buffer has, either way, is told where the buffer is, and writes nothing beyond it. */
+    /* A broadcast of another length than a buffer, either way, is reported on the buffer's rank, and nothing is written beyond the buffer. */
     for (int i = 0; i < 4; i++) {
         int more = i % 2, mine = (rank == 0) == more ? 10 : 3;
         memset(small, 7, sizeof small);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     OK(MPI_Errhandler_free(&seen));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    /* Each new communicator has the handler that its parent has when it is made, and keeps it (section 9.3). */
+    /* A new communicator inherits the handler that its parent has at creation, and keeps it (section 9.3). */
     MPI_Group everybody;
     MPI_Comm made[4];
     OK(MPI_Comm_group(MPI_COMM_WORLD, &everybody));
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     OK(MPI_Group_free(&everybody));
     OK(MPI_Errhandler_free(&mine));
 
-    /* A call without a communicator is heard by the handler of MPI_COMM_SELF (section 9.3), once it has been set. */
+    /* An error of a call without a communicator is passed to the handler of MPI_COMM_SELF (section 9.3), once it has been set. */
     OK(MPI_Comm_create_errhandler(alone, &mine));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, mine));
     OK(MPI_Errhandler_free(&mine));

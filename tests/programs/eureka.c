@@ -1,11 +1,11 @@
 /*
- * The eureka line: one rank tells all others that it has found it (mpi-ext.h).
+  * The eureka line: early termination of a parallel search with one global flag (mpi-ext.h).
  *
- *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators made of it have a line
- *     eureka world [ROUNDS]   MPI_COMM_WORLD has one
- *     eureka none             MPI_COMM_WORLD has none, and says so; those of a host have one
- *     eureka recorded         the run is recorded, what the line does is not, and the library says so
- *     eureka death            the last rank dies in a round (mpirun --with-ft ulfm)
+  *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators derived from it have a line
+  *     eureka world [ROUNDS]   MPI_COMM_WORLD has one
+  *     eureka none             MPI_COMM_WORLD has none, and reports it; communicators within a host have one
+  *     eureka recorded         the run is recorded, but not the line, which the library reports
+  *     eureka death            the last rank dies in a round (mpirun --with-ft ulfm)
  */
 #include "check.h"
 #include <mpi-ext.h>
@@ -31,7 +31,7 @@ static int sum(MPI_Comm comm, int mine)
     return all;
 }
 
-/* Whether the line is high at one look; how many were first of those that say so. */
+/* Polls the line once; returns true if it is high. `first` is set on the rank that was first. */
 static int looks(MPI_Comm comm, int *first)
 {
     int flag = -1;
@@ -48,7 +48,7 @@ static void wait_for_it(MPI_Comm comm)
         ;
 }
 
-/* Without a round there is no line, and there is one round at a time. */
+/* Without a round there is no line, and only one round at a time is allowed. */
 static void mistakes(MPI_Comm comm)
 {
     int flag = 7, first = 7;
@@ -64,7 +64,7 @@ static void mistakes(MPI_Comm comm)
     CHECK(first == MPI_UNDEFINED, "no rank has found it, and %d was first", first);
 }
 
-/* Some of them find it at about the same time: exactly one is first, all hear so, and all are told which. */
+/* Some ranks raise the line at about the same time: exactly one is first, all are notified, and all learn which one. */
 static void round_of(MPI_Comm comm, int me, int members, int round)
 {
     int finders = round % 4 == 3 ? members : round % 4, told = -1, first = 0;
@@ -78,7 +78,7 @@ static void round_of(MPI_Comm comm, int me, int members, int round)
         CHECK(looks(comm, &first), "round %d: low after this rank has raised it", round);
     if (finders)
         wait_for_it(comm);
-    /* Raising it again changes nothing. */
+    /* Raising it again has no effect. */
     if (finds)
         OK(MPIX_Eureka_raise(comm));
     int is_high = looks(comm, &first);
@@ -94,7 +94,7 @@ static void round_of(MPI_Comm comm, int me, int members, int round)
     CHECK(lowest == told, "round %d: told %d here and %d elsewhere", round, told, lowest);
 }
 
-/* What a rank has said before it sends is seen by every rank that hears of it, on whichever way. */
+/* What a rank wrote before it raised the line is visible to every rank that sees the line, however that is notified. */
 static void handed_on(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -110,7 +110,7 @@ static void handed_on(MPI_Comm comm, int me, int members)
     CHECK(told == 0, "%d", told);
 }
 
-/* Barriers of all kinds do not end a round; those that are under way when it begins end before it. */
+/* Barriers of all kinds do not end a round; barriers in progress when it begins complete before it. */
 static void among_barriers(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -162,12 +162,12 @@ static void gathered_at(MPI_Comm comm, int one)
             OK(MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE));
 }
 
-/* A rank that might have found it dies: no other looks for ever, and the living go on in a communicator of their own. */
+/* A rank that might have raised the line dies: no other polls indefinitely, and the survivors continue in a communicator of their own. */
 static void one_dies(void)
 {
     int flag = 0, first, code = MPI_SUCCESS;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
-    /* The last rank dies when all ranks are through MPIX_Eureka_begin, which may return MPIX_ERR_PROC_FAILED as well. */
+    /* The last rank dies after all ranks have returned from MPIX_Eureka_begin, which may return MPIX_ERR_PROC_FAILED as well. */
     gathered_at(MPI_COMM_WORLD, size - 1);
     if (rank == size - 1)
         raise(SIGKILL);
@@ -179,7 +179,7 @@ static void one_dies(void)
     MPI_Comm living;
     OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
     all_of(living, 8);
-    /* Rank 0 revokes the communicator when all ranks are through MPIX_Eureka_begin, which may return MPIX_ERR_REVOKED as well. */
+    /* Rank 0 revokes the communicator after all ranks have returned from MPIX_Eureka_begin, which may return MPIX_ERR_REVOKED as well. */
     OK(MPIX_Eureka_begin(living));
     gathered_at(living, 0);
     if (rank == 0)
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
             printf("%s\n", text);
         if (what[0] == 'r')
             return finish("eureka");
-        /* Those of a host have one. */
+        /* Communicators within a host have one. */
         MPI_Comm host;
         OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
         all_of(host, 8);
@@ -237,11 +237,11 @@ int main(int argc, char **argv)
     OK(MPIX_Eureka_end(MPI_COMM_WORLD, &told));
     CHECK(told == MPI_UNDEFINED, "%d", told);
 
-    /* A communicator may go with its round open. */
+    /* A communicator may be freed with an open round. */
     OK(MPIX_Eureka_begin(half));
     OK(MPI_Comm_free(&half));
 
-    /* Between two groups there is none. */
+    /* Intercommunicators have no line. */
     if (size > 1) {
         OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half));
         OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 5, &twin));
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_free(&twin));
         OK(MPI_Comm_free(&half));
     }
-    /* A round that is open when MPI ends is nothing to it. */
+    /* A round that is still open at MPI_Finalize is harmless. */
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
     return finish("eureka");
 }

@@ -1,4 +1,4 @@
-/* Messages and collectives of lengths that go every way, and every byte looked at, as valgrind sees it. */
+/* Messages and collectives of lengths for every protocol, with every byte checked, for runs under valgrind. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* An error nobody handles ends the job with a sentence that names both sides: the last rank receives from rank 0 into too small a buffer;
-   with an argument, by a receive whose handle it has freed, which nobody but MPI_Finalize looks at. */
+/* A fatal error ends the job with a message that names both sides: the last rank receives from rank 0 into a buffer that is too small;
+ * with an argument, by a receive whose handle it has freed, which only MPI_Finalize checks. */
 #include "check.h"
 
 int main(int argc, char **argv)

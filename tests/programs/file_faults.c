@@ -1,7 +1,7 @@
 /*
- * What the file system refuses: every rank gets the same class, nobody hangs, no file is left beside the data, and bytes that no
- * rank was to write are as they were.
- * Arguments: what goes wrong, and a folder.
+  * Failures of the file system: every rank gets the same error class, no rank hangs, no file is left besides the data file,
+  * and bytes that no rank should write are unchanged.
+  * Arguments: the kind of failure, and a folder.
  */
 #include "check.h"
 #include <dirent.h>
@@ -14,7 +14,7 @@
 static char path[512];
 static const char *folder;
 
-/* The class is the same at all ranks, and it is this one. */
+/* Checks that the class is the same on all ranks, and is `wanted`. */
 static void same_class(int code, int wanted, const char *what)
 {
     int class, all[64];
@@ -24,7 +24,7 @@ static void same_class(int code, int wanted, const char *what)
         CHECK(all[i] == wanted, "%s: rank %d has class %d, not %d", what, i, all[i], wanted);
 }
 
-/* Nothing lies in the folder but what is named. */
+/* Checks that the folder contains only this file. */
 static void only(const char *name)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -49,7 +49,7 @@ static void interleave(MPI_File file, int piece, int pieces)
 
 enum { PIECE = 1000, PIECES = 4000 };
 
-/* Every family of collective access to a disk that fills up, then smaller ones that fit again. */
+/* Every family of collective access to a disk that fills up, then smaller accesses that fit again. */
 static void full(void)
 {
     MPI_File file;
@@ -73,7 +73,7 @@ static void full(void)
     free(data);
 }
 
-/* One rank's limit of file sizes, in the middle of an aggregated access; what lies before it and was written by others stays. */
+/* One rank's file size limit, in the middle of an aggregated access; data of others before the limit remain. */
 static void limit(void)
 {
     MPI_File file;
@@ -91,7 +91,7 @@ static void limit(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         int code = MPI_File_write_all(file, data, PIECE * PIECES, MPI_CHAR, &status), class, sum, failed;
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* Whether the rank writes to the file itself depends on which ranks aggregate; all agree in either case. */
+        /* Whether the rank itself writes to the file depends on the choice of aggregators; all ranks agree in either case. */
         OK(MPI_Error_class(code, &class));
         failed = class != MPI_SUCCESS;
         OK(MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -105,8 +105,8 @@ static void limit(void)
     free(data);
 }
 
-/* One rank has a piece of its own behind what the others interleave, and may not write as far as that, or reads behind the end:
-   all bytes are where they belong, counts are each rank's own, and the class is the same at all ranks. */
+/* One rank has a separate piece after the interleaved ones, and may not write that far, or reads beyond the end:
+ * all bytes are in their place, counts are each rank's own, and the class is the same on all ranks. */
 static void apart(void)
 {
     enum { EACH = PIECE * 100 };
@@ -131,7 +131,7 @@ static void apart(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         same_class(MPI_File_write_all(file, data, EACH, MPI_CHAR, &status), limited ? MPI_ERR_QUOTA : MPI_SUCCESS, "written");
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* What lies behind the end is nothing. */
+        /* There are no data beyond the end. */
         if (rank == 0)
             CHECK(truncate(path, behind + (limited ? 0 : EACH / 4)) == 0, "it cannot be cut");
         OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -169,7 +169,7 @@ static void readonly(void)
     only("there");
 }
 
-/* A folder where a file is meant, a folder on the way that is none, a name that is too long, a missing one. */
+/* A folder instead of a file, a path through a file, a name that is too long, a missing file. */
 static void names(void)
 {
     MPI_File file;
@@ -189,7 +189,7 @@ static void names(void)
     same_class(MPI_File_open(MPI_COMM_WORLD, name, create, MPI_INFO_NULL, &file), MPI_ERR_BAD_FILE, "a file on the way");
     same_class(MPI_File_open(MPI_COMM_WORLD, path, create | MPI_MODE_EXCL, MPI_INFO_NULL, &file), MPI_ERR_FILE_EXISTS, "an existing file");
     only("data");
-    /* A link to itself. */
+    /* A symbolic link to itself. */
     snprintf(name, sizeof name, "%s/loop", folder);
     if (rank == 0)
         CHECK(symlink("loop", name) == 0, "no link can be made");
@@ -201,7 +201,7 @@ static void names(void)
     }
 }
 
-/* The file's name goes away while it is open: accesses go on, and delete on close finds nothing to do. */
+/* The file is unlinked while it is open: accesses continue, and delete on close finds nothing to delete. */
 static void removed(void)
 {
     MPI_File file;
@@ -221,7 +221,7 @@ static void removed(void)
     only(NULL);
 }
 
-/* Cut by somebody else while it is open: the true count, and the rest of the buffer untouched, at each rank. */
+/* Truncated by another process while it is open: each rank gets the true count, and the rest of its buffer is unchanged. */
 static void cut(void)
 {
     MPI_File file;
@@ -251,7 +251,7 @@ static void cut(void)
     free(back);
 }
 
-/* Two handles on one file and two files of one base name, each with its own shared pointer. */
+/* Two handles on one file, and two files with the same base name, each with its own shared pointer. */
 static void twice(void)
 {
     MPI_File first, second, other;
@@ -291,7 +291,7 @@ static void twice(void)
     only(NULL);
 }
 
-/* Collective writes without end, for the runner to kill a rank in the middle. */
+/* Endless collective writes, in the middle of which the test kills a rank. */
 static void forever(void)
 {
     MPI_File file;

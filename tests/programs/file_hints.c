@@ -1,6 +1,6 @@
 /*
- * Hints: those that act are echoed with the values in use, others are not; one that differs between ranks changes nothing and hangs nobody;
- * whatever they say, a file holds the same bytes.
+  * Hints: effective ones are returned with the values in use, others are not; one that differs between ranks has no effect and causes no hang;
+  * a file has the same contents with any hints.
  */
 #include "check.h"
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 static char path[300];
 
-/* The value of a hint in use, or "" if it is not told. */
+/* The value of a hint in use, or "" if it is not returned. */
 static const char *used(MPI_File file, const char *key)
 {
     static char value[MPI_MAX_INFO_VAL + 1];
@@ -33,7 +33,7 @@ static MPI_File opened(MPI_Info info)
     return file;
 }
 
-/* Interleaved pieces with a hole after each group of all ranks' pieces, written and read back; the holes keep what they had. */
+/* Interleaved pieces with a hole after each group of all ranks' pieces, written and read back; the holes are unchanged. */
 static void pieces(MPI_File file, int piece)
 {
     enum { EACH = 300 };
@@ -89,7 +89,7 @@ static void with(const char *key, const char *value)
     OK(MPI_File_close(&file));
 }
 
-/* A file that is created has the mode that is echoed, less the process's mask; each rank has a hint, and rank 0's is used. */
+/* A created file has the returned mode, less the process's umask; each rank passes a hint, and rank 0's is used. */
 static void mode(const char *wanted, const char *given)
 {
     struct stat is;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     pieces(file, 700);
     OK(MPI_File_close(&file));
 
-    /* Each rank says something else; rank 0's is used. */
+    /* Each rank passes a different value; rank 0's is used. */
     char number[20];
     OK(MPI_Info_create(&info));
     snprintf(number, sizeof number, "%d", 100000 + rank);

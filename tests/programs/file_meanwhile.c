@@ -1,6 +1,6 @@
 /*
- * Long nonblocking reads go on while the program computes, whether the file is in memory or has to come from the disk:
- * they bring the right bytes, count what there was, leave the rest of the buffer alone, and may be forgotten.
+  * Long nonblocking reads progress while the program computes, whether the file is cached or must be read from the disk:
+  * they return the right bytes and count, leave the rest of the buffer unchanged, and may be freed early.
  * Arguments: a folder.
  */
 #include "check.h"
@@ -11,7 +11,7 @@ enum { MIB = 1 << 20, LENGTH = 12 * MIB + 4321 };
 
 static char path[4096];
 
-/* Takes the file out of the system's memory, as far as the system does so. */
+/* Evicts the file from the page cache, as far as the system allows it. */
 static void forget(void)
 {
     int fd = open(path, O_RDWR);
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
             if (cold)
                 forget();
             OK(MPI_Barrier(MPI_COMM_WORLD));
-            /* Every rank from another byte on, and all of them over the end. */
+            /* Every rank from a different byte on, and all of them beyond the end. */
             long from = 1000003L * (rank % 4) + how, wanted = LENGTH - (rank % 4) * 4096, there = LENGTH - from;
             if (there > wanted)
                 there = wanted;
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
             if (how == 1)
                 OK(MPI_Wait(&request, &status));
             if (how == 2) {
-                /* Messages go on meanwhile. */
+                /* Messages progress meanwhile. */
                 int mine = rank, sum;
                 OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
                 CHECK(sum == size * (size - 1) / 2, "%d", sum);
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
             CHECK(request == MPI_REQUEST_NULL, "the request is still there");
             came(&status, data, from, wanted, there);
         }
-    /* Several at once, and one of which the program wants to hear nothing more. */
+    /* Several at once, and one whose request the program frees. */
     forget();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     MPI_Request both[2];

@@ -1,13 +1,13 @@
 /*
- * Memory of a rank does not grow with the number of pieces of its view: a thousand and ten million of them, in independent and in
- * collective accesses.
+  * A rank's memory does not grow with the number of pieces of its view: a thousand and ten million pieces, in independent and
+  * collective accesses.
  */
 #include "check.h"
 #include <unistd.h>
 
 enum { PIECE = 2 };
 
-/* The most memory that this process has had of its own, in KiB, since the last reset. */
+/* The peak memory of this process, in KiB, since the last reset. */
 static long most(int reset)
 {
     if (reset) {
@@ -25,7 +25,7 @@ static long most(int reset)
     return kib;
 }
 
-/* How much more memory an access needs than there was before. */
+/* The additional memory that an access needs. */
 static long needs(const char *path, long pieces, int collective)
 {
     MPI_File file;
@@ -72,12 +72,12 @@ int main(int argc, char **argv)
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/portcullis-file-memory-%d", folder ? folder : "/tmp", id);
     for (int collective = size > 1; collective >= 0; collective--) {
-        /* Ranks that write back what lies between their pieces would undo what others write at the same time. */
+        /* Ranks that write back the gaps between their pieces would undo concurrent writes of others. */
         if (!collective && size > 1)
             break;
         long few = needs(path, 1000, collective);
         long many = needs(path, 10000000, collective);
-        /* The buffers of an aggregator, twice; ten million pieces as a list would be 240 MiB. */
+        /* Twice the buffers of an aggregator; a list of ten million pieces would take 240 MiB. */
         CHECK(many < few + (40 << 10), "%ld KiB for a thousand pieces, %ld for ten million", few, many);
     }
     return finish("file_memory");

@@ -1,13 +1,13 @@
 /*
- * Representations in which data have other lengths in the file than in memory, seen through views with holes:
- * what counts elements follows the lengths in the file, and what was given in bytes stays as it is (MPI 5.0, section 14.5.1).
+  * Data representations in which data have other sizes in the file than in memory, with views that have holes:
+  * element counts follow the sizes in the file, and offsets given in bytes are unchanged (MPI 5.0, section 14.5.1).
  */
 #include "check.h"
 #include <unistd.h>
 
 static char path[4096];
 
-/* Elements of one rank in a row of the file, and rows. */
+/* The number of elements of one rank in a row of the file, and the number of rows. */
 enum { PART = 3, ROWS = 4, MINE = PART * ROWS };
 
 static MPI_File opened(void)
@@ -18,7 +18,7 @@ static MPI_File opened(void)
     return file;
 }
 
-/* This rank's part of a row of all ranks, counted in elements. */
+/* This rank's part of a row of all ranks, in elements. */
 static MPI_Datatype row_of(MPI_Datatype element)
 {
     int all = PART * size, part = PART, first = PART * rank;
@@ -28,7 +28,7 @@ static MPI_Datatype row_of(MPI_Datatype element)
     return row;
 }
 
-/* The bytes of the whole file, as they are. */
+/* Reads the raw bytes of the file. */
 static void look(MPI_File file, void *bytes, int count)
 {
     MPI_Status status;
@@ -42,7 +42,7 @@ static void look(MPI_File file, void *bytes, int count)
     CHECK(length == count, "the file has %lld bytes, not %d", (long long)length, count);
 }
 
-/* Which element of the file is element `i` of a rank. */
+/* The index in the file of element `i` of a rank. */
 static int place(int who, int i)
 {
     return i / PART * PART * size + who * PART + i % PART;
@@ -82,7 +82,7 @@ static void longs(int collective)
     OK(MPI_File_seek(file, 0, MPI_SEEK_END));
     OK(MPI_File_get_position(file, &at));
     CHECK(at == MINE, "the view ends at %lld", (long long)at);
-    /* More than there is. */
+    /* More than the file has. */
     memset(back, 0x5a, sizeof back);
     OK(MPI_File_read_at(file, PART, back, MINE, MPI_LONG, &status));
     OK(MPI_Get_count(&status, MPI_LONG, &got));
@@ -111,7 +111,7 @@ static void longs(int collective)
     OK(MPI_File_close(&file));
 }
 
-/* Displacements in bytes are those in the file. */
+/* Displacements in bytes refer to the file. */
 static void bytes_stay(void)
 {
     MPI_File file = opened();
@@ -133,7 +133,7 @@ static void bytes_stay(void)
     OK(MPI_File_close(&file));
 }
 
-/* A representation of this program: a double is a float in the file. */
+/* A user-defined representation: a double is a float in the file. */
 static int sizes_asked;
 
 static int extent_there(MPI_Datatype datatype, MPI_Aint *extent, void *extra)

@@ -1,6 +1,6 @@
 /*
- * Files: every family of access against what the file must hold then.
- * The ranks' patterns interleave, memory has holes, and some ranks have nothing.
+  * Files: every family of access against the expected file contents.
+  * The ranks' patterns interleave, memory has holes, and some ranks have no data.
  */
 #include "check.h"
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ static MPI_File opened(int amode)
     return file;
 }
 
-/* What the file holds from an int on, seen by all. */
+/* Checks the file's contents from an int on, on all ranks. */
 static void holds(MPI_File file, MPI_Offset from, int count)
 {
     int *seen = malloc(sizeof(int) * (count + 1));
@@ -35,7 +35,7 @@ static void holds(MPI_File file, MPI_Offset from, int count)
     free(seen);
 }
 
-/* Each rank's ints lie between those of the others, in the file and, with holes, in memory. */
+/* Each rank's ints interleave with those of the others in the file, and have holes in memory. */
 static void interleaved(int block, int each, int collective)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -80,7 +80,7 @@ static void interleaved(int block, int each, int collective)
     OK(MPI_File_close(&file));
 }
 
-/* The shared pointer: everybody's ints once, and in the order of ranks. */
+/* The shared pointer: every rank's ints once, and in rank order. */
 static void shared(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -115,7 +115,7 @@ static void shared(void)
     OK(MPI_File_close(&file));
 }
 
-/* Reads over the end of the file give what there is and leave the rest alone. */
+/* Reads beyond the end of the file return what exists and leave the rest unchanged. */
 static void ends(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -141,7 +141,7 @@ static void ends(void)
     OK(MPI_File_close(&file));
 }
 
-/* external32 is big-endian whatever the machine is. */
+/* external32 is big-endian on every machine. */
 static void portable(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -158,7 +158,7 @@ static void portable(void)
     OK(MPI_File_close(&file));
 }
 
-/* Errors come back, with the same class at all ranks. */
+/* Errors are returned with the same class on all ranks. */
 static void mistakes(void)
 {
     MPI_File file;
@@ -178,7 +178,7 @@ static void mistakes(void)
     CLASS(MPI_File_write(file, &data, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
     CLASS(MPI_File_read_at(file, -1, &data, 1, MPI_INT, &status), MPI_ERR_ARG);
     CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
-    /* One rank alone gives a wrong offset: all end with its class. */
+    /* Only one rank passes an invalid offset: all ranks fail with its class. */
     CLASS(MPI_File_read_at_all(file, rank == size - 1 ? -5 : 0, &data, 1, MPI_BYTE, &status), MPI_ERR_ARG);
     OK(MPI_File_close(&file));
     file = opened(MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE);
@@ -190,7 +190,7 @@ static void mistakes(void)
         CLASS(MPI_File_delete(path, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
 }
 
-/* What the system refuses at one rank ends the call with the same class at all, and nobody is killed. */
+/* A failure of the system on one rank ends the call with the same class on all ranks, and no rank is killed. */
 static void refused(void)
 {
     enum { LIMIT = 1 << 20 };

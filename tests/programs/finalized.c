@@ -1,8 +1,8 @@
-/* A process that has finalized and goes on does not listen: it has a listening TCP socket while MPI is in use, and none after MPI_Finalize. */
+/* A process that continues after MPI_Finalize has no listening TCP socket; while MPI is in use it has one. */
 #include "check.h"
 #include <unistd.h>
 
-/* Whether a socket with this inode listens, by the kernel's table of one family. */
+/* Returns true if a socket with this inode listens, by the kernel's table of one family. */
 static int listens(const char *table, const char *inode)
 {
     char line[512], state[8], owner[32];

@@ -1,9 +1,9 @@
-/* A flood of eager messages: rank 0 sends as many as the second argument says to rank 1,
-   which looks for another message until its memory has stopped growing, and then takes them all.
-   The first argument is how much the memory of rank 1 may grow, in KiB. */
+/* A flood of eager messages: rank 0 sends the number of messages in the second argument to rank 1,
+ * which probes for another message until its memory has stopped growing, and then receives them all.
+ * The first argument is the allowed growth of rank 1's memory, in KiB. */
 #include "check.h"
 
-/* The most memory this process has had, in KiB. */
+/* The peak memory of this process, in KiB. */
 static long peak(void)
 {
     FILE *status = fopen("/proc/self/status", "r");
@@ -18,7 +18,7 @@ static long peak(void)
     return kib;
 }
 
-/* Reads what comes, without asking for any of it, until the peak has stood still for half a second. */
+/* Progresses without receiving until the peak has not changed for half a second. */
 static void look_elsewhere(void)
 {
     long before = 0;

@@ -1,9 +1,9 @@
 /*
- * Programs that hang, each by one of the common mistakes, so that a report can be made of it.
+  * Programs that hang, each because of a common mistake, for the hang report.
  *
  *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length
  *
- * Nothing of it ends by itself; run it under a time limit.
+  * None of them ends by itself; run with a time limit.
  */
 #include "check.h"
 
@@ -47,19 +47,19 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "length")) {
-        /* The root sends less than the other one expects, and goes on. */
+        /* The root sends less than the other rank expects, and continues. */
         static int words[4000];
         OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Scatter(words, rank == 0 ? 1 : 2000, MPI_INT, words + 2000, rank == 0 ? 1 : 2000, MPI_INT, 0, MPI_COMM_WORLD));
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "root")) {
-        /* Each waits for what the other one is to send. */
+        /* Each waits for the other's broadcast. */
         OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Bcast(&word, 1, MPI_INT, other, MPI_COMM_WORLD));
     }
     if (!strcmp(way, "absent")) {
-        /* The last rank is in another operation than the others, and one computes. */
+        /* The last rank is in another operation than the others, and one rank computes. */
         while (rank == 1)
             pause();
         if (rank == size - 1)
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
             pause();
     }
     if (!strcmp(way, "second")) {
-        /* The first of two messages comes, the second does not. */
+        /* The first of two messages arrives, the second is never sent. */
         MPI_Request requests[2];
         if (rank == 0) {
             OK(MPI_Irecv(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &requests[0]));
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
             pause();
     }
     if (!strcmp(way, "polls")) {
-        /* One looks again and again for what the other one does not send. */
+        /* One rank polls for a message that the other never sends. */
         MPI_Request request;
         int there = 0;
         if (rank == 0) {
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "shift")) {
-        /* All but the last shift a word along, and the last one waits for all. */
+        /* All except the last shift a word along, and the last one waits for all. */
         if (rank < size - 1)
             OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 5, &word, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -1,5 +1,5 @@
-/* A mistake to be explained: rank 1 locks rank 0's window and goes away to wait for a message that rank 2 never sends, while rank 2 waits for the lock.
- * With the argument "computes" rank 1 calls nothing any more; with "post" rank 2 waits to be let in by it, with "complete" it waits until rank 1 has ended its accesses. */
+/* A mistake for the hang report: rank 1 locks rank 0's window and waits for a message that rank 2 never sends, while rank 2 waits for the lock.
+ * With "computes" rank 1 makes no further calls; with "post" rank 2 waits for its post, with "complete" rank 2 waits until rank 1 has completed its accesses. */
 #include "check.h"
 
 int main(int argc, char **argv)

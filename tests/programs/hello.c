@@ -1,4 +1,4 @@
-/* Who we are: ranks are numbered, names and versions are there. */
+/* Basic queries: ranks, names and versions. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
-/* Hints: what is asked for and not supported is not told, what is given is kept; kinds of memory, thread levels of sessions, buffers of sends. */
+/* Hints: unsupported ones are not returned, given ones are kept; memory kinds, thread levels of sessions, buffers of sends. */
 #include "check.h"
 
-/* The value of a hint; an empty string if it is not there. */
+/* The value of a hint, or an empty string. */
 static const char *value(MPI_Info info, const char *key)
 {
     static char text[100];
@@ -69,7 +69,7 @@ static void sessions(const char *level)
     IS(used, "thread_level", level);
     OK(MPI_Info_free(&used));
 
-    /* A buffered send of the session's communicator goes through the buffer of the process if the session has none (section 3.6). */
+    /* A buffered send on a session's communicator uses the process's buffer if the session has none (section 3.6). */
     static char buffer[1000 + MPI_BSEND_OVERHEAD], *back;
     MPI_Group group;
     MPI_Comm comm;

@@ -1,6 +1,6 @@
 /*
- * Rank 1 writes rubbish into the memory that it shares with the others, which exchange messages of every protocol until the job is ended.
- * It goes on by a timer while it waits in a call: a message that the rubbish has eaten must not be the last that any rank hears of it.
+  * Rank 1 writes random data into the memory that it shares with the others, which exchange messages of every protocol until the job is ended.
+  * It continues from a timer while it waits in a call, so that the job ends even if a corrupted message is lost.
  *
  *     hostile SEED
  */
@@ -23,7 +23,7 @@ static uint64_t next(void)
     return z ^ (z >> 31);
 }
 
-/* The part of the node's memory that holds the rings: behind a page for the whole and one for each rank. */
+/* The part of the node's memory with the rings: after one page for the node and one per rank. */
 static uint64_t *rings(size_t *words)
 {
     char line[512];

@@ -1,4 +1,4 @@
-/* Intercommunicators: made, split, merged, and every collective between two groups. */
+/* Intercommunicators: creation, split, merge, and every collective between two groups. */
 #include "check.h"
 
 #define TAG 77
@@ -46,14 +46,14 @@ static void shape(MPI_Comm inter)
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL));
 }
 
-/* Everybody writes to everybody of the other side. */
+/* Every rank sends to every rank of the other side. */
 static void messages(MPI_Comm inter)
 {
     MPI_Request sends[64];
     int me = rank;
     for (int r = 0; r < there; r++)
         OK(MPI_Isend(&me, 1, MPI_INT, r, TAG, inter, &sends[r]));
-    /* The even ones by name, then whoever is left. */
+    /* The even ones by rank, then the others with a wildcard. */
     for (int i = 0; i < there; i++) {
         MPI_Status status;
         int got, named = 2 * i < there;
@@ -64,7 +64,7 @@ static void messages(MPI_Comm inter)
     OK(MPI_Waitall(there, sends, MPI_STATUSES_IGNORE));
 }
 
-/* What a rooted operation of side 0 is told: its root is the last rank of side 1. */
+/* The root argument of a rooted operation whose root is the last rank of side `rooted`. */
 static int root_of(int rooted)
 {
     int size = rooted == side ? here : there, root = size - 1;
@@ -101,7 +101,7 @@ static void rooted(MPI_Comm inter, int to)
 
     int sum = -1;
     one = rank + 1;
-    /* Beside the root nothing is significant, the datatype neither. */
+    /* On non-root ranks nothing is significant, not even the datatype. */
     MPI_Datatype mine_too = root == MPI_PROC_NULL ? MPI_DATATYPE_NULL : MPI_INT;
     OK(MPI_Reduce(&one, &sum, 1, mine_too, MPI_SUM, root, inter));
     int expected = 0;
@@ -144,7 +144,7 @@ static void symmetric(MPI_Comm inter)
     for (int i = 0; i < there; i++)
         CHECK(all[i] == 100 * world_rank(!side, i) + mine, "rank %d gave %d", i, all[i]);
 
-    /* Both groups give the same number of elements, and each spreads the sum of the other over its own members. */
+    /* Both groups contribute the same number of elements, and each scatters the other's sum over its own members. */
     int total = here * there, whole[1024], part[64];
     for (int i = 0; i < total; i++)
         whole[i] = i;
@@ -178,7 +178,7 @@ static void children(MPI_Comm inter)
     OK(MPI_Group_free(&local));
     OK(MPI_Group_free(&first));
 
-    /* Colours that only one side has lead nowhere. */
+    /* Colours that only one side uses produce no communicator. */
     int lonely = mine == 0 && here > there, color = lonely ? 99 : mine % 2;
     OK(MPI_Comm_split(inter, color, -mine, &part));
     int others = color == 0 ? (there + 1) / 2 : color == 1 ? there / 2 : 0;
@@ -207,7 +207,7 @@ static void children(MPI_Comm inter)
     }
 }
 
-/* What a leader is told wrongly is the whole group's failure, and nobody waits for it. */
+/* A wrong argument of a leader makes the call fail in the whole group, and no rank hangs. */
 static void astray(MPI_Comm half)
 {
     MPI_Comm none = MPI_COMM_NULL;
@@ -226,7 +226,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(half, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* Without a communicator it is heard by that of MPI_COMM_SELF. */
+    /* Without a communicator the handler of MPI_COMM_SELF is called. */
     MPI_Group ours;
     OK(MPI_Comm_group(half, &ours));
     OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
@@ -240,7 +240,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* An empty group on either side: a local call that makes no communicator (section 7.6.2), also where one rank alone calls. */
+    /* An empty group on either side: a local call that makes no communicator (section 7.6.2), even if only one rank calls. */
     MPI_Comm made = half;
     OK(MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
     CHECK(made == MPI_COMM_NULL, "the remote group is empty");

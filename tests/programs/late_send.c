@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     unsigned char *data = malloc(BYTES);
     CHECK(data, "no memory");
     for (int round = 0; round < ROUNDS; round++) {
-        /* The even rank sends, the odd one receives late; a rank without partner only meets the others. */
+        /* The even rank sends, the odd one receives late; a rank without a partner only enters the barrier. */
         int partner = rank ^ 1;
         if (partner >= size) {
             OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
             CHECK(differs(data, BYTES, round) < 0, "byte %ld differs", differs(data, BYTES, round));
             OK(MPI_Barrier(MPI_COMM_WORLD));
         }
-        /* The nonblocking barrier keeps the same promise. */
+        /* The nonblocking barrier gives the same guarantee. */
         MPI_Request barrier;
         if (partner >= size) {
             OK(MPI_Ibarrier(MPI_COMM_WORLD, &barrier));

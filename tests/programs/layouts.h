@@ -1,4 +1,4 @@
-/* Datatypes of many shapes that hold a number of elements, and where each of these lies. */
+/* Datatypes of many shapes with a given number of elements, and the position of each element. */
 #ifndef LAYOUTS_H
 #define LAYOUTS_H
 
@@ -6,10 +6,10 @@
 
 enum { MOST_ELEMENTS = 64, LAYOUTS = 8 };
 
-/* `place[i]` is where element i in packed order lies, counted in elements; all lie in the first `room` elements, four times as many as there are at most. */
+/* `place[i]` is the position of element i in packed order, in elements; all are within the first `room` elements, four times the maximum number. */
 typedef struct { MPI_Datatype type; int count, n, place[MOST_ELEMENTS], room; } Layout;
 
-/* Of the shape with number `shape`; `gap` is 2 or 3. */
+/* A layout of the given shape; `gap` is 2 or 3. */
 static Layout make_layout(const Type *t, int n, int shape, int gap)
 {
     Layout l = {.count = 1, .n = n, .room = n};

@@ -1,4 +1,4 @@
-/* What is told of windows: names, targets and displacements in a trace; and at the end the windows that nobody has freed, of one of which a lock is held. */
+/* Reports about windows: names, targets and displacements in a trace; and at the end the windows that were not freed, one of them with a lock held. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Asks for MPI_THREAD_MULTIPLE and prints what is provided. */
+/* Requests MPI_THREAD_MULTIPLE and prints the provided level. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* How long things live: what a duplicate has of its parent and since when, and what goes on after its handle was freed. */
+/* Lifetimes: what a duplicate inherits and at which time, and what continues after its handle was freed. */
 #include "check.h"
 
 enum { LONG = 1 << 20, TAG = 5 };
@@ -8,7 +8,7 @@ static const char *const assertions[] = {
     "mpi_assert_strict_persistent_collective_ordering",
 };
 
-/* What a communicator says of a hint, or NULL. */
+/* The value of a communicator's hint, or NULL. */
 static const char *hint(MPI_Comm comm, const char *key)
 {
     static char value[MPI_MAX_INFO_VAL];
@@ -26,7 +26,7 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     CHECK(value ? found && strcmp(found, value) == 0 : !found, "%s is %s and not %s", key, found ? found : "not there", value ? value : "absent");
 }
 
-/* Hints belong to one communicator: its duplicate has those it is given, and of the rest what goes without saying (7.4.2, 7.4.4). */
+/* Hints belong to one communicator: a duplicate has the hints it is given, and defaults for the others (7.4.2, 7.4.4). */
 static void hints_are_given_and_not_inherited(void)
 {
     MPI_Info info;
@@ -74,7 +74,7 @@ static int drop(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* A nonblocking duplicate has what its parent had when it was asked for; a function that refuses to copy is heard. */
+/* A nonblocking duplicate inherits its parent's state at the time of the call; an error of a copy function is returned. */
 static void a_duplicate_is_of_the_time_of_the_call(void)
 {
     int keyval, there, one, two, code;
@@ -113,7 +113,7 @@ static void a_duplicate_is_of_the_time_of_the_call(void)
     OK(MPI_Comm_free_keyval(&keyval));
 }
 
-/* A persistent buffered send goes through the buffer of its communicator (3.6), and one to nobody needs none. */
+/* A persistent buffered send uses its communicator's buffer (3.6), and one to MPI_PROC_NULL needs none. */
 static void buffers_belong_to_communicators(void)
 {
     static char room[4096 + MPI_BSEND_OVERHEAD];
@@ -137,7 +137,7 @@ static void buffers_belong_to_communicators(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* What was sent and forgotten arrives, and MPI_Comm_disconnect waits until it has left (11.10.4). */
+/* Sends whose requests were freed complete, and MPI_Comm_disconnect waits for them (11.10.4). */
 static void disconnecting_waits_for_what_was_freed(void)
 {
     if (size < 2)
@@ -158,7 +158,7 @@ static void disconnecting_waits_for_what_was_freed(void)
     }
     OK(MPI_Comm_disconnect(&comm));
     CHECK(comm == MPI_COMM_NULL, "the handle stays");
-    /* It has left, so its memory is the program's again. */
+    /* The data have left, so the program may reuse the buffer. */
     memset(data, 0, sizeof data);
 }
 
@@ -172,7 +172,7 @@ static void hear(MPI_Comm *comm, int *code, ...)
     heard_on = *comm;
 }
 
-/* A failure on a communicator that was freed meanwhile is for its handler (7.4.3: it lives until what is pending has ended). */
+/* A failure on a communicator that was freed meanwhile is passed to its handler (7.4.3: it lives until pending operations have completed). */
 static void a_freed_communicator_hears_of_its_failures(void)
 {
     int data[2] = {1, 2}, code;
@@ -193,7 +193,7 @@ static void a_freed_communicator_hears_of_its_failures(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* A matched receive names no communicator, but its message came on one (9.3); and none is needed for a message from nobody. */
+/* A matched receive has no communicator argument, but its message came on one (9.3); a message from MPI_PROC_NULL needs none. */
 static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
 {
     int data[2] = {1, 2}, code;
@@ -216,7 +216,7 @@ static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Several looked at together: a failure is MPI_ERR_IN_STATUS, and all that is asked for is there (3.2.5). */
+/* Several requests completed together: a failure is MPI_ERR_IN_STATUS, and all statuses are filled in (3.2.5). */
 static void failures_are_in_the_statuses_that_are_looked_at(void)
 {
     int data[4] = {1, 2, 3, 4}, flag, code, n, indices[3];
@@ -246,7 +246,7 @@ static void failures_are_in_the_statuses_that_are_looked_at(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Whoever wants no part of a split need not know how the others split (7.4.2). */
+/* A rank with MPI_UNDEFINED need not know how the others split (7.4.2). */
 static void nobody_need_know_how_the_others_split(void)
 {
     const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_HW_GUIDED};
@@ -260,7 +260,7 @@ static void nobody_need_know_how_the_others_split(void)
     }
 }
 
-/* Text need not be UTF-8: what was set comes back (7.8, 10.1). */
+/* Text need not be UTF-8: it is returned as it was set (7.8, 10.1). */
 static void text_is_bytes(void)
 {
     MPI_Info info;
@@ -311,7 +311,7 @@ static int cancel(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* A generalized request that the program has freed is still its to complete, and goes then (13.2). */
+/* A generalized request that the program has freed must still be completed by it, and is deallocated then (13.2). */
 static void a_freed_generalized_request_is_completed_later(void)
 {
     MPI_Request request, kept;
@@ -330,7 +330,7 @@ static void small_things(void)
     /* Nothing is left to arrive. */
     OK(MPI_Parrived(MPI_REQUEST_NULL, 0, &arrived));
     CHECK(arrived, "a partition of no message has not arrived");
-    /* Names are cut (7.8). */
+    /* Names are truncated (7.8). */
     MPI_Comm comm, other, grid;
     MPI_Datatype type;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -344,7 +344,7 @@ static void small_things(void)
     OK(MPI_Type_get_name(type, found, &n));
     CHECK(n == MPI_MAX_OBJECT_NAME - 1, "%d characters are kept", n);
     OK(MPI_Type_free(&type));
-    /* Memory as aligned as was asked for (9.2). */
+    /* Memory with the requested alignment (9.2). */
     MPI_Info info;
     char *memory;
     OK(MPI_Info_create(&info));
@@ -353,7 +353,7 @@ static void small_things(void)
     CHECK((size_t)memory % 4096 == 0, "%p", (void *)memory);
     OK(MPI_Free_mem(memory));
     OK(MPI_Info_free(&info));
-    /* Packing asks for a communicator. */
+    /* Packing needs a communicator. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     n = 0;
@@ -363,7 +363,7 @@ static void small_things(void)
     CHECK(code == MPI_ERR_COMM, "MPI_Unpack returned %d", code);
     code = MPI_Pack_size(1, MPI_INT, MPI_COMM_NULL, &n);
     CHECK(code == MPI_ERR_COMM, "MPI_Pack_size returned %d", code);
-    /* The processes of an intercommunicator cannot be arranged. */
+    /* An intercommunicator cannot have a Cartesian topology. */
     if (size > 1) {
         OK(MPI_Comm_split(comm, rank % 2, 0, &other));
         MPI_Comm inter;

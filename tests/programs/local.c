@@ -1,5 +1,5 @@
-/* Functions that need no other process, called from C as a program calls them.
-   Prints one line for each claim that fails and returns how many did. */
+/* Functions that need no other process, called from C.
+ * Prints one line for each claim that fails and returns the number of failures. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,7 +279,7 @@ static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in, voi
     return MPI_ERR_OTHER;
 }
 
-/* The call fails and leaves `null` in `handle`, which held something else. */
+/* The call fails and sets `handle` to `null`, which had another value before. */
 #define MAKES_NOTHING(call, handle, before, null) do { handle = before; CLAIM((call) != MPI_SUCCESS); CLAIM(handle == null); } while (0)
 
 static int file_errors;
@@ -289,7 +289,7 @@ static void count_file_error(MPI_File *file, int *code, ...) {
     file_errors += *file == MPI_FILE_NULL;
 }
 
-/* While errors on communicators end the program. */
+/* While errors on communicators are fatal. */
 static void files_that_are_not_there_raise_errors_on_the_handler_of_no_file(void) {
     MPI_Errhandler counting;
     MPI_File file = MPI_File_fromint(1);
@@ -341,14 +341,14 @@ static void what_was_not_made_is_null(void) {
     CLAIM(comm == MPI_COMM_NULL);
     CLAIM(MPI_Type_contiguous(-1, MPI_INT, NULL) != MPI_SUCCESS);
 
-    /* A duplicate that an attribute keeps from being. */
+    /* A duplicate that an attribute's copy function prevents. */
     WORKS(MPI_Type_create_keyval(refuse_copy, MPI_TYPE_NULL_DELETE_FN, &keyval, NULL));
     WORKS(MPI_Type_set_attr(MPI_INT, keyval, NULL));
     MAKES_NOTHING(MPI_Type_dup(MPI_INT, &type), type, MPI_INT, MPI_DATATYPE_NULL);
     WORKS(MPI_Type_delete_attr(MPI_INT, keyval));
     WORKS(MPI_Type_free_keyval(&keyval));
 
-    /* What a call is given to read stays what it was. */
+    /* Arguments that a failed call only reads are unchanged. */
     CLAIM(MPI_Comm_free(&self) != MPI_SUCCESS && self == MPI_COMM_SELF);
     type = MPI_INT;
     CLAIM(MPI_Type_free(&type) != MPI_SUCCESS && type == MPI_INT);

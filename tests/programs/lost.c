@@ -1,5 +1,5 @@
-/* Rank 0 waits for messages that nobody is left to send: ranks 1 and 2 say something, and then their connections to it are cut.
-   What it is told goes to standard output, one line for each way of waiting. */
+/* Rank 0 waits for messages that no rank is left to send: ranks 1 and 2 send something, and then their connections to it are cut.
+ * The errors go to standard output, one line for each form of waiting. */
 #include "check.h"
 
 enum { ENOUGH = 60000 };
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     CHECK(size == 3, "this is for three ranks");
     if (rank != 0) {
         OK(MPI_Send(data, ENOUGH, MPI_BYTE, 0, rank, MPI_COMM_WORLD));
-        /* The launcher ends us when rank 0 has seen enough. */
+        /* The launcher ends these ranks after rank 0 has ended. */
         for (;;)
             nap(1000000);
     }
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     while (code == MPI_SUCCESS && !flag)
         code = MPI_Iprobe(1, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     told("MPI_Iprobe of rank 1", code);
-    /* Rank 2 is still there, as far as anybody knows. */
+    /* As far as rank 0 knows, rank 2 is still alive. */
     OK(MPI_Recv(data, ENOUGH, MPI_BYTE, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     told("MPI_Wait for anybody", MPI_Wait(&any, MPI_STATUS_IGNORE));
     told("MPI_Probe of anybody", MPI_Probe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -1,11 +1,11 @@
 /*
- * Ranks end by SIGBUS, as they do when they touch memory of a rank that is dying.
+  * Ranks end by SIGBUS, as when they access memory of a rank that is dying.
  *
  *     memory_gone kill|exit|alone RANK
  *
- * The rank kills itself or exits with status 3, and holds memory that takes the system some time to give back.
- * The others of its host see that it has begun to die and touch memory that is not there, so they are mostly gone before it is.
- * With "alone" the rank does that itself. All others wait to be ended.
+  * The rank kills itself or exits with status 3, and holds memory that takes the system some time to free.
+  * The others on its host detect that it is dying and access missing memory, so most of them end before it does.
+  * With "alone" the rank does that itself. All others wait to be ended.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@
 
 enum { HELD = 256 << 20, PAGE = 4096 };
 
-/* The mapping of a file that is empty. */
+/* Accesses the mapping of an empty file. */
 static void touch_nothing(void)
 {
     FILE *file = tmpfile();
@@ -27,7 +27,7 @@ static void touch_nothing(void)
     *at = 1;
 }
 
-/* Whether the kernel has marked the process as one that ends: PF_EXITING of field 9 of its stat. */
+/* Returns true if the kernel has marked the process as exiting: PF_EXITING in field 9 of its stat. */
 static int is_dying(int pid)
 {
     char path[64], line[1024] = "", state = 'X';

@@ -1,4 +1,4 @@
-/* More live requests than a million: receives that are posted before any message comes. */
+/* More than a million live requests: receives that are posted before any message arrives. */
 #include "check.h"
 
 enum { COUNT = 1300000 };

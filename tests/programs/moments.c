@@ -1,13 +1,13 @@
-/* Members die at any step of calls that make, use or end something together: each call ends at the living, with success or an error of fault tolerance,
-   and what some of them have got is ended by them: moments OPERATION[,OPERATION...] SEED, started by mpirun --with-ft ulfm.
-   Each operation loses one member or two, and the next goes on with those that are left. */
+/* Members die at any step of calls that create, use or free a shared object: each call ends on the survivors, with success or a fault tolerance error,
+ * and the survivors free the objects that some of them have got: moments OPERATION[,OPERATION...] SEED, started by mpirun --with-ft ulfm.
+ * Each operation loses one or two members, and the next one continues with the remaining ones. */
 #include "survival.h"
 #include <sys/time.h>
 #include <unistd.h>
 
 static const char *program_name, *file_name;
 
-/* What an operation works with: the communicator, what was made before any member dies, and what is made then. */
+/* The state of an operation: the communicator, the objects made before any member dies, and those made meanwhile. */
 struct work {
     MPI_Comm comm, made, half, whole;
     MPI_Win win;
@@ -118,7 +118,7 @@ static int call_inter_split(struct work *w)
     return MPI_Comm_split(w->whole, 0, 0, &w->made);
 }
 
-/* One more process, which ends at once. */
+/* Spawns one process, which ends at once. */
 static int call_spawn(struct work *w)
 {
     char *arguments[] = {"child", "1", NULL};
@@ -168,7 +168,7 @@ static void prepare_locked_win(struct work *w)
     OK(MPI_Win_lock_all(0, w->win));
 }
 
-/* Updates of memory that the program got elsewhere are made under locks, which a member may hold when it dies. */
+/* Accumulates to the program's own memory use locks, which a member may hold when it dies. */
 static int call_accumulate(struct work *w)
 {
     static const int ones[64];
@@ -228,7 +228,7 @@ static const struct operation {
     const char *name;
     void (*prepare)(struct work *);
     int (*call)(struct work *);
-    /* Ending something among the living is no error. */
+    /* Freeing an object among the survivors is no error. */
     int succeeds;
 } operations[] = {
     {"dup", NULL, call_dup, 0},
@@ -266,7 +266,7 @@ static const struct operation *operation_of(const char *name)
     return NULL;
 }
 
-/* The members that live, after some have died in the operation. */
+/* Runs the operation, in which some members die; returns a communicator of the survivors. */
 static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
 {
     struct work w = {comm, MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_WIN_NULL, MPI_FILE_NULL, {0}, NULL};
@@ -275,7 +275,7 @@ static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
     OK(MPI_Comm_rank(comm, &me));
     if (operation->prepare)
         operation->prepare(&w);
-    /* All members draw the same. A revocation may be what ends the calls of others; mostly there is none. */
+    /* All members draw the same. In some runs a revocation ends the others' calls. */
     int victims[2] = {(int)below(n), (int)below(n)}, die_alone = n < 4 || below(2), revokes = !below(4);
     long life[2] = {1 + (long)below(3000), 1 + (long)below(3000)};
     OK(MPI_Barrier(comm));
@@ -290,7 +290,7 @@ static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
             pause();
     quiet(w.win);
     int had_file = w.file != MPI_FILE_NULL || operation->call == call_file_close, any_had = 0;
-    /* Those that have got something end it, while others may have got an error. */
+    /* Members that have got an object free it, while others may have got an error. */
     if (w.win != MPI_WIN_NULL)
         OK(MPI_Win_free(&w.win));
     if (w.file != MPI_FILE_NULL)
@@ -317,7 +317,7 @@ static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
     OK(MPI_Allreduce(&had_file, &any_had, 1, MPI_INT, MPI_MAX, left));
     CHECK(!any_had || access(file_name, F_OK), "after %s %s is there, which a rank has closed", operation->name, file_name);
     OK(MPI_Barrier(left));
-    /* An open that has failed at all may have made it. */
+    /* An open that has failed on all may still have created the file. */
     unlink(file_name);
     OK(MPI_Barrier(left));
     return left;

@@ -1,10 +1,10 @@
 /* Neighbourhood collectives on grids, graphs and distributed graphs: blocking, nonblocking, persistent, with large counts. */
 #include "check.h"
 
-/* How an operation is called; every test runs in each of them. */
+/* The form of a call; every test runs with each of them. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, LARGE, FORMS };
 
-/* Ends what a form has begun; a persistent operation is used twice. */
+/* Completes an operation; a persistent one is started twice. */
 static void conclude(enum form form, MPI_Request *request)
 {
     if (form == NONBLOCKING)
@@ -42,7 +42,7 @@ static void alltoall(enum form form, const void *s, int n, MPI_Datatype t, void 
     conclude(form, &request);
 }
 
-/* Where the message in block `block` of rank `me` of a grid comes from: the other direction of the same dimension. */
+/* Checks the source of each block of a rank of a grid: the neighbour's block for the opposite direction of the same dimension. */
 static void halo(MPI_Comm cart, int ndims)
 {
     enum { EACH = 300 };
@@ -79,7 +79,7 @@ static void halo(MPI_Comm cart, int ndims)
     free(in);
 }
 
-/* Grids of all processes, rings and lines; in a ring of one or two the same process is on both sides. */
+/* Grids of all processes, rings and lines; in a ring of one or two the same process is the neighbour on both sides. */
 static void grids(void)
 {
     for (int periodic = 0; periodic < 2; periodic++) {
@@ -97,7 +97,7 @@ static void grids(void)
     OK(MPI_Comm_free(&alone));
 }
 
-/* A graph in which everybody is next to process 0, and process 0 to itself twice. */
+/* A graph in which every rank is a neighbour of process 0, and process 0 twice of itself. */
 static void star(void)
 {
     int *index = malloc(size * sizeof *index), *edges = malloc((2 * size + 2) * sizeof *edges);
@@ -131,7 +131,7 @@ static void star(void)
     OK(MPI_Comm_free(&graph));
 }
 
-/* A distributed graph: everybody sends to all above, as many elements as there are ranks between; counts and types differ. */
+/* A distributed graph: every rank sends to all higher ranks, as many elements as there are ranks between; counts and types differ. */
 static void above(void)
 {
     int in = rank, out = size - 1 - rank;
@@ -172,7 +172,7 @@ static void above(void)
             for (int i = 0; i <= total; i++)
                 received[i] = -1;
             if (w) {
-                /* The same data in pairs on one side and one by one on the other. */
+                /* The same data in pairs on one side and singly on the other. */
                 for (int d = 0; d < out; d++)
                     outcounts[d] = d + 1;
                 switch (form) {
@@ -195,7 +195,7 @@ static void above(void)
             }
         }
 
-    /* Everybody's block has the same size here, but goes to places of the receiver's choice: backwards. */
+    /* All blocks have the same size here, but the receiver's displacements are reversed. */
     for (int s = 0; s < in; s++)
         incounts[s] = 2, indispls[s] = 2 * (in - 1 - s);
     for (enum form form = BLOCKING; form < LARGE; form++) {
@@ -215,7 +215,7 @@ static void above(void)
     free(inbytes), free(outbytes), free(intypes), free(outtypes), free(received), free(sent);
 }
 
-/* What makes no sense is refused and leaves everything working. */
+/* Invalid calls are rejected and have no effect. */
 static void refusals(void)
 {
     int class, code, word = 1, room[2];

@@ -1,4 +1,4 @@
-/* Who gets nothing, or whose buffer is not significant, gives no buffer: lengths as they go through cells, straight from memory and through messages. */
+/* Ranks that receive nothing, or whose buffer is not significant, pass no buffer: with lengths for cells, single copies and messages. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 40, 3000, 24000};
@@ -24,7 +24,7 @@ static void reduce_scatter(int way, const long *data, long *room, const int *cou
         OK(MPI_Request_free(&request));
 }
 
-/* Every rank in turn is the one that gets all, and the others get nothing. */
+/* Each rank in turn receives everything, and the others receive nothing. */
 static void all_to_one(int n)
 {
     long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);
@@ -38,7 +38,7 @@ static void all_to_one(int n)
             reduce_scatter(way, data, rank == one ? room : NULL, counts);
             for (int i = 0; rank == one && i < n; i++)
                 CHECK(room[i] == sum_of(i), "way %d: element %d of %d is %ld", way, i, n, room[i]);
-            /* What one rank has goes there and back. */
+            /* One rank's data go to the root and back. */
             OK(MPI_Gatherv(rank == one ? data : NULL, counts[rank], MPI_LONG, rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, 0, MPI_COMM_WORLD));
             OK(MPI_Scatterv(rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, rank == one ? data : NULL, counts[rank], MPI_LONG, 0, MPI_COMM_WORLD));
             for (int i = 0; rank == one && i < n; i++)
@@ -47,7 +47,7 @@ static void all_to_one(int n)
     free(data), free(room), free(counts), free(starts);
 }
 
-/* Nothing comes before rank 0, and only the root of a reduction gets something (6.9.1, 6.11.2). */
+/* Rank 0 has no exclusive prefix, and only the root of a reduction has a result (6.9.1, 6.11.2). */
 static void before_the_first(int n)
 {
     long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);
@@ -78,7 +78,7 @@ static void before_the_first(int n)
     free(data), free(room);
 }
 
-/* Everybody sends to rank 0 and nobody else, so most have no block to receive and rank 0 none to send (8.6). */
+/* Every rank sends to rank 0 only, so most have no block to receive and rank 0 has none to send (8.6). */
 static void without_neighbours(void)
 {
     int sources[64], target = 0, mine = rank, got[64], *none = NULL;

@@ -1,6 +1,6 @@
-/* Opens the MPI library, or the module that needs one, that its first argument names: as interpreters do, which name none themselves.
+/* Loads the MPI library, or a module that needs one, named by its first argument, like interpreters, which are not linked with one.
  *
- * With a second argument it makes no MPI call: it says that the library is open, and ends when its standard input does. */
+ * With a second argument it makes no MPI call: it reports that the library is open, and ends at the end of its standard input. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s is no MPI library\n", argv[1]);
         return 3;
     }
-    /* A handle of Open MPI is the address of an object, and one of MPICH a number. */
+    /* A handle of Open MPI is the address of an object, and one of MPICH is a number. */
     void *world = dlsym(library, "ompi_mpi_comm_world");
     int size = 0;
     if (init(NULL, NULL) || comm_size(world ? world : (void *)(intptr_t)0x44000000, &size) || finalize())

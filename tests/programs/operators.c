@@ -1,4 +1,4 @@
-/* Predefined operators on the C types, and users' operators, commutative or not. */
+/* Predefined operators on the C types, and user-defined operators, commutative or not. */
 #include "check.h"
 
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 enum { N = 5 };
 
-/* Rank r's number i: small enough that products of eight stay exact. */
+/* Number i of rank r: small enough that products of eight stay exact. */
 static int seed(int r, int i)
 {
     return (r * 3 + i) % 4 + 1;

@@ -1,10 +1,10 @@
-/* Partitioned communication: parts in any order, cut differently on both sides, started again and again. */
+/* Partitioned communication: partitions in any order, different numbers on both sides, several starts. */
 #include "check.h"
 
 #define ROUNDS 5
 #define TAG 21
 
-/* Sends `out` partitions to the next rank and receives `in` from the one before; `bytes` in all. */
+/* Sends `out` partitions to the next rank and receives `in` from the previous one, `elements` in total. */
 static void exchange(int out, int in, int elements)
 {
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -25,7 +25,7 @@ static void exchange(int out, int in, int elements)
             for (int p = 1; p < out; p++)
                 odd[n++] = p;
             OK(MPI_Pready_list(n, odd, requests[1]));
-            /* The first part is missing, so nothing can be complete. */
+            /* The first partition is missing, so the send cannot be complete. */
             OK(MPI_Test(&requests[1], &flag, MPI_STATUS_IGNORE));
             CHECK(!flag, "a send is complete without its first part");
             OK(MPI_Pready_range(0, 0, requests[1]));
@@ -33,7 +33,7 @@ static void exchange(int out, int in, int elements)
         } else {
             OK(MPI_Pready_range(0, out - 1, requests[1]));
         }
-        /* The last part may be looked at before the rest is there. */
+        /* The last partition may arrive before the others. */
         do
             OK(MPI_Parrived(requests[0], in - 1, &flag));
         while (!flag);
@@ -53,7 +53,7 @@ static void exchange(int out, int in, int elements)
     free(from);
 }
 
-/* Two messages of one tag match in the order in which they were made. */
+/* Two messages with the same tag match in the order of their initialisation. */
 static void order(void)
 {
     if (rank > 1 || size < 2)
@@ -82,7 +82,7 @@ static void order(void)
         OK(MPI_Request_free(&requests[m]));
 }
 
-/* Columns go out, rows come in. */
+/* Sends columns and receives rows. */
 static void typed(void)
 {
     enum { N = 12 };
@@ -96,7 +96,7 @@ static void typed(void)
             to[i][j] = rank * 1000 + i * N + j, from[i][j] = -1;
     MPI_Request requests[2];
     OK(MPI_Psend_init(to, 6, 2, shifted, next, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
-    /* Four times three rows; what comes is cut elsewhere. */
+    /* Four times three rows; the sender's partitions have other boundaries. */
     OK(MPI_Precv_init(from, 4, 3 * N, MPI_INT, before, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Startall(2, requests));
     for (int p = 0; p < 6; p++)
@@ -108,7 +108,7 @@ static void typed(void)
     OK(MPI_Request_free(&requests[0]));
     OK(MPI_Request_free(&requests[1]));
 
-    /* The receiver's elements are longer than the sender's parts. */
+    /* The receiver's elements are longer than the sender's partitions. */
     OK(MPI_Psend_init(to, N * N, 1, MPI_INT, next, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
     OK(MPI_Precv_init(from, 3, 4, shifted, before, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Startall(2, requests));
@@ -123,7 +123,7 @@ static void typed(void)
     OK(MPI_Type_free(&shifted));
 }
 
-/* Rank 0 sends `sent` bytes in two parts into room for `room` bytes in four, twice. */
+/* Rank 0 sends `sent` bytes in two partitions into `room` bytes in four, twice. */
 static void unequal(int sent, int room)
 {
     if (rank > 1 || size < 2)
@@ -150,7 +150,7 @@ static void unequal(int sent, int room)
             OK(MPI_Pready_range(0, 1, request));
         int code = MPI_Wait(&request, &status);
         OK(MPI_Error_class(code, &class));
-        /* The sender need not hear of it. */
+        /* The sender need not be notified. */
         int may_not_know = rank == 0 && class == MPI_SUCCESS && !is_portcullis();
         CHECK(may_not_know || class == (sent > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%d bytes into %d: class %d at start %d", sent, room, class, start);
         if (rank == 1 && sent <= room) {
@@ -182,7 +182,7 @@ static void mistakes(void)
     OK(MPI_Start(&request));
     OK(MPI_Error_class(MPI_Pready(1, request), &class));
     CHECK(class == MPI_ERR_ARG, "a part that does not exist: class %d", class);
-    /* It would never end: no partition that is left can become ready. */
+    /* The cancelled request would never complete: the remaining partitions could not become ready. */
     if (is_portcullis()) {
         OK(MPI_Error_class(MPI_Cancel(&request), &class));
         CHECK(class == MPI_ERR_REQUEST, "cancelled: class %d", class);

@@ -1,7 +1,7 @@
-/* Names of ports fit into what the header promises, and are found again as they were published. */
+/* Port names fit the header's limit, and a lookup returns what was published. */
 #include "check.h"
 
-/* Opens a port with these hints, publishes its name, and asks for it. */
+/* Opens a port with these hints, publishes its name, and looks it up. */
 static void found_again(MPI_Info info, const char *which)
 {
     char port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME], service[64];

@@ -1,9 +1,9 @@
 /*
- * What a program has printed when it ends without flushing anything, in the way that is named:
+  * The output of a program that ends in the given way without flushing:
  *
  *     printed killed-before|killed|aborts|fails|waits FILE
  *
- * "aborts" and "fails" also leave a beginning of a line, and a line in a file that was opened with stdio.
+  * "aborts" and "fails" also leave an incomplete line, and a line in a stdio file.
  */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// What std::cout holds, with a buffer of its own, when the program calls MPI_Abort.
+// Output that std::cout still buffers when the program calls MPI_Abort.
 #include <mpi.h>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-/* Probing: the size is known before the receive, and a matched message belongs to whoever matched it. */
+/* Probing: the size is known before the receive, and a matched message can only be received by the rank's matching handle. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 5, 100, 5000, 70000, 300000};
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
             if (way < 2) {
                 OK(MPI_Recv(got, count, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &later));
             } else {
-                /* The matched message is invisible to others now. */
+                /* The matched message is now invisible to other probes. */
                 OK(MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
                 CHECK(!flag, "a matched message can still be probed");
                 if (way == 2) {
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
 
-    /* A matched message is taken out of the order: the next receive gets the one behind it. */
+    /* A matched message is removed from the order: the next receive gets the following one. */
     int a = 1, b = 2, got;
     MPI_Request r[2];
     OK(MPI_Isend(&a, 1, MPI_INT, right, 99, MPI_COMM_WORLD, &r[0]));

@@ -1,9 +1,9 @@
 /*
- * What rank 0 sees depends on who is faster: wildcards, probes, and which of several requests is complete. It prints all of it as one line.
+  * Rank 0's results depend on timing: wildcards, probes, and which of several requests is complete. It prints all of them in one line.
  *
- *     race        every rank naps for random times
- *     race other  rank 0 asks in another order, so that it cannot follow a recording of the first way
- *     race die    rank 0 ends by a signal at the end of what it sees
+  *     race        every rank sleeps for random times
+  *     race other  rank 0 calls in another order, so that it cannot follow a recording of the first form
+  *     race die    rank 0 ends by a signal at its end
  */
 #include "check.h"
 
@@ -86,7 +86,7 @@ static void test_some(void)
     }
 }
 
-/* Whether a receive can still be taken back; one that can leaves its message to another receive. */
+/* Tests whether a receive can still be cancelled; the message of a cancelled one goes to another receive. */
 static void cancel_some(void)
 {
     for (int i = 0; i < EACH; i++) {

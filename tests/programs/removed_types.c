@@ -1,10 +1,10 @@
-/* MPI_LB and MPI_UB in structures, which MPI-3 removed, and names of datatypes that only programs of MPICH or Open MPI know.
+/* MPI_LB and MPI_UB in structures, which MPI-3 removed, and names of datatypes specific to MPICH or Open MPI.
  *
- * Compiled by their compilers alone: the standard's header has none of this. */
+ * Compiled by their compilers only: the standard's header has none of these. */
 #include "check.h"
 
 #ifdef OPEN_MPI
-/* Their header has these for programs that ask, and a sentence for others. */
+/* Open MPI's header has these on request only, and otherwise an error text. */
 #undef MPI_LB
 #undef MPI_UB
 extern struct ompi_predefined_datatype_t ompi_mpi_lb, ompi_mpi_ub;
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     spans(3, (MPI_Aint[]){ -8, 0, 24 }, (MPI_Datatype[]){ MPI_LB, MPI_INT, MPI_UB }, -8, 32);
     spans(4, (MPI_Aint[]){ 16, -16, 0, -4 }, (MPI_Datatype[]){ MPI_UB, MPI_LB, MPI_INT, MPI_LB }, -16, 32);
 #ifdef OPEN_MPI
-    /* That the program was loaded is the claim: these pairs are of no use. */
+    /* The claim is that the program can be loaded: these pairs are not used. */
     void *volatile pairs[] = { &ompi_mpi_2cplex, &ompi_mpi_2dblcplex };
     CHECK(pairs[0] != pairs[1], "two datatypes are one");
 #endif

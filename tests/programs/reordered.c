@@ -1,12 +1,12 @@
-/* Ranks that are dealt over two cores are put next to each other where the program lets them, and a topology's edges come along.
- * Each rank binds itself before MPI_Init, as a launcher would; with one core to use nothing is nearer than anything else. */
+/* Ranks distributed over two cores are reordered next to their neighbours where the program allows it, with their topology's edges.
+ * Each rank binds itself before MPI_Init, as a launcher would; with only one usable core no order is better than another. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sched.h>
 
 static int core;
 
-/* Takes the first or the second processor that may be used, in turn. */
+/* Binds to the first or the second usable processor, alternately. */
 static void bind_in_turn(void)
 {
     const char *number = getenv("PMI_RANK");
@@ -24,7 +24,7 @@ static void bind_in_turn(void)
     sched_setaffinity(0, sizeof one, &one);
 }
 
-/* How many ranks have the next one of a ring on another core. */
+/* The number of ranks whose successor in a ring is on another core. */
 static int crossings(MPI_Comm comm)
 {
     int me, members, next, crosses, all;
@@ -36,14 +36,14 @@ static int crossings(MPI_Comm comm)
     return all;
 }
 
-/* At most two crossings are left. */
+/* Checks that at most two crossings are left. */
 static void is_gathered(MPI_Comm ring, const char *what)
 {
     int left = crossings(ring);
     CHECK(left <= 2, "a %s of %d still crosses cores %d times", what, size, left);
 }
 
-/* The call that only asks says the same as the one that does it, and an order that is as good as any stays. */
+/* Checks that the query returns the order that the call uses, and that an order as good as any is kept. */
 static void is_as_mapped(MPI_Comm ring, int mapped, const char *what)
 {
     int me, kept;
@@ -62,7 +62,7 @@ static void grid(void)
     is_gathered(ring, "grid");
     is_as_mapped(ring, mapped, "grid");
     OK(MPI_Comm_free(&ring));
-    /* Who asks for the same order gets it. */
+    /* Without reordering the order is unchanged. */
     OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, periods, 0, &ring));
     OK(MPI_Comm_compare(ring, MPI_COMM_WORLD, &mapped));
     CHECK(mapped == MPI_CONGRUENT, "without reordering it compares as %d", mapped);
@@ -85,7 +85,7 @@ static void graph(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* Whoever becomes rank r has the edges that rank r told, in the order in which it told them. */
+/* Checks that the new rank r has the edges that rank r specified, in the same order. */
 static void has_edges_of_its_rank(MPI_Comm ring)
 {
     int me, in, out, weighted, sources[2], destinations[2], into[2], from[2];
@@ -112,7 +112,7 @@ static void own_edges(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* The last rank knows all edges, every second of which is heavy. */
+/* The last rank specifies all edges; every second one is heavy. */
 static void edges_of_others(void)
 {
     int all = rank == size - 1, sources[size], degrees[size], destinations[size], weights[size];
@@ -131,7 +131,7 @@ static void edges_of_others(void)
     OK(MPI_Dist_graph_neighbors(ring, 1, &source, &into, 1, &destination, &from));
     CHECK(source == (me + size - 1) % size && destination == (me + 1) % size, "%d and %d are next to %d", source, destination, me);
     CHECK(from == (me % 2 ? 1 : 9), "%d weighs what leads from %d", from, me);
-    /* Heavy edges stay on a core as long as cores have an even number of ranks. */
+    /* Heavy edges stay on one core if each core has an even number of ranks. */
     OK(MPI_Sendrecv(&core, 1, MPI_INT, source, 1, &next, 1, MPI_INT, destination, 1, ring, MPI_STATUS_IGNORE));
     if (size % 4 == 0)
         CHECK(from == 1 || next == core, "the heavy edge from %d crosses cores", me);

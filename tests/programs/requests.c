@@ -1,4 +1,4 @@
-/* Requests: every form of wait and test, persistent ones, cancelling, freeing, and the empty statuses of inactive ones. */
+/* Requests: every form of wait and test, persistent requests, cancelling, freeing, and empty statuses of inactive requests. */
 #include "check.h"
 
 enum { N = 8, ROUNDS = 20 };
@@ -46,7 +46,7 @@ static void persistent(void)
     CHECK(all[0] == MPI_REQUEST_NULL, "a freed request is still there");
 }
 
-/* Posts N receives and N sends; the receives come first. */
+/* Posts N receives, then N sends. */
 static void post(int *out, int *in, MPI_Request *all)
 {
     for (int i = 0; i < N; i++)
@@ -120,7 +120,7 @@ static void forms(void)
         for (int i = 0; i < 2 * N; i++)
             CHECK(all[i] == MPI_REQUEST_NULL, "form %d left request %d", form, i);
     }
-    /* Nothing left to wait for. */
+    /* No active request is left. */
     OK(MPI_Waitany(2 * N, all, &index, &status));
     CHECK(index == MPI_UNDEFINED, "index %d", index);
     OK(MPI_Waitsome(2 * N, all, &done, indices, statuses));
@@ -151,18 +151,18 @@ static void cancelling(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* Only sends and receives are cancelled (sections 3.8.4 and 6.12); believing it of a barrier would be waiting without end. */
+/* Only sends and receives can be cancelled (sections 3.8.4 and 6.12); a program that believed a barrier cancelled would hang. */
 static void not_cancelled(void)
 {
     int class, token = 0;
     MPI_Comm comm;
     MPI_Request request;
-    /* Others raise it elsewhere. */
+    /* Other libraries raise the error elsewhere. */
     if (size < 2 || !is_portcullis())
         return;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    /* No other rank comes to the barrier before rank 0 has tried. */
+    /* No other rank enters the barrier before rank 0 has tried. */
     if (rank != 0)
         OK(MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD));
     OK(MPI_Ibarrier(comm, &request));

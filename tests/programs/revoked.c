@@ -1,4 +1,4 @@
-/* Communicators that are revoked, agreed on and shrunk while all processes live (mpi-ext.h; ULFM). */
+/* Revocation, agreement and shrinking while all processes are alive (mpi-ext.h; ULFM). */
 #include "check.h"
 #include <mpi-ext.h>
 #include <time.h>
@@ -33,7 +33,7 @@ static void agreements(MPI_Comm comm, int me)
         OK(MPIX_Comm_agree(comm, &flag));
         CHECK(flag == wanted, "%x is not %x", flag, wanted);
     }
-    /* The last contributes when all others have begun. */
+    /* The last rank contributes after all others have begun. */
     int flag = 7, done = 0;
     MPI_Request request;
     if (size > 1) {
@@ -50,7 +50,7 @@ static void agreements(MPI_Comm comm, int me)
     }
 }
 
-/* Calls that wait while another member revokes: each ends, whichever way it waits. */
+/* Blocking calls while another member revokes: each ends, however it waits. */
 static void revoke_under_way(MPI_Comm world, int me)
 {
     enum { RECV, PROBE, SSEND, BARRIER, ALLREDUCE, LONG, IBARRIER, WAYS };
@@ -103,7 +103,7 @@ static void revoke(MPI_Comm world, int me)
     OK(MPIX_Comm_is_revoked(comm, &flag));
     if (me == size - 1)
         OK(MPIX_Comm_revoke(comm));
-    /* Nothing else will come. */
+    /* No message will arrive. */
     for (int i = 0; i < REQUESTS; i++)
         {
             IS(MPI_Wait(&pending[i], MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);

@@ -1,5 +1,5 @@
-/* Fault tolerance where all live (ULFM): a communicator is revoked, is of no use then, and shrinks to one that is; all agree.
-   It is compiled by the compilers of other libraries, too, and asks for what all that have ULFM have. */
+/* Fault tolerance without failures (ULFM): a revoked communicator is unusable, and shrinks to one that is usable; all agree.
+ * It is also compiled with other libraries' compilers, and uses only what all ULFM implementations have. */
 #include "check.h"
 #if !defined(MPICH_VERSION)
 #include <mpi-ext.h>
@@ -12,7 +12,7 @@ static int class_of(int error)
     return class;
 }
 
-/* Another library may not have a function, and says so. */
+/* Returns false if another library reports that it lacks the function. */
 static int is_there(int error)
 {
     CHECK(error == MPI_SUCCESS || (!is_portcullis() && class_of(error) == MPI_ERR_UNSUPPORTED_OPERATION), "class %d", class_of(error));
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     OK(MPI_Bcast(&flag, 1, MPI_INT, 0, MPI_COMM_WORLD));
     if (flag) {
         int error, got;
-        /* The news may take a while, and a receive waits for it. */
+        /* The notification may take a while, and a receive waits for it. */
         error = MPI_Recv(&got, 1, MPI_INT, rank, 9, whole, MPI_STATUS_IGNORE);
         CHECK(class_of(error) == MPIX_ERR_REVOKED, "class %d", class_of(error));
 #if !defined(MPICH_VERSION)

@@ -1,4 +1,4 @@
-/* A token visits every rank in turn and comes home with everybody's mark; also with everyone starting at once. */
+/* A token visits every rank in turn and returns with all ranks' marks; then all ranks start a token at once. */
 #include "check.h"
 
 enum { LAPS = 50 };

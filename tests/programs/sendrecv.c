@@ -1,4 +1,4 @@
-/* Every send mode, blocking and not, at sizes around every protocol's edges; contents, order and counts arrive as they left. */
+/* Every send mode, blocking and nonblocking, at sizes around every protocol's limits; contents, order and counts are preserved. */
 #include "check.h"
 
 static const int sizes[] = {0, 1, 7, 8, 31, 63, 64, 65, 255, 256, 1000, 4095, 4096, 4097, 8191, 8192, 8193, 16384,
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
             MPI_Status status;
             MPI_Request request;
             memset(in, 0xEE, n + 1);
-            /* The lower rank sends first; a ready send may start only once its receive is posted, so each asks. */
+            /* The lower rank sends first; a ready send may start only after its receive is posted, so each waits for a go. */
             for (int turn = 0; turn < 2; turn++) {
                 if ((rank < partner) == (turn == 0)) {
                     fill(out, n, salt + rank);
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
                 }
             }
         }
-        /* Both at once, and unexpected: the message is there before its receive is posted. */
+        /* Both at once, and unexpected: the message arrives before its receive is posted. */
         int n = sizes[s];
         MPI_Status status;
         MPI_Request request;
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         check_received(n, partner, &status, partner, 8);
     }
 
-    /* To oneself, and to nobody. */
+    /* To the rank itself, and to MPI_PROC_NULL. */
     MPI_Request request;
     MPI_Status status;
     for (int s = 0; s < SIZES; s++) {
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     CHECK(count == 0 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG,
           "nobody sent %d bytes as %d with tag %d", count, status.MPI_SOURCE, status.MPI_TAG);
 
-    /* Many small messages in flight keep their order. */
+    /* Many small messages in flight stay in order. */
     enum { FLIGHT = 500 };
     static int sent[FLIGHT], received[FLIGHT];
     static MPI_Request requests[2 * FLIGHT];

@@ -1,4 +1,4 @@
-/* Sessions: communicators without a world, before it, beside it and after it, in several turns. */
+/* Sessions: communicators without, before, beside and after the world, in several rounds. */
 #include "check.h"
 
 static int errors;
@@ -9,7 +9,7 @@ static void count(MPI_Session *session, int *code, ...)
     errors++;
 }
 
-/* A communicator of a process set works; it is checked by a sum. */
+/* Checks with a sum that a communicator of a process set works. */
 static void works(MPI_Comm comm, int members)
 {
     int n, r, one = 1, sum = 0;
@@ -30,7 +30,7 @@ static void count_unmade(MPI_Comm *comm, int *code, ...)
     unmade += *comm == MPI_COMM_NULL;
 }
 
-/* The error handler that a session or a communicator is to get hears why it was not made. */
+/* The error handler argument of a session or communicator is called if that cannot be made. */
 static void the_handler_of_what_is_not_made_hears_of_it(void)
 {
     MPI_Info info, gone;
@@ -38,7 +38,7 @@ static void the_handler_of_what_is_not_made_hears_of_it(void)
     MPI_Comm comm;
     MPI_Errhandler handler;
     int class, before = errors;
-    /* Not every library finds out that a handle is one no longer. */
+    /* Not every library detects a stale handle. */
     if (is_portcullis()) {
         OK(MPI_Info_create(&info));
         gone = info;
@@ -63,7 +63,7 @@ static void the_handler_of_what_is_not_made_hears_of_it(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* Everything one session can do; world is the size of the job, or 0 where it is not known yet. */
+/* Everything that one session can do; `world` is the size of the job, or 0 if not known yet. */
 static int one_turn(int world, int turn)
 {
     MPI_Session session;
@@ -84,7 +84,7 @@ static int one_turn(int world, int turn)
     CHECK(flag && !strcmp(value, turn % 2 ? "MPI_THREAD_MULTIPLE" : "MPI_THREAD_SINGLE"), "level %s", value);
     OK(MPI_Info_free(&info));
 
-    /* The sets that every job has. */
+    /* The process sets that every job has. */
     int sets, world_seen = 0, self_seen = 0;
     OK(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &sets));
     for (int i = 0; i < sets; i++) {
@@ -105,7 +105,7 @@ static int one_turn(int world, int turn)
     CHECK(flag && job > 0 && (!world || job == world), "the set has %s members", value);
     OK(MPI_Info_free(&info));
 
-    /* What goes wrong is heard by the session's handler. */
+    /* Errors are passed to the session's handler. */
     MPI_Group group, self;
     int before = errors, code = MPI_Group_from_session_pset(session, "mpi://nowhere", &group), class;
     OK(MPI_Error_class(code, &class));
@@ -123,7 +123,7 @@ static int one_turn(int world, int turn)
     OK(MPI_Comm_create_from_group(self, "alone", MPI_INFO_NULL, MPI_ERRORS_RETURN, &alone));
     works(alone, 1);
 
-    /* Buffered sends go through the buffer of the session. */
+    /* Buffered sends use the session's buffer. */
     static char buffer[4096];
     OK(MPI_Session_attach_buffer(session, buffer, sizeof buffer));
     int token = rank, got;
@@ -139,7 +139,7 @@ static int one_turn(int world, int turn)
     OK(MPI_Session_detach_buffer(session, &back, &bytes));
     CHECK(back == buffer && bytes == sizeof buffer, "%d bytes came back", bytes);
 
-    /* Two groups that have never met. */
+    /* Two groups that have not communicated before. */
     if (job > 1) {
         MPI_Group mine, other;
         int evens[3] = {0, job - 1, 2}, odds[3] = {1, job - 1, 2}, odd = rank % 2;
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     OK(MPI_Initialized(&flag));
     CHECK(!flag, "sessions have initialized the world");
 
-    /* Beside the world, and over its end. */
+    /* Beside the world, and beyond its end. */
     begin(&argc, &argv);
     CHECK(size == job, "the world has %d members, the set %d", size, job);
     one_turn(job, 3);

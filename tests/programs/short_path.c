@@ -1,7 +1,7 @@
-/* Short messages cost no call of the system, no allocation and no atomic read-modify-write.
+/* Short messages make no system call, no allocation and no atomic read-modify-write.
  *
- * The processor runs the calls step by step (its trap flag), and every instruction is looked at before it runs.
- * A message has come before its receiver asks for it, so nothing is said of waiting; ranks agree on that through memory of their own. */
+ * The processor single-steps the calls (trap flag), and every instruction is examined before it runs.
+ * A message has arrived before its receive, so waiting is not covered; ranks synchronise through shared memory of their own. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -15,10 +15,10 @@
 
 enum { ROUNDS = 8, TAG = 5 };
 
-/* The first time everything is only done, so that what is made once is there. */
+/* The first pass is not examined, so that one-time set-up is complete. */
 static int watched;
 
-/* What was seen since the last look. */
+/* The counts since the last reset. */
 static struct { long steps, locked, system, allocations; } seen;
 
 static const char *const allocators[] = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "free"};
@@ -32,14 +32,14 @@ static void step(int signal, siginfo_t *info, void *context)
     seen.steps++;
     for (int i = 0; i < ALLOCATORS; i++)
         seen.allocations += at == allocator[i];
-    /* Prefixes (Intel SDM volume 2, section 2.1.1), then REX, then the operation. */
+    /* Prefixes (Intel SDM volume 2, section 2.1.1), then REX, then the opcode. */
     int lock = 0;
     while (*at == 0xf0 || *at == 0xf2 || *at == 0xf3 || *at == 0x66 || *at == 0x67 || *at == 0x2e || *at == 0x36
            || *at == 0x3e || *at == 0x26 || *at == 0x64 || *at == 0x65)
         lock |= *at++ == 0xf0;
     if ((*at & 0xf0) == 0x40)
         at++;
-    /* XCHG with memory locks without a prefix. */
+    /* XCHG with memory is locked without a prefix. */
     int exchange = (*at == 0x86 || *at == 0x87) && at[1] >> 6 != 3;
     seen.locked += lock || exchange;
     seen.system += at[0] == 0x0f && (at[1] == 0x05 || at[1] == 0x34);
@@ -48,7 +48,7 @@ static void step(int signal, siginfo_t *info, void *context)
 #define TRAP(change) \
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " change ", (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc")
 
-/* Runs a call step by step and holds it to its promise. */
+/* Single-steps a call and checks the counts. */
 #define STEP_BY_STEP(call) \
     do { \
         memset(&seen, 0, sizeof seen); \
@@ -64,7 +64,7 @@ static void step(int signal, siginfo_t *info, void *context)
         CHECK(seen.locked == 0, "%ld locked instructions in %s", seen.locked, #call); \
     } while (0)
 
-/* How far each rank is, in memory that rank 1 has made. */
+/* Each rank's progress, in memory that rank 1 has made. */
 static volatile long *progress;
 
 static void share_memory(void)
@@ -86,7 +86,7 @@ static void share_memory(void)
     CHECK(progress != MAP_FAILED, "cannot map the memory of rank 1");
 }
 
-/* This rank has come so far, and waits outside MPI until the other has. */
+/* Announces this rank's stage, and waits outside MPI until the other has reached it. */
 static void meet(long stage)
 {
     progress[rank] = stage;
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 #else
 int main(int argc, char **argv)
 {
-    /* Elsewhere nobody has written down yet which instructions lock. */
+    /* Instruction decoding exists for x86-64 only. */
     begin(&argc, &argv);
     return finish("short_path");
 }

@@ -1,13 +1,13 @@
 /* Any process dies at any moment, also in MPI_Init, in a spawn and in the recovery from another death, and the dead are replaced:
-   soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
+ * soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <sys/time.h>
 #include <unistd.h>
 
-/* When a soak ends, on a clock that all processes share; as an argument of those that come later. */
+/* The end of the soak, on a clock that all processes share; an argument of processes spawned later. */
 static char ends[64];
 
-/* The communicator whole again, however often somebody dies meanwhile; NULL for a process that is not wanted any more. */
+/* Rebuilds the communicator, even if processes die meanwhile; returns NULL on a process that is surplus. */
 static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
 {
     int child = broken == MPI_COMM_NULL;
@@ -77,7 +77,7 @@ static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
     }
 }
 
-/* For so many seconds, any process may die at any moment and wherever it is; the dead are replaced and the data are right. */
+/* For the given number of seconds, any process may die anywhere; the dead are replaced and the data are right. */
 static void soak(char **argv, int again)
 {
     enum { LENGTH = 5000 };
@@ -93,7 +93,7 @@ static void soak(char **argv, int again)
         return;
     int *mine = malloc(LENGTH * sizeof *mine), *theirs = malloc(LENGTH * sizeof *theirs);
     for (int stop = 0;;) {
-        /* Where we are: those who are new do not know. */
+        /* The current round, which new processes do not know. */
         int word[2] = {round, place == 0 && now() * 1e-9 > until};
         int error = TRY(MPI_Allreduce(MPI_IN_PLACE, word, 2, MPI_INT, MPI_MAX, comm));
         if (!error) {
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s soak SEED SECONDS RANKS\n", argv[0]);
         return 2;
     }
-    /* One of all dies every second or so; the first ones begin to die later. */
+    /* About one process dies per second; the initial ones begin to die later. */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     chance += (uint64_t)t.tv_nsec * (uint64_t)getpid();

@@ -1,4 +1,4 @@
-/* What programs share that survive the death of some of their processes (mpi-ext.h; ULFM): chance, dying, and calls that may fail because of it. */
+/* Shared code of programs that survive process failures (mpi-ext.h; ULFM): random numbers, dying, and calls that may fail because of a death. */
 #ifndef SURVIVAL_H
 #define SURVIVAL_H
 
@@ -59,7 +59,7 @@ __attribute__((unused)) static int failures_of(MPI_Comm comm)
     return n;
 }
 
-/* MPI begins, errors are returned, and chance depends on the second argument: PROGRAM WHAT SEED. */
+/* Initialises MPI with returned errors, and the random numbers from the second argument: PROGRAM WHAT SEED. */
 static void survive(int *argc, char ***argv)
 {
     begin(argc, argv);

@@ -1,11 +1,11 @@
-/* A send that is cancelled ends, though nobody receives it (section 3.8.4); what was taken back never arrives, and what was not does. */
+/* A cancelled send completes without a receive (section 3.8.4); a cancelled message never arrives, and any other does. */
 #include "check.h"
 
 enum { LARGEST = 1 << 20, DATA = 3, SENT = 4 };
 
 static char data[LARGEST], room[LARGEST];
 
-/* Begins a send in one of five ways. */
+/* Starts a send in one of five ways. */
 static MPI_Request begun(int way, int n, int to)
 {
     MPI_Request request;
@@ -23,7 +23,7 @@ static MPI_Request begun(int way, int n, int to)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
-    /* Each sends to the next; alone, to itself. */
+    /* Each rank sends to the next; a single rank sends to itself. */
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     static char attached[LARGEST + MPI_BSEND_OVERHEAD];
     OK(MPI_Buffer_attach(attached, sizeof attached));
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(MPI_COMM_WORLD));
             OK(MPI_Iprobe(MPI_ANY_SOURCE, DATA, MPI_COMM_WORLD, &arrives, MPI_STATUS_IGNORE));
             CHECK(!arrives, "%d bytes have come though they were taken back, way %d", n, way);
-            /* Nobody begins again before all have looked. */
+            /* No rank starts again before all have checked. */
             OK(MPI_Barrier(MPI_COMM_WORLD));
         }
     void *buffer;

@@ -1,4 +1,4 @@
-/* Threads that all call MPI at once: each talks to its twin on the next rank, blocking and not, while one of them makes barriers on a communicator of its own. */
+/* Threads that all call MPI at once: each communicates with the same thread of the next rank, blocking and nonblocking, while one executes barriers on its own communicator. */
 #include "check.h"
 
 #include <pthread.h>

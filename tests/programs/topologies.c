@@ -1,7 +1,7 @@
-/* Cartesian, graph and distributed graph topologies: who is where, who is next to whom, and what duplicates keep. */
+/* Cartesian, graph and distributed graph topologies: coordinates, neighbours, and what duplicates keep. */
 #include "check.h"
 
-/* A grid of all processes, the first dimension a ring, the second open. */
+/* A grid of all processes, periodic in the first dimension, not in the second. */
 static void grid(void)
 {
     int dims[2] = {0, 0}, periods[2] = {1, 0}, kind, ndims;
@@ -19,19 +19,19 @@ static void grid(void)
     OK(MPI_Cart_rank(cart, here, &back));
     CHECK(back == me, "rank %d at (%d, %d) is said to be %d", me, here[0], here[1], back);
 
-    /* Round the ring: what the one above sends arrives here. */
+    /* Around the ring: the message of the upper neighbour arrives here. */
     int up, down, got = -1;
     OK(MPI_Cart_shift(cart, 0, 1, &up, &down));
     OK(MPI_Sendrecv(&me, 1, MPI_INT, down, 1, &got, 1, MPI_INT, up, 1, cart, MPI_STATUS_IGNORE));
     CHECK(got == up, "from %d came %d", up, got);
 
-    /* Along the open dimension nobody is beyond the ends. */
+    /* Beyond the ends of the open dimension is MPI_PROC_NULL. */
     int left, right;
     OK(MPI_Cart_shift(cart, 1, 1, &left, &right));
     CHECK((left == MPI_PROC_NULL) == (here[1] == 0), "left of column %d is %d", here[1], left);
     CHECK((right == MPI_PROC_NULL) == (here[1] == dims[1] - 1), "right of column %d is %d", here[1], right);
 
-    /* A row is a grid of one dimension; the sum of its columns is known. */
+    /* A row is a one-dimensional grid; the sum of its columns is known. */
     int keep[2] = {0, 1}, sum, members, rank_in_row;
     OK(MPI_Cart_sub(cart, keep, &row));
     OK(MPI_Comm_size(row, &members));
@@ -48,7 +48,7 @@ static void grid(void)
     OK(MPI_Comm_free(&cart));
 }
 
-/* A grid that is smaller than the world leaves the last process out. */
+/* A grid smaller than the world omits the last process. */
 static void too_small(void)
 {
     int dims[1] = {size > 1 ? size - 1 : 1}, periods[1] = {0}, newrank;
@@ -62,7 +62,7 @@ static void too_small(void)
         OK(MPI_Comm_free(&cart));
 }
 
-/* A star: everybody is next to process 0. */
+/* A star: every rank is a neighbour of process 0. */
 static void star(void)
 {
     int *index = malloc(size * sizeof *index), *edges = malloc(2 * size * sizeof *edges);
@@ -87,7 +87,7 @@ static void star(void)
     free(edges);
 }
 
-/* A ring that is told by somebody else: each process tells the edge of its successor, weighted. */
+/* A ring specified by other processes: each specifies the weighted edge of its successor. */
 static void told(void)
 {
     int source = (rank + 1) % size, degree = 1, destination = (rank + 2) % size, weight = 10 + source;
@@ -107,7 +107,7 @@ static void told(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* What makes no sense is returned with its class. */
+/* Invalid calls return the right error class. */
 static void wrong(void)
 {
     int dims[1] = {size + 1}, periods[1] = {0}, class, code, n;

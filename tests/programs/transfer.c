@@ -1,5 +1,5 @@
-/* Large messages from rank 0 to rank 1 for as many seconds as the argument says; every word is looked at.
-   Says "ready PID" when the first has come, so that whoever watches can pull a cable. */
+/* Large messages from rank 0 to rank 1 for the given number of seconds; every word is checked.
+ * Prints "ready PID" after the first has arrived, so that a test can pull a cable. */
 #include "check.h"
 #include <stdint.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* What each rank finds at a window of rank 0 depends on who is faster: locks, fetches, gets under a shared lock, and a test of an epoch. Every rank prints all of it as one line. */
+/* Each rank's results from a window of rank 0 depend on timing: locks, fetches, gets under a shared lock, and a test of an epoch. Every rank prints all of them in one line. */
 #include "check.h"
 
 static char line[4096] = "seen";
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         saw(old);
     }
     OK(MPI_Win_unlock_all(win));
-    /* How often the epoch is not over yet. */
+    /* How often the epoch is not complete yet. */
     MPI_Group world, first;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
     OK(MPI_Group_incl(world, 1, (int[]){0}, &first));

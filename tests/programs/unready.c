@@ -1,4 +1,4 @@
-/* A window is used as soon as its call returns, when other members may still be making it: unready WINDOWS. */
+/* A window is used as soon as its call returns, while other members may still be creating it: unready WINDOWS. */
 #include "check.h"
 
 int main(int argc, char **argv)

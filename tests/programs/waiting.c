@@ -1,4 +1,4 @@
-/* Between MPI_Init and MPI_Finalize it says in NAME.there that it is there and waits for a line in NAME, both named pipes. */
+/* Between MPI_Init and MPI_Finalize it writes to NAME.there and waits for a line in NAME, both named pipes. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Matching: wildcards, tags out of order, receives posted before and after, and no message overtakes another. */
+/* Matching: wildcards, tags out of order, receives posted before and after the message, and no overtaking. */
 #include "check.h"
 
 enum { EACH = 200 };
@@ -8,7 +8,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     MPI_Status status;
 
-    /* Rank 0 receives from anyone; what one sender sent arrives in its order. */
+    /* Rank 0 receives from any source; each sender's messages arrive in order. */
     if (rank == 0) {
         int *last = calloc(size, sizeof *last);
         for (int i = 0; i < EACH * (size - 1); i++) {
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Tags are taken in the reverse order of sending. */
+    /* Tags are received in the reverse order of sending. */
     if (size > 1 && rank == 1)
         for (int tag = 0; tag < 50; tag++)
             OK(MPI_Send(&tag, 1, MPI_INT, 0, tag, MPI_COMM_WORLD));
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Posted receives are matched in the order of posting, wildcard or not. */
+    /* Posted receives match in the order of posting, wildcard or not. */
     if (size > 1 && rank == 0) {
         int got[6], go = 1;
         MPI_Request r[6];
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* A large message does not let a later small one of the same tag pass. */
+    /* A later small message does not overtake a large one with the same tag. */
     enum { LARGE = 1 << 20 };
     char *large = calloc(LARGE, 1);
     if (size > 1 && rank == 1) {
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     }
     free(large);
 
-    /* Communicators do not see each other's messages, not even with wildcards. */
+    /* Communicators are separate, even with wildcards. */
     MPI_Comm other;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
     if (size > 1 && rank == 1) {

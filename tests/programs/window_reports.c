@@ -1,5 +1,5 @@
-/* What was reported of other libraries' windows, each as a claim with its right outcome: wrong values, errors where there are none, hangs, growth.
- * Argument: by how much loops are shorter, 1, 2 or 4. */
+/* Bugs reported for other libraries' windows, each as a claim with the right outcome: wrong values, spurious errors, hangs, memory growth.
+ * Argument: the factor by which loops are shortened, 1, 2 or 4. */
 #include "check.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@ static int shorter = 1;
 
 typedef struct { MPI_Win win; char *base; int creates; } Window;
 
-/* Of the program's memory or of the library's, with a displacement unit of one byte. */
+/* A window on the program's memory or the library's, with a displacement unit of one byte. */
 static Window make(int creates, MPI_Aint bytes, MPI_Comm comm)
 {
     Window w = {.creates = creates};
@@ -31,7 +31,7 @@ static void unmake(Window *w)
         free(w->base);
 }
 
-/* Whether the value at a rank can be read as this one; only what is atomic is asked for. */
+/* Reads the value on a rank atomically. */
 static long peek(MPI_Win win, int target, MPI_Aint disp)
 {
     long value = -1, nothing = 0;
@@ -40,7 +40,7 @@ static long peek(MPI_Win win, int target, MPI_Aint disp)
     return value;
 }
 
-/* Asked of any kind of window: the memory of the rank that is named, and of the lowest rank with any if none is (4.1). */
+/* Valid for any kind of window: the memory of the given rank, or of the lowest rank with any if none is given (4.1). */
 static void shared_query(int creates)
 {
     Window w = make(creates, rank == 0 && size > 1 ? 0 : 64, MPI_COMM_WORLD);
@@ -63,7 +63,7 @@ static void shared_query(int creates)
     unmake(&w);
 }
 
-/* Memory is as aligned as was asked for, in every process that maps it. */
+/* Memory has the requested alignment, in every process that maps it. */
 static void alignment(void)
 {
     for (int bytes = 16; bytes <= 4096; bytes *= 4) {
@@ -91,7 +91,7 @@ static void alignment(void)
     }
 }
 
-/* A sum stays a sum with derived datatypes, whose own bounds, and not those of their data, count. */
+/* Sums with derived datatypes, for which their own bounds count and not those of their data. */
 static void derived(int creates)
 {
     Window w = make(creates, 40 * sizeof(double), MPI_COMM_WORLD);
@@ -112,7 +112,7 @@ static void derived(int creates)
     OK(MPI_Win_fence(0, w.win));
     OK(MPI_Accumulate(out, 1, late, next, 8 * sizeof(double), 1, gaps, MPI_SUM, w.win));
     OK(MPI_Win_fence(0, w.win));
-    /* The result has gaps, which stay as they are, and the operator reads no origin. */
+    /* The result has gaps, which are unchanged, and the operator reads no origin. */
     OK(MPI_Get_accumulate(NULL, 0, MPI_BYTE, old, 1, gaps, next, 0, 3, MPI_DOUBLE, MPI_NO_OP, w.win));
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
     for (int i = 0; i < 3; i++) {
@@ -126,7 +126,7 @@ static void derived(int creates)
     unmake(&w);
 }
 
-/* Fetching and updating an element is one step also among many, with an operator that only reads, and from the target itself. */
+/* Fetch-and-update is atomic also for many elements, with an operator that only reads, and from the target itself. */
 static void one_step(int creates)
 {
     enum { N = 100 };
@@ -148,7 +148,7 @@ static void one_step(int creates)
     }
     OK(MPI_Win_unlock_all(w.win));
     OK(MPI_Allreduce(sum, all, N, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
-    /* Each value from 0 on was fetched once. */
+    /* Each value from 0 on was fetched exactly once. */
     long each = (long)times * size;
     for (int k = 0; k < N; k++)
         CHECK(all[k] == each * (each - 1) / 2, "element %d was fetched as %ld in all, not %ld", k, all[k], each * (each - 1) / 2);
@@ -194,7 +194,7 @@ static void replacing(int creates)
         CHECK(was == 6, "nothing was written: %d", (int)was); \
     } while (0)
 
-/* Comparing works on every size, on the last element, and on one's own memory. */
+/* Compare-and-swap works with every size, on the last element, and on a rank's own memory. */
 static void swapping(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -205,7 +205,7 @@ static void swapping(int creates)
     unmake(&w);
 }
 
-/* The data of a request are there when it is complete, whatever their layout; it is a request like any other. */
+/* The data of a request are available when it is complete, for any layout; it is a request like any other. */
 static void requests(int creates)
 {
     enum { N = 20000 };
@@ -250,7 +250,7 @@ static void requests(int creates)
     unmake(&w);
 }
 
-/* A loop of local flushes lets others go on, and so does a flush of another window. */
+/* A loop of local flushes lets other ranks progress, and so does a flush of another window. */
 static void progress(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD), v = make(creates, 64, MPI_COMM_WORLD);
@@ -262,14 +262,14 @@ static void progress(int creates)
     OK(MPI_Accumulate(&one, 1, MPI_LONG, next, 0, 1, MPI_LONG, MPI_SUM, v.win));
     OK(MPI_Win_flush(next, v.win));
     OK(MPI_Win_flush(next, w.win));
-    /* Until the neighbour has added to ours, which it cannot before it is let in. */
+    /* Until the neighbour has added to this rank's window, for which it needs the lock first. */
     while (peek(w.win, rank, 0) == 0 || peek(v.win, rank, 0) == 0)
         OK(MPI_Win_flush_local(next, w.win));
     OK(MPI_Win_unlock_all(v.win));
     OK(MPI_Win_unlock_all(w.win));
-    /* An exclusive request keeps later shared ones out, which others of this loop may still need. */
+    /* An exclusive request blocks later shared ones, which other ranks may still need in this loop. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* Waiting on one window for somebody who waits on another. */
+    /* Waiting on one window for a rank that waits on another. */
     if (rank == 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, w.win));
         OK(MPI_Put(&one, 1, MPI_LONG, size - 1, 8, 1, MPI_LONG, w.win));
@@ -283,7 +283,7 @@ static void progress(int creates)
     unmake(&w);
 }
 
-/* Locks of two neighbours each, in one order everywhere, shared and exclusive in turn, with and without a check. */
+/* Locks on two neighbours each, in one global order, shared and exclusive alternately, with and without a check. */
 static void neighbours(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -307,7 +307,7 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Allreduce(w.base, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == 40L / shorter * size, "%ld", sum);
-    /* One without a check beside one with it; each is given back as it was taken. */
+    /* One without a check beside one with it; each is released as it was acquired. */
     for (int i = 0; i < 20 / shorter; i++) {
         for (int r = 0; r < size; r++)
             OK(MPI_Win_lock(MPI_LOCK_SHARED, r, (r + i) % 2 ? MPI_MODE_NOCHECK : 0, w.win));
@@ -324,7 +324,7 @@ static void neighbours(int creates)
     unmake(&w);
 }
 
-/* A shared request beside an exclusive holder is neither lost nor let in. */
+/* A shared request beside an exclusive holder is neither lost nor granted. */
 static void readers_and_writers(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -347,7 +347,7 @@ static void readers_and_writers(int creates)
     unmake(&w);
 }
 
-/* A post for the next epoch is not taken for one of this: rank 0 exposes itself to each in turn, and the others may be late. */
+/* A post for the next epoch does not count for the current one: rank 0 exposes its window to each in turn, and the others may be late. */
 static void turns(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -376,7 +376,7 @@ static void turns(int creates)
     unmake(&w);
 }
 
-/* Each rank attaches another number of pieces, large and small, side by side; some may have none. */
+/* Each rank attaches a different number of pieces, large and small, side by side; some attach none. */
 static void attaching(void)
 {
     enum { PIECE = 64 };
@@ -417,7 +417,7 @@ static void attaching(void)
     free(large);
 }
 
-/* Every hint that is supported is told, with the value that is in force. */
+/* Every supported hint is returned, with the effective value. */
 static void hints(void)
 {
     static const char *const keys[] = {"no_locks", "accumulate_ordering", "accumulate_ops", "same_size", "same_disp_unit", "mpi_accumulate_granularity"};
@@ -434,7 +434,7 @@ static void hints(void)
     unmake(&w);
 }
 
-/* A stream of gets keeps no memory. */
+/* A stream of gets does not accumulate memory. */
 static void streams(int creates)
 {
     enum { BYTES = 1 << 18 };
@@ -451,7 +451,7 @@ static void streams(int creates)
     }
     getrusage(RUSAGE_SELF, &after);
     OK(MPI_Win_unlock_all(w.win));
-    /* Half of what has come since. */
+    /* Half of the data since then. */
     long most = (200 / shorter - 20) * (BYTES / 2 / 1024L);
     CHECK(after.ru_maxrss - before.ru_maxrss < most, "%ld KiB, then %ld", before.ru_maxrss, after.ru_maxrss);
     free(in);
@@ -475,7 +475,7 @@ static void *of_its_own(void *argument)
     return NULL;
 }
 
-/* Threads that have windows of their own do not wait for each other. */
+/* Threads with windows of their own do not wait for each other. */
 static void threads(int creates)
 {
     enum { THREADS = 3 };

@@ -1,10 +1,10 @@
-/* One-sided communication, claim by claim: every kind of window, every access, every epoch, and every mistake that has a class of its own. */
+/* One-sided communication, claim by claim: every kind of window, every access, every epoch, and every error with a class of its own. */
 #include "check.h"
 #include <stdint.h>
 
 #define ALL(kind) for (int kind = 0; kind < 4; kind++)
 
-/* What a window of each kind is made of; a dynamic one has its memory attached. */
+/* The parts of a window of each kind; a dynamic one has its memory attached. */
 typedef struct {
     MPI_Win win;
     char *base;       /* our part */
@@ -77,7 +77,7 @@ static void put_and_get(int kind)
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
     for (int i = 0; i < N; i++)
         CHECK(in[i] == rank * N + i, "%s: element %d is %d", kinds[kind], i, in[i]);
-    /* Derived on both sides: every other element here, every third there. */
+    /* Derived datatypes on both sides: every second element at the origin, every third at the target. */
     MPI_Datatype second, third;
     OK(MPI_Type_vector(100, 1, 2, MPI_INT, &second));
     OK(MPI_Type_vector(100, 1, 3, MPI_INT, &third));
@@ -119,7 +119,7 @@ static void put_and_get(int kind)
     unmake(&w);
 }
 
-/* All ranks add to one counter; each value is fetched once. */
+/* All ranks increment one counter; each value is fetched once. */
 static void counters(int kind)
 {
     enum { TIMES = 500 };
@@ -142,7 +142,7 @@ static void counters(int kind)
         }
         free(seen);
     }
-    /* Compare and swap as a lock around a counter that is no atomic itself. */
+    /* Compare-and-swap as a lock around a non-atomic counter. */
     OK(MPI_Win_lock_all(0, w.win));
     for (int i = 0; i < 20; i++) {
         int free_ = 0, taken = 1, was;
@@ -203,7 +203,7 @@ static void locks(int kind)
     unmake(&w);
 }
 
-/* A ring of posts and starts whose groups differ from round to round, with some posts ahead of time. */
+/* A ring of posts and starts whose groups differ between rounds, with some early posts. */
 static void post_start(int kind)
 {
     Window w = make(kind, size * sizeof(int));
@@ -257,7 +257,7 @@ static void shared_segments(void)
         int *mine, unit;
         MPI_Win win;
         MPI_Aint bytes;
-        /* Rank 0 has none, so that the first one with memory is another. */
+        /* Rank 0 has no memory, so that the first rank with memory is another. */
         MPI_Aint own = me == 0 && members > 1 ? 0 : 10 * (MPI_Aint)sizeof(int);
         OK(MPI_Win_allocate_shared(own, sizeof(int), info, node, &mine, &win));
         OK(MPI_Info_free(&info));
@@ -286,7 +286,7 @@ static void shared_segments(void)
         OK(MPI_Win_unlock_all(win));
         OK(MPI_Win_free(&win));
     }
-    /* Windows of other kinds can be asked too. */
+    /* Windows of other kinds can be queried too. */
     Window w = make(1, 64);
     MPI_Aint bytes;
     int unit;
@@ -335,7 +335,7 @@ static void mistakes(void)
         FAILS(MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, w.win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, w.win), MPI_ERR_OP);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_FLOAT, MPI_SUM, w.win), MPI_ERR_TYPE);
-    /* Still usable. */
+    /* The window is still usable. */
     OK(MPI_Put(&value, 1, MPI_INT, 0, 4, 1, MPI_INT, w.win));
     OK(MPI_Win_unlock(0, w.win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -343,7 +343,7 @@ static void mistakes(void)
         CHECK(((int *)w.base)[1] == 7, "%d", ((int *)w.base)[1]);
     FAILS(MPI_Rput(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, w.win, &(MPI_Request){0}), MPI_ERR_RMA_SYNC);
     unmake(&w);
-    /* Memory that is not attached, or not any more. */
+    /* Memory that is not attached, or has been detached. */
     w = make(2, 64);
     OK(MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN));
     int code, next = (rank + 1) % size;
@@ -452,7 +452,7 @@ static void what_hangs_on_windows(void)
     unmake(&w);
     CHECK(deleted == 2, "%d", deleted);
     OK(MPI_Win_free_keyval(&keyval));
-    /* The alignment that is asked for. */
+    /* The requested alignment. */
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "8192"));
     MPI_Win win;
@@ -463,7 +463,7 @@ static void what_hangs_on_windows(void)
     OK(MPI_Info_free(&info));
 }
 
-/* An origin that is no buffer at all, with an operator that ignores it (section 12.3.4). */
+/* A null origin buffer, with an operator that ignores it (section 12.3.4). */
 static void reads_by_accumulating(int kind)
 {
     Window w = make(kind, 400);

@@ -1,10 +1,10 @@
-//! Several hosts on one machine: network namespaces with addresses, cables and bridges of their own.
+//! Simulated hosts on one machine: network namespaces with addresses, cables and bridges of their own.
 //!
-//! A network is a bridge in a namespace of its own, the switch, with a cable to each host.
-//! Ranks are launched by our `mpirun` through a wrapper that enters the rank's host; it takes away what `mpirun` says about shared memory,
-//! so the ranks find out by themselves which ranks share a host with them, as under any launcher that says nothing.
+//! A network is a bridge in a namespace of its own, the switch, with a virtual cable to each host.
+//! Our `mpirun` launches ranks through a wrapper that enters the rank's host; the wrapper unsets the variables about shared memory,
+//! so the ranks find out by themselves which ranks share their host, as under any launcher that does not pass that information.
 //!
-//! Needs root and `ip` and `tc` from Debian's iproute2; everything is gone when the value is dropped.
+//! Needs root, and `ip` and `tc` from Debian's iproute2; everything is removed when the value is dropped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,26 +19,26 @@ use xtask::process;
 use crate::job::Job;
 use crate::setting::{compile, installation, needs};
 
-/// Serves calls to a host until it is dropped.
+/// A server of calls to a host, killed on drop.
 #[derive(Debug)]
 pub struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended, if its address could not be had.
+        // It may have ended already, if its address was in use.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A little cluster.
+/// A small cluster.
 #[derive(Debug)]
 pub struct Hosts {
-    /// Begins the names of its namespaces; like no other.
+    /// Prefix of the names of its namespaces; unique.
     name: String,
     count: u32,
     wrapper: TempDir,
-    /// By how many seconds the clock of each host is ahead of that of the host before it.
+    /// The offset in seconds between the clocks of consecutive hosts.
     clocks_apart: u32,
 }
 
@@ -54,7 +54,7 @@ fn must(arguments: &str) {
 }
 
 impl Hosts {
-    /// So many hosts without any network; `None` where hosts cannot be made.
+    /// Makes `count` hosts without a network; returns `None` where hosts cannot be made.
     pub fn new(count: u32) -> Option<Hosts> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -87,7 +87,7 @@ impl Hosts {
 
     /// Connects all hosts by a network: interface `ethN` with the addresses 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
     ///
-    /// The hosts take turns with the sizes of the largest packet.
+    /// `mtus` are assigned to the hosts cyclically.
     pub fn network(self, number: u32, mtus: &[u32]) -> Hosts {
         let switch = format!("{}-switch", self.name);
         must(&format!("-n {switch} link add br{number} type bridge"));
@@ -112,15 +112,15 @@ impl Hosts {
         self
     }
 
-    /// Gives hosts clocks that differ, by so many seconds from one to the next, as those of machines do that were not started at one moment.
+    /// Gives the hosts different clocks, `seconds` apart from one host to the next, like machines that were booted at different times.
     ///
-    /// What `mpirun` starts in ssh's place sees them.
+    /// Processes that `mpirun` starts through the ssh replacement see these clocks.
     pub fn clocks_apart(mut self, seconds: u32) -> Hosts {
         self.clocks_apart = seconds;
         self
     }
 
-    /// Gives every host the same bridge, as container engines do, and one of its own; neither leads to another host.
+    /// Gives every host the same bridge, as container engines do, and one of its own; neither connects to another host.
     pub fn decoys(self) -> Hosts {
         for host in 0..self.count {
             let space = self.host(host);
@@ -145,7 +145,7 @@ impl Hosts {
         command
     }
 
-    /// Makes a host send no more than so many megabit/s into a network.
+    /// Limits a host's bandwidth into a network, in megabit/s.
     pub fn slow_down(&self, host: u32, network: u32, megabits: u32) {
         let space = self.host(host);
         let rule = format!(
@@ -157,7 +157,7 @@ impl Hosts {
         done.map(drop).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// How many bytes a host has sent into a network.
+    /// The number of bytes that a host has sent into a network.
     #[track_caller]
     pub fn sent(&self, host: u32, network: u32) -> u64 {
         let path = format!("/sys/class/net/eth{network}/statistics/tx_bytes");
@@ -169,7 +169,7 @@ impl Hosts {
         count.unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    /// Pulls a host's cable out of a network.
+    /// Disconnects a host's cable from a network.
     pub fn unplug(&self, host: u32, network: u32) {
         must(&format!(
             "-n {}-switch link set p{network}x{host} down",
@@ -177,7 +177,7 @@ impl Hosts {
         ));
     }
 
-    /// One of the C programs, with so many ranks on each host, in their order.
+    /// Runs a C program with `ranks_per_host` ranks on each host, in host order.
     pub fn job(&self, program: &str, ranks_per_host: u32) -> Job {
         let script = format!(
             "#!/bin/sh\nunset PORTCULLIS_NODE_FD PORTCULLIS_LOCAL_RANK PORTCULLIS_LOCAL_SIZE PORTCULLIS_LOCAL_RANKS\nexec ip netns exec {}-$((PMI_RANK / {ranks_per_host})) \"$@\"\n",
@@ -190,7 +190,7 @@ impl Hosts {
             .arg(compile(program))
     }
 
-    /// A program with so many ranks on each host, which our `mpirun` reaches with a script in ssh's place; the hosts are called h0, h1, ...
+    /// Runs a program with `ranks_per_host` ranks on each host, which our `mpirun` reaches through a script that replaces ssh; hosts are called h0, h1, ...
     ///
     /// `program` is one of the C programs, or a command of the system by its path.
     pub fn remote_job(&self, program: &Path, ranks_per_host: u32) -> Job {
@@ -206,7 +206,7 @@ impl Hosts {
             .limit(30)
     }
 
-    /// Does what ssh does with a host and a command.
+    /// A script that replaces ssh: runs a command on a host.
     pub fn in_place_of_ssh(&self) -> PathBuf {
         let clock = match self.clocks_apart {
             0 => String::new(),
@@ -219,7 +219,7 @@ impl Hosts {
         self.script(&script, "in-place-of-ssh")
     }
 
-    /// The same, but hosts are reached over their network: by the program `far`, which is served on each of them.
+    /// The same, but hosts are reached over their network, through the program `far`, which serves on each of them.
     ///
     /// `mpirun` runs on the first host. The servers end with the value.
     pub fn distant_job(&self, far: &Path, program: &Path) -> (Job, Vec<Server>) {

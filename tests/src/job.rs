@@ -1,4 +1,4 @@
-//! A program under a launcher.
+//! A job: a program under a launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -82,7 +82,7 @@ impl Job {
         self
     }
 
-    /// With the library in this prefix, wherever the program was linked.
+    /// Uses the library of this prefix, regardless of where the program was linked.
     pub fn on_library_of(self, prefix: &Path) -> Self {
         self.env("LD_LIBRARY_PATH", prefix.join("lib"))
     }
@@ -100,7 +100,7 @@ impl Job {
     #[track_caller]
     pub fn start(self) -> Started {
         let temporary = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
-        // The folder's name is like no other, so it marks the job's processes too.
+        // The folder's name is unique, so it also marks the job's processes.
         let mark = temporary.path().display().to_string();
         let mut command = match &self.launcher {
             Some(launcher) => {
@@ -133,13 +133,13 @@ impl Job {
         }
     }
 
-    /// Runs to the end, whatever it is.
+    /// Runs to the end, with any outcome.
     #[track_caller]
     pub fn run(self) -> Outcome {
         self.start().wait()
     }
 
-    /// Runs to a good end.
+    /// Runs the job, which must succeed.
     #[track_caller]
     pub fn succeeds(self) -> Outcome {
         let outcome = self.run();
@@ -153,7 +153,7 @@ impl Job {
         outcome
     }
 
-    /// Runs one of the C programs, which must say that all its claims hold.
+    /// Runs one of the C programs, which must print that all its claims hold.
     #[track_caller]
     pub fn holds(self) -> Outcome {
         let (ranks, name) = (
@@ -175,7 +175,7 @@ impl Job {
     }
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Debug)]
 pub struct Started {
     running: Running,
@@ -185,7 +185,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Waits until every rank has printed `ready PID`; the numbers of all processes that did, as they came.
+    /// Waits until `processes` processes have printed `ready PID`; returns their process ids in the order of the output.
     #[track_caller]
     pub fn ready(&self, processes: usize) -> Vec<i32> {
         let begin = Instant::now();
@@ -207,13 +207,13 @@ impl Started {
         }
     }
 
-    /// Waits until a line with this beginning was printed; the rest of it.
+    /// Waits for a line with this prefix; returns the rest of it.
     #[track_caller]
     pub fn says(&self, beginning: &str) -> String {
         let begin = Instant::now();
         loop {
             let printed = self.running.stdout_so_far();
-            // A line without its end may still grow.
+            // A line without a newline may still grow.
             let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
             if let Some(rest) = whole.lines().find_map(|line| line.strip_prefix(beginning)) {
                 return rest.to_owned();
@@ -226,7 +226,7 @@ impl Started {
         }
     }
 
-    /// Waits until the launcher or a rank has complained in these words so many times.
+    /// Waits until the launcher or a rank has printed these words on standard error `times` times.
     #[track_caller]
     pub fn complains(&self, words: &str, times: usize) {
         let begin = Instant::now();
@@ -253,13 +253,13 @@ impl Started {
         &self.mark
     }
 
-    /// Waits for the end and looks for what was left behind.
+    /// Waits for the end and checks for leftovers.
     #[track_caller]
     pub fn wait(self) -> Outcome {
         self.wait_with_grace(leftovers::GRACE)
     }
 
-    /// The same where a launcher that is not ours may leave files.
+    /// The same where another launcher may leave files.
     #[track_caller]
     pub fn wait_for_processes(self, grace: Duration) -> Outcome {
         let nothing = self.temporary.path().join("nothing");
@@ -269,13 +269,13 @@ impl Started {
         outcome.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same where processes may live so long after the launcher has ended.
+    /// The same where processes may live for `grace` after the launcher has ended.
     #[track_caller]
     pub fn wait_with_grace(self, grace: Duration) -> Outcome {
         let outcome = match self.running.wait(self.limit) {
             Ok(outcome) => outcome,
             Err(error @ ProcessError::TimedOut { .. }) => {
-                // The launcher was stopped; its job must be gone with it before the next test starts.
+                // The launcher was killed; its job must be gone too before the next test starts.
                 leftovers::assert_none(&self.mark, self.temporary.path());
                 panic!("{error}");
             }
@@ -286,7 +286,7 @@ impl Started {
     }
 }
 
-/// Sends a signal to one process; one that has ended already is no failure here.
+/// Sends a signal to one process; it is no error if that has ended already.
 pub fn send(process: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(process) {
         let _ = kill_process(pid, signal);

@@ -1,4 +1,4 @@
-//! Looking for what a job left behind: processes by a mark in their environment, files in their private temporary folder.
+//! Leftovers of a job: processes, found by a mark in their environment, and files in their private temporary folder.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ pub const MARK: &str = "PORTCULLIS_TEST_JOB";
 /// How long after a job's end its last process may live.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// Processes with this mark: number and command line.
+/// Processes with this mark: process id and command line.
 pub fn processes(mark: &str) -> Vec<String> {
     let wanted = format!("{MARK}={mark}");
     let mut found = Vec::new();
@@ -19,7 +19,7 @@ pub fn processes(mark: &str) -> Vec<String> {
         if name.parse::<u32>().is_err() {
             continue;
         }
-        // A process that ends while we look, or is a zombie, has no environment any more.
+        // A process that ends meanwhile, or is a zombie, has no environment any more.
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         if environment
             .split(|&byte| byte == 0)
@@ -35,13 +35,13 @@ pub fn processes(mark: &str) -> Vec<String> {
     found
 }
 
-/// Fails if a process of the job lives longer than the grace, or if a file is left.
+/// Fails if a process of the job outlives the grace period, or if a file is left.
 #[track_caller]
 pub fn assert_none(mark: &str, temporary: &Path) {
     assert_none_after(mark, temporary, GRACE);
 }
 
-/// The same with another grace.
+/// The same with another grace period.
 #[track_caller]
 pub fn assert_none_after(mark: &str, temporary: &Path, grace: Duration) {
     let begin = Instant::now();
@@ -95,7 +95,7 @@ mod tests {
             .env(MARK, &mark)
             .spawn()
             .unwrap();
-        // The kernel lets us go on a moment before the new program's environment can be read.
+        // The new program's environment can be read only a moment after the spawn returns.
         let limit = Instant::now() + Duration::from_secs(10);
         while processes(&mark).len() != 1 {
             assert!(Instant::now() < limit, "the process was not found");

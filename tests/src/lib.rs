@@ -1,11 +1,11 @@
-//! Real programs under real launchers: what holds the whole of Portcullis to its claims.
+//! The integration test harness: real programs under real launchers.
 //!
 //! The tests make one installation in the target folder, with the code of `cargo xtask install`, compile the C programs in `programs/` with its `mpicc`, and run them under its `mpirun`.
-//! Each program checks its own claims and ends with a line that says so.
+//! Each program checks its own claims and prints a final line if they hold.
 //!
-//! Promise: a test never waits longer than its limit, and after each job the harness looks for processes and files that were left behind.
+//! Guarantee: a test never waits longer than its limit, and after each job the harness checks for leftover processes and files.
 //!
-//! Being tests, the functions here panic where a claim does not hold.
+//! These are test functions, so they panic where a claim does not hold.
 
 #![deny(unsafe_code)]
 

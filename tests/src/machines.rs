@@ -1,6 +1,6 @@
-//! Nodes with a parallel port each, served by this process in front of a simulated board, and jobs that have these ports.
+//! Machines: nodes with a parallel port each, served by this process and connected to a simulated board, and jobs that use these ports.
 //!
-//! What differs between the two versions of the board is a [`Kind`]; what jobs over either of them have to keep is written once.
+//! The two versions of the board differ in a [`Kind`]; the tests of jobs over them are written once.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,26 @@ use sim::live::{Board, Memory, Wires};
 
 use crate::{Job, needs};
 
-/// Ranks of a job, each at a machine of its own.
+/// The number of ranks of a job, each on a machine of its own.
 pub const RANKS: u32 = 4;
 
 /// A board behind parallel ports.
 pub trait Kind: Sized {
     /// The parameter `coll_hwbarr_version`.
     const VERSION: &str;
-    /// What follows the port's name in the parameter `coll_hwbarr_port`.
+    /// The suffix of the port's name in the parameter `coll_hwbarr_port`.
     const LINES: &str;
 
-    /// A board as after power-on, with the ports of its nodes, of which there are [`RANKS`] at least.
+    /// A board after power-on, with the ports of its nodes, at least [`RANKS`] of them.
     fn power_on() -> (Self, Vec<ParallelPort>);
 
-    /// How often it has released its nodes.
+    /// The number of barriers that it has released.
     fn releases(&self) -> u64;
 
-    /// Whether these nodes, and no other, have entered a barrier.
+    /// Returns true if exactly these nodes have entered a barrier.
     fn has_arrived(&self, nodes: u64) -> bool;
 
-    /// Panics unless no node has entered and nothing is taken.
+    /// Panics unless no node has entered and no channel is taken.
     fn must_rest(&self);
 }
 
@@ -70,7 +70,7 @@ impl Kind for ChannelBoard {
     const VERSION: &str = "2";
     const LINES: &str = "";
 
-    /// One node more than ranks: it takes part in nothing.
+    /// One node more than ranks, which takes part in nothing.
     fn power_on() -> (Self, Vec<ParallelPort>) {
         let nodes = RANKS as usize + 1;
         let board = ChannelBoard::power_on(nodes).expect("a board");
@@ -105,7 +105,7 @@ pub struct Machines<B> {
 }
 
 impl<B: Kind> Machines<B> {
-    /// `None` where this process may not mount.
+    /// Returns `None` if this process may not mount.
     pub fn new() -> Option<Self> {
         let (board, ports) = B::power_on();
         let files = match Parports::mount(ports) {
@@ -131,7 +131,7 @@ impl<B: Kind> Machines<B> {
             .with(["--mca", "coll_hwbarr_port", &port])
     }
 
-    /// A job whose barriers are the board's, which it then leaves at rest.
+    /// Runs a job whose barriers use the board, and checks that the board is idle afterwards.
     #[track_caller]
     pub fn pass_fifty_barriers(&self) {
         let before = self.board.releases();
@@ -142,7 +142,7 @@ impl<B: Kind> Machines<B> {
         self.board.must_rest();
     }
 
-    /// Until the ranks but the first are in the world's barrier.
+    /// Waits until all ranks except the first are in the world's barrier.
     #[track_caller]
     pub fn wait_for_arrivals(&self) {
         let begin = Instant::now();

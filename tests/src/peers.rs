@@ -1,4 +1,4 @@
-//! Programs of other MPI libraries, under their own launchers: Debian's Open MPI, and MPICH from its wheel.
+//! Peers: programs of other MPI libraries under their own launchers, Debian's Open MPI and MPICH from its wheel.
 
 use crate::{installation, mpich, needs};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use xtask::process::{self, Outcome, Running};
 use xtask::{packages, workspace};
 
-/// No job takes longer.
+/// The time limit of every job.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// What every launcher is called with: (name, value) of the environment of the ranks.
+/// A variable in the environment of the ranks: (name, value).
 pub type Setting<'a> = (&'a str, &'a str);
 
 /// A program of another library, in a folder of its own.
@@ -20,12 +20,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Of a file in C, or in Fortran.
+    /// Compiles a file in C or Fortran.
     pub fn new(compiler: &Path, file: &str) -> Program {
         Program::with(compiler, file, &[])
     }
 
-    /// The same with further options of the compiler.
+    /// The same with further compiler options.
     pub fn with(compiler: &Path, file: &str, options: &[&str]) -> Program {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(compiler);
@@ -50,7 +50,7 @@ impl Program {
     }
 }
 
-/// Debian's Open MPI and its compiler, if they are there.
+/// Returns true if Debian's Open MPI and its compiler are installed.
 pub fn debian_open_mpi() -> bool {
     let there = ["mpirun.openmpi", "mpicc.openmpi"]
         .into_iter()
@@ -58,7 +58,7 @@ pub fn debian_open_mpi() -> bool {
     needs(there, "Debian's Open MPI (openmpi-bin, libopenmpi-dev)")
 }
 
-/// A library that programs run on.
+/// An MPI library of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     OpenMpi,
@@ -66,7 +66,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Those that are there.
+    /// The installed ones.
     pub fn all() -> Vec<Peer> {
         let open_mpi = debian_open_mpi().then_some(Peer::OpenMpi);
         let mpich = mpich().map(|_| Peer::Mpich);
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// The command of its launcher; more ranks than processors are the usual case.
+    /// The command of its launcher; usually oversubscribed.
     pub fn launch(self, program: &Path, ranks: u32, settings: &[Setting]) -> Command {
         let mut command = match self {
             Peer::OpenMpi => Command::new("mpirun.openmpi"),
@@ -101,22 +101,22 @@ impl Peer {
     }
 }
 
-/// The library to preload.
+/// The library for LD_PRELOAD.
 pub fn preload() -> String {
     let file = installation().join("lib/portcullis/libportcullis-preload.so");
     file.to_string_lossy().into_owned()
 }
 
-/// A job that succeeds.
+/// Runs a job, which must succeed.
 pub fn succeeds(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What a job complains about once it has said this and then nothing more for a while; then it is ended.
+/// Waits until a job has printed these words on standard error and then nothing for a while, then ends it; returns the output.
 pub fn complains(command: &mut Command, words: &str) -> String {
-    /// A launcher hands on what ranks say in pieces.
+    /// A launcher forwards the ranks' output in pieces.
     const QUIET: Duration = Duration::from_millis(300);
-    // What a launcher that is killed leaves, its own folder, goes with this one.
+    // A launcher that is killed leaves a folder of its own, which is removed with this one.
     let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no folder: {e}"));
     command.env("TMPDIR", scratch.path());
     let running = Running::start(command).unwrap_or_else(|e| panic!("{e}"));
@@ -132,7 +132,7 @@ pub fn complains(command: &mut Command, words: &str) -> String {
     }
     let process = i32::try_from(running.id()).expect("a process");
     crate::job::send(process, rustix::process::Signal::TERM);
-    // How it ends is no claim: Open MPI's launcher 4.1 now and then waits for ever in `PMIx_server_finalize`, and is killed then.
+    // Its exit status is not checked: Open MPI's launcher 4.1 sometimes hangs in `PMIx_server_finalize` and is killed then.
     let _ = running.wait(Duration::from_secs(10));
     said
 }

@@ -11,23 +11,23 @@ use xtask::process;
 use crate::hosts::Hosts;
 use crate::installation;
 
-/// A server that is killed when it is dropped, whatever the reason.
+/// A server that is killed on drop.
 pub struct Server {
     process: Child,
-    /// As in the parameter `coll_hwbarr_port`.
+    /// The value of the parameter `coll_hwbarr_port`.
     pub address: String,
-    /// Kept open, for the server writes a log.
+    /// Kept open, since the server writes a log.
     _log: BufReader<ChildStdout>,
 }
 
 impl Server {
-    /// On this host; `arguments` say which board.
+    /// Starts a server on this host; `arguments` choose the board.
     #[track_caller]
     pub fn new<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
         Self::start(Command::new(program()), "127.0.0.1", arguments)
     }
 
-    /// On one of these hosts, at its address in the first network.
+    /// Starts a server on one of these hosts, at its address in the first network.
     #[track_caller]
     pub fn on<S: AsRef<OsStr>>(hosts: &Hosts, host: u32, arguments: &[S]) -> Self {
         let address = format!("10.77.0.{}", host + 1);
@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// Stops the process: it keeps its connections and answers nothing.
+    /// Stops the process: it keeps its connections but does not reply.
     pub fn freeze(&self) {
         let pid = i32::try_from(self.process.id())
             .ok()
@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    /// What `hwbarr watch` sees, run in this way.
+    /// The output of `hwbarr watch`, with the command `watch`.
     #[track_caller]
     fn seen(&self, mut watch: Command) -> String {
         watch.args(["watch", &self.address, "--once", "--json"]);
@@ -79,7 +79,7 @@ impl Server {
         seen.unwrap_or_else(|e| panic!("{e}")).stdout
     }
 
-    /// How often the board has released its nodes, as a look from one of these hosts.
+    /// The board's number of releases, as `hwbarr watch` on one of these hosts reports it.
     #[track_caller]
     pub fn releases_seen_from(&self, hosts: &Hosts, host: u32) -> u64 {
         let seen = self.seen(hosts.command(host, &program()));

@@ -1,4 +1,4 @@
-//! What a test runs on: the installation, compiled programs, and peers that may be missing.
+//! The environment of the tests: the installation, compiled programs, and other MPI libraries that may be missing.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -12,13 +12,13 @@ use xtask::cargo::Profile;
 use xtask::install::Contents;
 use xtask::{install, process, test_installation, venv, workspace};
 
-/// Set by `cargo xtask test`, which has installed everything: then a missing thing is a failure, not a reason to skip.
+/// Set by `cargo xtask test`, which has installed everything: then a missing dependency is a failure and not a reason to skip.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
 
-/// Names an installation to test instead of one made from the sources: a package, or another implementation with which the tests themselves are tested.
+/// Names an installation to test instead of one made from the sources: a package, or another implementation, with which the tests themselves are tested.
 const OTHER_PREFIX: &str = "PORTCULLIS_TEST_PREFIX";
 
-/// The prefix of an installation made from the current sources, once for each test program.
+/// The prefix of an installation made from the current sources, once per test program.
 pub fn installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| match std::env::var_os(OTHER_PREFIX) {
@@ -30,9 +30,9 @@ pub fn installation() -> &'static Path {
     })
 }
 
-/// An installation that is compiled and linked as those are that others get, though not optimised.
+/// An installation that is compiled and linked like the distributed packages, though not optimised.
 ///
-/// What the tests share ([`installation`]) is made of what they are compiled with: it names the builder's folders, and its launcher needs the C library.
+/// The shared [`installation`] uses the tests' own build: it contains the builder's paths, and its launcher needs the C library.
 pub fn shipped_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -70,7 +70,7 @@ fn make(prefix: PathBuf, contents: &Contents) -> PathBuf {
     prefix
 }
 
-/// One test program at a time, also between processes; released when the file is closed.
+/// Locks out other test programs, also of other processes; released when the file is closed.
 fn lock(what: &str) -> File {
     let folder = workspace::target();
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
@@ -82,19 +82,19 @@ fn lock(what: &str) -> File {
     file
 }
 
-/// Compiles `programs/NAME.c` with our `mpicc`, unless that was done since it changed; the program's path.
+/// Compiles `programs/NAME.c` with our `mpicc`, unless it is up to date; returns the program's path.
 pub fn compile(name: &str) -> PathBuf {
     compile_with(name, name, &[])
 }
 
-/// The same with further options of the compiler, as a program of another name.
+/// The same with further compiler options, and another name for the program.
 pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
     let source = workspace::programs().join(name).with_extension("c");
     let options = [&["-std=gnu11"], options].concat();
     compile_by("bin/mpicc", &source, program, &options)
 }
 
-/// Compiles `programs/NAME.cc` with our `mpicxx`, unless that was done since it changed; the program's path.
+/// Compiles `programs/NAME.cc` with our `mpicxx`, unless it is up to date; returns the program's path.
 pub fn compile_cpp(name: &str) -> PathBuf {
     let source = workspace::programs().join(name).with_extension("cc");
     compile_by("bin/mpicxx", &source, name, &[])
@@ -134,7 +134,7 @@ fn is_newer(a: &Path, b: &Path) -> bool {
     matches!((time(a), time(b)), (Some(a), Some(b)) if a > b)
 }
 
-/// MPICH from its wheel, if it is there.
+/// MPICH from its wheel, if installed.
 pub fn mpich() -> Option<&'static venv::Venv> {
     let mpich = &venv::MPICH;
     needs(
@@ -144,7 +144,7 @@ pub fn mpich() -> Option<&'static venv::Venv> {
     .then_some(mpich)
 }
 
-/// Open MPI from its wheel, if it is there.
+/// Open MPI from its wheel, if installed.
 pub fn open_mpi() -> Option<&'static venv::Venv> {
     let open_mpi = &venv::OPEN_MPI;
     needs(
@@ -164,12 +164,12 @@ pub fn mpi4py_python() -> Option<PathBuf> {
     .then(|| mpi4py.bin("python"))
 }
 
-/// Says on the terminal, past the test runner's capture, what a skipped test is missing.
+/// If `there` is false, prints what the skipped test is missing, bypassing the test runner's capture. Returns `there`.
 pub fn needs(there: bool, what: &str) -> bool {
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
         assert!(std::env::var_os(NO_SKIPS).is_none(), "{test} needs {what}");
-        // No process reads it when standard error is closed.
+        // The write fails if standard error is closed, which is ignored.
         let _ = writeln!(std::io::stderr().lock(), "skipped: {test} needs {what}");
     }
     there

@@ -1,9 +1,9 @@
-//! A Slurm of our own on this machine: a controller and two nodes, with ports and folders like no other's.
+//! A private Slurm on this machine: a controller and two nodes, with ports and folders of their own.
 //!
-//! Both nodes are this machine under two names, which is what their `slurmd` are told; nothing is asked of a running system,
+//! Both nodes are this machine under two names, given to their `slurmd`; a running system is not affected,
 //! and no key is needed, as everything belongs to one user on the loopback interface.
 //!
-//! Needs root and Debian's packages; everything is gone when the value is dropped, and ends by itself if this process is killed.
+//! Needs root and Debian's packages; everything is removed when the value is dropped, and ends by itself if this process is killed.
 
 use std::fs;
 use std::net::TcpListener;
@@ -21,22 +21,22 @@ use crate::job::{Job, send};
 use crate::leftovers;
 use crate::setting::needs;
 
-/// Processors that each node claims to have.
+/// The number of processors that each node claims to have.
 const CPUS: u32 = 8;
 
-/// How long a daemon may live if no process ends it.
+/// The maximum lifetime of a daemon in seconds, if it is not ended before.
 const LIFE: &str = "300";
 
-/// A little cluster under Slurm.
+/// A small Slurm cluster.
 #[derive(Debug)]
 pub struct Slurm {
-    /// Stopped in this order: the nodes, then the controller.
+    /// In stop order: the nodes, then the controller.
     daemons: Vec<Running>,
     folder: TempDir,
 }
 
 impl Slurm {
-    /// Two nodes that are ready; `None` where Slurm cannot be had.
+    /// Starts two nodes and waits until they are ready; returns `None` where Slurm is not available.
     pub fn new() -> Option<Slurm> {
         let programs = ["slurmctld", "slurmd", "srun", "salloc"];
         let possible = rustix::process::geteuid().is_root() && programs.into_iter().all(on_path);
@@ -56,7 +56,7 @@ impl Slurm {
         for node in ["n1", "n2"] {
             slurm.start(&["slurmd", "-D", "-N", node]);
         }
-        // Those that were started last are stopped first.
+        // Stop in reverse start order.
         slurm.daemons.reverse();
         slurm.wait_for_nodes();
         Some(slurm)
@@ -107,7 +107,7 @@ impl Slurm {
         make().unwrap_or_else(|e| panic!("cannot configure Slurm in {at}: {e}"));
     }
 
-    /// The file that every command of this cluster is to find by `SLURM_CONF`.
+    /// The configuration file, for `SLURM_CONF` of every command.
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("slurm.conf")
     }
@@ -123,12 +123,12 @@ impl Slurm {
         self.daemons.push(running);
     }
 
-    /// The mark that all daemons, and what they start for themselves, have in their environment.
+    /// The mark in the environment of all daemons and their own processes.
     pub fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }
 
-    /// What a command of Slurm prints, if it succeeds.
+    /// The output of a Slurm command, if it succeeds.
     fn said(&self, command: &str, arguments: &[&str]) -> Option<String> {
         let mut command = Command::new(command);
         command.args(arguments).env("SLURM_CONF", self.config());
@@ -159,7 +159,7 @@ impl Slurm {
             .concat()
     }
 
-    /// A program that srun starts, with an option or two.
+    /// A program started by srun with some options.
     pub fn srun(&self, program: &Path, options: &[&str]) -> Job {
         Job::command(program)
             .under(Path::new("srun"))
@@ -168,7 +168,7 @@ impl Slurm {
             .limit(60)
     }
 
-    /// A command in an allocation of both nodes for so many tasks.
+    /// A command in an allocation of both nodes for `tasks` tasks.
     pub fn salloc(&self, command: &Path, tasks: u32) -> Job {
         Job::command(command)
             .under(Path::new("salloc"))
@@ -181,7 +181,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // A job whose srun was killed is still running in the eyes of the controller.
+        // For the controller, a job whose srun was killed is still running.
         let _ = self.said("scancel", &["--user=root"]);
         let begin = Instant::now();
         while self
@@ -192,7 +192,7 @@ impl Drop for Slurm {
             std::thread::sleep(Duration::from_millis(50));
         }
         self.daemons.clear();
-        // Guardians of steps outlive their controller, to tell it how the step ended.
+        // Step daemons outlive their controller, to report the step's end to it.
         for guardian in leftovers::processes(&self.mark()) {
             let number = guardian
                 .split(' ')
@@ -203,15 +203,15 @@ impl Drop for Slurm {
     }
 }
 
-/// Ports that no process listens on now, and no other cluster of this process gets.
+/// Ports on which no process listens now, and which no other cluster of this process gets.
 ///
-/// They lie below those that Linux gives to programs that connect (`net.ipv4.ip_local_port_range`, from 32768 on),
-/// of which one may be taken between our look and the daemon's.
+/// They are below Linux's range for outgoing connections (`net.ipv4.ip_local_port_range`, from 32768 on),
+/// from which a port could be taken between this check and the daemon's start.
 fn free_ports<const N: usize>() -> [u16; N] {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 22_000;
     static DRAWN: AtomicU32 = AtomicU32::new(0);
-    // Another process that tests at the same time begins elsewhere.
+    // Another test process running at the same time begins at another port.
     let start = std::process::id().wrapping_mul(997);
     let mut draws = (0..COUNT).map(|_| {
         let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);

@@ -1,18 +1,18 @@
-//! Names of files and programs, arguments, variables and values of info objects are bytes from the program to the system call.
+//! Arbitrary bytes in names of files and programs, arguments, variables and info values are passed unchanged to the system calls.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use tests::{Job, compile, installation};
 
-/// Latin-1, a space and a newline: no UTF-8, and no word.
+/// Latin-1, a space and a newline: neither UTF-8 nor a single word.
 const ODD: &[u8] = b"\xe4 \n\xff";
 
 fn every_byte_but_zero() -> OsString {
     OsString::from_vec((1..=255).collect())
 }
 
-/// The program in a folder with an odd name, with arguments and a variable of every byte.
+/// The program in a folder with an unusual name, with arguments and a variable that contain every byte.
 fn job(folder: &std::path::Path) -> Job {
     let place = folder.join(OsString::from_vec(ODD.to_vec()));
     fs::create_dir_all(&place).expect("a folder");
@@ -45,7 +45,7 @@ fn a_program_without_a_launcher_spawns_with_arguments_of_any_bytes() {
     job(folder.path()).alone().holds();
 }
 
-/// Options of mpirun that name files: a folder for output, and the folder in which ranks begin.
+/// Options of mpirun that name files: a folder for output, and the working directory of the ranks.
 #[test]
 fn options_that_name_files_take_any_bytes() {
     let folder = folder();

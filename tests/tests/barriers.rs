@@ -1,4 +1,4 @@
-//! `MPI_Barrier` by every component that can make one: no rank leaves before all have entered, and the FPGA model counts what the program made.
+//! `MPI_Barrier` with every component that serves it: no rank leaves before all have entered, and the FPGA model counts the program's barriers.
 
 use std::fs;
 

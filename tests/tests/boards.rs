@@ -1,4 +1,4 @@
-//! Real jobs whose ranks' wires come to several boards of the simulator, which hang below one: `--mca coll_hwbarr_boards N`.
+//! Jobs whose ranks are distributed over several simulated boards, cascaded below one root: `--mca coll_hwbarr_boards N`.
 
 use rustix::process::Signal;
 use tests::Job;
@@ -12,7 +12,7 @@ fn on_boards(job: Job, boards: &str) -> Job {
 
 #[test]
 fn the_barriers_of_a_program_are_released_by_the_root() {
-    // Boards of three, of two and of one node, one that is not full, and more ranks than one board has wires.
+    // Boards of three, two and one node, one that is not full, and more ranks than one board has wires.
     for (ranks, boards, barriers) in [
         (6, "2", "200"),
         (6, "3", "200"),

@@ -1,4 +1,4 @@
-//! How programs are built: `mpicc`, `mpicxx`, pkg-config and CMake's FindMPI.
+//! Building programs: `mpicc`, `mpicxx`, pkg-config and CMake's FindMPI.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
-    // Only MPI's own compilers are said; everything else has to be found out from them.
+    // Only MPI's compiler wrappers are given; FindMPI must derive everything else from them.
     for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx")] {
         let wrapper = installation().join("bin").join(wrapper);
         configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));
@@ -73,7 +73,7 @@ fn pkg_config_knows_the_flags() {
         let mut asked = Command::new("pkg-config");
         asked
             .args(["--cflags", "--libs", name])
-            // The system may have descriptions of these names, of another library.
+            // The system may have files of these names, for another library.
             .env("PKG_CONFIG_LIBDIR", installation().join("lib/pkgconfig"));
         let flags = output(&mut asked).stdout;
         let mut build = Command::new(compiler);
@@ -87,7 +87,7 @@ fn pkg_config_knows_the_flags() {
     }
 }
 
-/// As build systems do that know no `mpicc`, and cargo, which drops the run path that `mpicc` gives.
+/// Built without `mpicc`, or with cargo, which drops the run path that `mpicc` adds.
 #[test]
 fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
             runs(&program);
         }
     }
-    // What a script starts finds it, too.
+    // A program started by a script finds it, too.
     let script = format!("{}; exit $?", program.display());
     let said = Job::command(Path::new("/bin/sh"))
         .under(&installation().join("bin/mpirun"))

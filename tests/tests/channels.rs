@@ -1,4 +1,4 @@
-//! Real jobs whose communicators have channels of a version 2 board: the simulator's in shared memory, and one behind parallel ports.
+//! Jobs whose communicators use channels of a version 2 board: the simulator in shared memory, and a board behind parallel ports.
 
 use hdl::tool::Tool;
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ fn with_channels(job: Job, port: &str) -> Job {
         .with(["--mca", "coll_hwbarr_port", port])
 }
 
-/// A number of the simulator's report.
+/// A number in the simulator's report.
 fn count(report: &str, name: &str) -> u64 {
     let (_, rest) = report
         .split_once(&format!("\"{name}\":"))
@@ -27,7 +27,7 @@ fn count(report: &str, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("{name} is no number in {report}"))
 }
 
-/// Runs the program of many communicators over a board of the simulator, and gives the report.
+/// Runs the program with many communicators over a simulated board, and returns the report.
 fn synchronise(job: Job, port: &str, nodes: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
@@ -40,7 +40,7 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
         ])
         .holds();
     let report = fs::read_to_string(&report).unwrap();
-    // At least the world, as many twins as there are channels beside, and the guests.
+    // At least the world, a duplicate for each other channel, and the guests.
     let taken = count(&report, "channels_taken");
     assert!(taken >= 1 + 3 + 12, "{report}");
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
@@ -68,7 +68,7 @@ fn communicators_synchronise_over_channels_of_the_rtl() {
     let job = Job::of("channels").ranks(4);
     let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
     let report = synchronise(job, "rtl", "0");
-    // Each bit of each request for a channel was filtered and shifted by the Verilog.
+    // The Verilog has filtered and shifted each bit of each request for a channel.
     assert!(count(&report, "rtl_edges") > 88 * 8 * 16, "{report}");
 }
 
@@ -96,7 +96,7 @@ type Machines = machines::Machines<ChannelBoard>;
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        // Where all nodes spoke to the board at once for seconds, a channel is given back by the next job.
+        // Where all nodes have addressed the board at once for seconds, the next job frees the channel.
         machines.pass_fifty_barriers();
     }
 }

@@ -1,23 +1,23 @@
-//! A cluster of four hosts with several ranks on each, whose barrier is the hardware's, served by `hwbarr serve` on one of the hosts.
+//! A cluster of four hosts with several ranks each and a hardware barrier, served by `hwbarr serve` on one of the hosts.
 //!
-//! The hosts are network namespaces of this machine: inside of one, ranks share memory; between two there is tcp over a bridge.
+//! The hosts are network namespaces of this machine: ranks share memory within a host and use TCP over a bridge between hosts.
 
 use tests::hosts::Hosts;
 use tests::served::Server;
 
 const HOSTS: u32 = 4;
 
-/// Ranks on each host: sixty in all, as in the paper of 2005.
+/// Ranks per host: sixty in total, as in the paper of 2005.
 const MANY: u32 = 15;
-/// Ranks on each host for programs that need no sixty: a host's ranks still share cores, and communicators of several sizes have channels.
+/// Ranks per host for programs that do not need sixty: still oversubscribed, with channels for communicators of several sizes.
 const FEW: u32 = 4;
 
-/// Which board is served.
+/// The version of the served board.
 #[derive(Clone, Copy)]
 enum Board {
-    /// Version 1: each rank is a node, and the world has the barrier.
+    /// Version 1: each rank is a node, and only the world uses the barrier.
     OfRanks,
-    /// Version 2: each host is a node, whose ranks meet in shared memory, and any communicator may have a channel.
+    /// Version 2: each host is a node, whose ranks synchronise in shared memory, and any communicator may have a channel.
     OfHosts,
 }
 
@@ -37,7 +37,7 @@ impl Board {
     }
 }
 
-/// Runs programs with their arguments, one job after another, with `each` ranks on each host.
+/// Runs programs with their arguments, one job after another, with `each` ranks per host.
 fn hold(board: Board, each: u32, programs: &[&[&str]]) {
     let Some(hosts) = Hosts::new(HOSTS) else {
         return;
@@ -60,7 +60,7 @@ fn hold(board: Board, each: u32, programs: &[&[&str]]) {
         let (said, warned) = (&outcome.stdout, &outcome.stderr);
         assert!(said.lines().any(|l| l == line), "{said}\n{warned}");
         assert!(!warned.contains("goes on in software"), "{warned}");
-        // The self-test's, and the program's own.
+        // The self-test's releases, and the program's own.
         let made = server.releases_seen_from(&hosts, 1) - before;
         assert!(made > 2, "{program}: {made} releases");
     }
@@ -77,7 +77,7 @@ fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channel
     hold(Board::OfHosts, MANY, &[&["barrier_loop", "30", "0"]]);
 }
 
-/// Those that make many barriers, on both boards.
+/// Programs with many barriers, on both boards.
 #[test]
 fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
     let barriers: [&[&str]; 3] = [&["sessions"], &["lives"], &["barrier_loop", "200", "0"]];
@@ -85,8 +85,8 @@ fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
     hold(Board::OfRanks, FEW, &barriers);
 }
 
-/// All programs of messages and collectives but `communicators`, which claims that all ranks share a machine.
-/// What they do besides barriers is the same whatever the board, so the other one is left out.
+/// All programs of messages and collectives except `communicators`, which requires all ranks on one machine.
+/// Apart from barriers their behaviour does not depend on the board, so only one board is used.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn every_program_holds_on_ranks_of_four_hosts() {

@@ -1,6 +1,6 @@
-//! Programs that MPICH's and Open MPI's own compilers made run on our library, unchanged, under our mpirun.
+//! Programs compiled with MPICH's and Open MPI's own compilers run unchanged on our library, under our mpirun.
 //!
-//! The programs are our own, so each claim is tried a second and a third time, with the constants, handles, statuses and
+//! These are our own test programs, so each claim is checked again with the constants, handles, statuses and
 //! functions of the other ABIs.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tests::{Job, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
-/// Compiles a program with another library's compiler; it lies in a folder of its own, which goes with the first.
+/// Compiles a program with another library's compiler, in a folder that is removed with the returned guard.
 fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join(name);
@@ -30,7 +30,7 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// Runs programs, each with its argument, on so many ranks.
+/// Runs programs, each with its argument, on each of these numbers of ranks.
 fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     for (name, argument) in programs {
         let (_folder, program) = compile(compiler, name);
@@ -45,7 +45,7 @@ fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     }
 }
 
-/// What both headers have all functions for.
+/// Programs for whose functions both headers have declarations.
 const BOTH: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -71,7 +71,7 @@ const BOTH: &[(&str, &str)] = &[
     ("revoking", ""),
 ];
 
-/// What asks for functions of MPI 4.0 and later, which Open MPI 5.0's header does not have.
+/// Programs that need functions of MPI 4.0 and later, which Open MPI 5.0's header does not have.
 const NEWER: &[(&str, &str)] = &[
     ("aliased", ""),
     ("communicators", ""),
@@ -109,7 +109,7 @@ fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_two() {
     of_open_mpi(&[1, 2]);
 }
 
-/// One binary, three libraries' names for it: which one serves is told on demand only.
+/// One binary for three libraries' names: which one serves it is reported only on demand.
 #[test]
 fn explain_says_which_library_stands_in() {
     let Some(open_mpi) = open_mpi() else { return };
@@ -122,7 +122,7 @@ fn explain_says_which_library_stands_in() {
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
 }
 
-/// A program is loaded only if each name is there, also those that it never uses.
+/// The loader requires every name, also those that the program never uses.
 #[test]
 fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     if let Some(mpich) = mpich() {
@@ -133,7 +133,7 @@ fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     }
 }
 
-/// What the headers of an installation name and its library has, the stand-in has.
+/// Every name in an installation's headers that its library exports is exported by our replacement, too.
 fn has_names_of(prefix: &Path, library: &str, family: &str) {
     let theirs = exported(&prefix.join("lib").join(library));
     let stand_in = installation().join("lib/portcullis/compat").join(family);
@@ -154,7 +154,7 @@ fn has_names_of(prefix: &Path, library: &str, family: &str) {
     assert!(missing.is_empty(), "{family}: {missing:?}");
 }
 
-/// The names that a library has for programs.
+/// The names that a library exports.
 fn exported(library: &Path) -> BTreeSet<String> {
     let mut nm = Command::new("nm");
     nm.args(["--dynamic", "--defined-only", "--format=posix"])
@@ -167,7 +167,7 @@ fn exported(library: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// What looks like a name of MPI in the headers of a folder and those below it.
+/// Collects names that look like MPI's from the headers below a folder.
 fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -178,7 +178,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
             let text = std::fs::read_to_string(&path).unwrap();
             let words = text.split(|c| !is_of_names(c));
             let begins = ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "ompi_mpi_"];
-            // A constant may have the name of a function of Fortran.
+            // A constant may have the name of a Fortran function.
             let of_mpi = words.filter(|word| {
                 begins.iter().any(|begin| word.starts_with(begin))
                     && word.chars().any(|c| c.is_ascii_lowercase())
@@ -188,7 +188,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     }
 }
 
-/// Debian's Open MPI has libraries for Fortran, which stand on its C library; on ours they stand on the stand-in.
+/// Debian's Open MPI has Fortran libraries on top of its C library; here they use our replacement instead.
 #[test]
 fn programs_in_fortran_of_open_mpi_run() {
     let compiler = Path::new("mpif90.openmpi");

@@ -1,4 +1,4 @@
-//! Processes that come and go: spawn, ports, names, join, and two jobs that meet, in real processes.
+//! Dynamic processes: spawn, ports, names, join, and two jobs that connect, in real processes.
 
 use std::time::{Duration, Instant};
 use tests::Job;
@@ -18,11 +18,11 @@ fn a_job_spawns_another_and_they_share_communicators_and_windows() {
 fn a_program_learns_how_many_processes_there_is_room_for() {
     let room = |count: usize, ranks| dynamic("universe", ranks).arg(count.to_string());
     room(5, 2).with(["--host", "localhost:5"]).holds();
-    // Where all slots are taken there is room for as many processes again.
+    // If all slots are taken, as many processes again may be spawned.
     room(4, 2).with(["--host", "localhost:2"]).holds();
     let more = ["--host", "localhost:2", "--oversubscribe"];
     room(5, 3).with(more).holds();
-    // What spawns without a launcher has the cores.
+    // Without a launcher, the universe size is the number of cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     room(cores.max(2), 1).alone().holds();
 }
@@ -107,7 +107,7 @@ fn what_a_process_without_a_launcher_publishes_is_found_by_others_with_and_witho
 fn a_process_without_a_launcher_ends_with_what_it_has_spawned() {
     let outcome = dynamic("mortal", 1).arg("no sign").alone().run();
     assert!(!outcome.status.success());
-    // The process sees the end of its child or that of the launcher, which ends all; what the launcher says may come later.
+    // The process notices the end of its child or that of the launcher, which ends all; the launcher's own message may come later.
     let seen = ["has lost its other end", "the launcher has ended"];
     assert!(
         seen.iter().any(|said| outcome.stderr.contains(said)),

@@ -1,4 +1,4 @@
-//! The table in `docs/endings.md` says what is tested.
+//! Checks that the table in `docs/endings.md` lists the tests.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn every_row_of_the_table_of_endings_names_a_test_that_exists() {
     .iter()
     .map(|name| fs::read_to_string(root.join(name)).unwrap())
     .collect();
-    // What follows are times.
+    // The sections after the table are about times.
     let table = table.split("\n## ").next().unwrap_or_default();
     let rows: Vec<&str> = table
         .lines()

@@ -1,4 +1,4 @@
-//! The eureka line in real jobs: over the simulator's hardware, in memory and served, in the node's memory, and where there is none.
+//! The eureka line in jobs: with the simulator's hardware, in memory and served, in the node's memory, and where no line is available.
 
 use sim::served::{Address, Onlooker};
 use std::fs;
@@ -14,7 +14,7 @@ fn job(port: &str, ranks: u32, rounds: &str) -> Job {
     }
 }
 
-/// A number of the simulator's report.
+/// A number in the simulator's report.
 fn count(report: &str, name: &str) -> u64 {
     let (_, rest) = report.split_once(&format!("\"{name}\":")).expect("there");
     let rest = rest.trim_start();
@@ -43,7 +43,7 @@ fn ranks_hear_of_it_over_the_simulators_line() {
             said.contains("the eureka line beside the barrier, opened"),
             "{said}"
         );
-        // Each round begins and ends with a barrier of the hardware.
+        // Each round begins and ends with a hardware barrier.
         let report = fs::read_to_string(report).expect("written");
         assert!(count(&report, "barriers") > 2 * 60, "{report}");
         assert_eq!(count(&report, "releases"), count(&report, "barriers"));
@@ -76,7 +76,7 @@ fn ranks_hear_of_it_over_a_served_line() {
         job(&server.address, ranks, rounds).limit(300).holds();
         let address: Address = server.address.parse().expect("an address");
         let mut onlooker = Onlooker::connect(&address).expect("served");
-        // The last round was open at the end, and no rank had found anything in it.
+        // The last round was open at the end, and no rank had raised the line in it.
         let line = onlooker.hear().expect("served").expect("a line");
         assert!(!line.found, "{line:?}");
         assert!(onlooker.look().expect("served").board.releases > 20);
@@ -97,7 +97,7 @@ fn the_waveform_shows_the_line() {
     }
     assert!(save.contains("+{eureka line} barrier.found\n"), "{save}");
     assert!(commands.contains("barrier.node02.says"), "{commands}");
-    // In the eight rounds, and in those around them, the line has risen as often as it has fallen.
+    // In the eight rounds, and around them, the line has risen as often as it has fallen.
     let id = dump
         .lines()
         .find(|line| line.contains(" found "))
@@ -107,9 +107,9 @@ fn the_waveform_shows_the_line() {
         let line = format!("{level}{id}");
         dump.lines().filter(|change| *change == line).count()
     };
-    // Two of the eight rounds have no finder; the message that is handed on and the barriers have one each.
+    // Two of the eight rounds have no finder; the forwarded message and the barriers have one each.
     assert_eq!(changes('1'), 6 + 2);
-    // The first is the level at the beginning.
+    // The first value is the initial level.
     assert_eq!(changes('0'), 1 + 6 + 2);
 }
 

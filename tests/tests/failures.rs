@@ -1,4 +1,4 @@
-//! Ends that nobody wished for: the job ends as a whole, quickly, with a sentence, and leaves nothing.
+//! Abnormal ends: the job ends as a whole, quickly, with an error message, and leaves nothing.
 //!
 //! `Job::wait` itself fails if a process or a file is left one second after the end.
 
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tests::job::send;
 use tests::{Job, Outcome, Started};
 
-/// From the deed to the launcher's end.
+/// The limit from the event to the launcher's end.
 const SOON: Duration = Duration::from_secs(1);
 
 const RANKS: u32 = 3;
@@ -60,7 +60,7 @@ fn a_rank_that_is_killed_ends_the_job_and_is_named() {
 
 #[test]
 fn a_death_is_told_and_not_what_the_others_do_that_see_it() {
-    // From before MPI_Init to the middle of messages of every protocol, spread by a fixed stride.
+    // From before MPI_Init to the middle of messages of every protocol, at times spread with a fixed stride.
     for round in 0..20_u64 {
         let transports = ["self,sm", "self,tcp"][(round % 2) as usize];
         let job = Job::of("endless")
@@ -109,7 +109,7 @@ fn rubbish_in_shared_memory_crashes_nobody_and_holds_nobody() {
             .limit(30);
         let outcome = job.run();
         let (status, said) = (outcome.status.code(), &outcome.stderr);
-        // A crash would be 128 and a signal's number; what a wrong length leads to is an error of the program's calls.
+        // A crash would be 128 plus a signal number; a wrong length leads to an error of the program's calls.
         assert!(
             matches!(status, Some(1..=127)),
             "seed {seed}: {status:?}: {said}"
@@ -155,7 +155,7 @@ fn an_error_that_nobody_handles_names_both_sides() {
     let outcome = Job::of("fatal").ranks(2).run();
     assert!(!outcome.status.success());
     names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
-    // A call that could have said so has returned, whatever handler there is.
+    // A call that could have reported the error has returned, whatever the error handler.
     for (ranks, last) in [(1, "rank 0"), (2, "rank 1")] {
         let outcome = Job::of("fatal").ranks(ranks).arg("freed").run();
         assert!(!outcome.status.success());
@@ -217,13 +217,13 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
     let job = leaves("fork").start();
     let victim = job.ready(2 * RANKS as usize)[0];
     ends_soon(job, |job| {
-        // The first one to be ready may be a child, which need not be missed; then Ctrl-C ends the job.
+        // The first ready process may be a child, which need not be missed; then Ctrl-C ends the job.
         send(victim, Signal::KILL);
         job.signal(Signal::INT);
     });
 }
 
-/// Stops all ranks, as a user or a batch system does who wants the machine for a while.
+/// Stops all ranks with SIGSTOP, as a user or a batch system does to use the machine for something else.
 fn stopped(job: &Started) -> Vec<i32> {
     let ranks = job.ready(RANKS as usize);
     for &rank in &ranks {

@@ -1,22 +1,22 @@
-//! Fault tolerance (ULFM): communicators that are revoked, and jobs that survive the death of some of their ranks, in real processes.
+//! Fault tolerance (ULFM): revoked communicators, and jobs that survive the death of some of their ranks, in real processes.
 
 use tests::hosts::Hosts;
 use tests::{Job, compile};
 
 const TCP: [&str; 3] = ["--mca", "btl", "tcp,self"];
 
-/// A job of a program in which ranks die by `kill -9`; which and when, the seed says.
+/// A job of a program in which ranks die by `kill -9`; the seed determines which ranks and when.
 fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
     let job = Job::of(program).arg(what).arg(seed.to_string());
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
 }
 
-/// What calls say of a dead rank.
+/// Tests of the errors that calls return about a dead rank.
 fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("deaths", what, ranks, seed)
 }
 
-/// How programs go on without dead ranks.
+/// Tests of programs that continue without dead ranks.
 fn recoveries(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("recoveries", what, ranks, seed)
 }
@@ -45,7 +45,7 @@ fn a_loop_of_collectives_is_revoked_and_shrunk_whenever_somebody_dies() {
     }
 }
 
-/// The first agreements of a communicator go as messages, the later ones through the memory of the node.
+/// The first agreements of a communicator use messages, the later ones the node's memory.
 #[test]
 fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
     let agreements = |ranks: u32, seed: u32, dying: u32| {
@@ -64,7 +64,7 @@ fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
 
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
-    // Those that have the last sum leave while others wait for it: a leave is no failure. Which of the two comes first is chance.
+    // Ranks that have the last sum leave while others wait for it, which is no failure. The order is random.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         recoveries("checkpoint", ranks, 1).holds();
     }
@@ -93,7 +93,7 @@ fn the_hardware_barrier_names_the_dead_node_and_is_left() {
     }
 }
 
-/// The last of the living writes the simulator's report, on one board and on boards below a board.
+/// The last survivor writes the simulator's report, with one board and with cascaded boards.
 #[test]
 fn the_report_of_the_hardware_is_written_without_the_dead_node() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +112,7 @@ fn the_report_of_the_hardware_is_written_without_the_dead_node() {
     }
 }
 
-/// The board drops the dead member of the world's channel, so that the living can give the channel back.
+/// The board drops the dead member of the world's channel, so that the survivors can free the channel.
 #[test]
 fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -125,7 +125,7 @@ fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
 }
 
-/// Three ranks on each of two hosts: inside each by shared memory, between them by messages of the leaders; whichever of them dies.
+/// Three ranks on each of two hosts: shared memory within a host, messages between the leaders; any of them may die.
 #[test]
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -161,7 +161,7 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     }
 }
 
-/// What makes, uses or ends an object of all members; each call loses one member or two, so eight ranks last for a few of them.
+/// Calls that make, use or free an object of all members; each call loses one or two members, so eight ranks last for a few calls.
 const CALLS: [&str; 9] = [
     "win_create,file_open,dup",
     "file_close,win_free,split",
@@ -187,7 +187,7 @@ fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_m
     }
 }
 
-/// The same for an hour of chances.
+/// The same with random seeds for an hour.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn members_may_die_at_any_step_of_a_call_whenever_that_is() {
@@ -233,7 +233,7 @@ fn a_program_can_ask_whether_deaths_are_survived() {
     );
 }
 
-/// Its transports have no address, and the launcher has reported its death.
+/// The dead rank's transports have no address, and the launcher has reported its death.
 #[test]
 fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     for victim in ["0", "2"] {

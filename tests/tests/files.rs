@@ -1,4 +1,4 @@
-//! Files when the system refuses, and what is told of them: `mpirun --io-report`, lanes of `--trace`, errors that the program has not looked at.
+//! Files when the system refuses, and the reports about them: `mpirun --io-report`, lanes of `--trace`, errors that the program has not checked.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
@@ -18,14 +18,14 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// A small file system of its own, while it lives.
+/// A small file system, unmounted on drop.
 struct Small {
     _folder: TempDir,
     at: PathBuf,
 }
 
 impl Small {
-    /// Nothing where this process may not mount.
+    /// Returns `None` if this process may not mount.
     fn new() -> Option<Small> {
         let folder = folder();
         let at = folder.path().join("small");
@@ -111,7 +111,7 @@ fn long_nonblocking_reads_go_on_while_the_program_computes() {
     }
 }
 
-/// Docker's default profile forbids io_uring.
+/// Docker's default profile blocks io_uring.
 #[test]
 fn long_nonblocking_reads_are_done_at_once_where_the_system_has_no_rings() {
     let folder = folder();
@@ -267,7 +267,7 @@ fn an_error_of_a_file_whose_class_is_not_asked_for_is_told_where_that_is_wanted(
     for part in ["rank 0", "MPI_File_open", "MPI_ERR_NO_SUCH_FILE", "missing"] {
         assert!(line.contains(part), "{part:?} is missing in: {line}");
     }
-    // A program that compares the code with MPI_SUCCESS has seen it, which the library does not notice.
+    // Comparing the code with MPI_SUCCESS checks the error without calling the library, which cannot notice that.
     assert_eq!(job().holds().stderr, "");
     let looked_at = Job::of("file_unseen")
         .arg(folder.path())

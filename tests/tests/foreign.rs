@@ -1,6 +1,6 @@
-//! The hardware barrier on other MPI libraries, under their own launchers: as a component of Debian's Open MPI, and preloaded.
+//! The hardware barrier with other MPI libraries, under their own launchers: as a component of Debian's Open MPI, and with LD_PRELOAD.
 //!
-//! The board is that of `hwbarr serve`, which is asked afterwards how often it has released; the program checks that no rank
+//! The board is that of `hwbarr serve`, whose number of releases is read afterwards; the program checks that no rank
 //! leaves a barrier before all have entered it.
 
 use sim::served::{Address, Onlooker};
@@ -15,7 +15,7 @@ use tests::{installation, mpich, needs};
 use xtask::packages;
 use xtask::process::{self, Outcome};
 
-/// A run under Debian's Open MPI.
+/// Runs a program under Debian's Open MPI.
 fn run_open_mpi(
     program: &Program,
     ranks: u32,
@@ -29,7 +29,7 @@ fn run_open_mpi(
     )
 }
 
-/// The folder that Open MPI finds the component in, before its own.
+/// The component path for Open MPI: ours before its own.
 fn components() -> String {
     let folder = installation().join("lib/portcullis/openmpi");
     format!("{}:SYSTEM_DEFAULT", folder.display())
@@ -41,7 +41,7 @@ fn releases(server: &Server) -> u64 {
     onlooker.look().expect("served").board.releases
 }
 
-/// The barriers that the program says it has made, and the two of the self-test.
+/// The number of barriers of the program; the releases include its first and last one, and the two of the self-test.
 const BARRIERS: &[&str] = &["50", "300"];
 const RELEASES: u64 = 52 + 2;
 
@@ -62,7 +62,7 @@ fn open_mpi_takes_its_barrier_from_the_board() {
     }
 }
 
-/// A file in the user's folder is all: no option, no environment but the port.
+/// A file in the user's component folder suffices: no option, no environment except the port.
 #[test]
 fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     if !debian_open_mpi() {
@@ -86,7 +86,7 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     assert_eq!(releases(&server), RELEASES);
 }
 
-/// The board in shared memory, with its report: as many releases as barriers at every node.
+/// The board in shared memory, with its report: every node has as many releases as barriers.
 #[test]
 fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     if !debian_open_mpi() {
@@ -110,7 +110,7 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     assert!(waveform.contains("$enddefinitions"), "{waveform}");
 }
 
-/// A board for another number of ranks: one line, and Open MPI's own barrier.
+/// A board for another number of ranks: one warning, and Open MPI's own barrier.
 #[test]
 fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     if !debian_open_mpi() {
@@ -131,7 +131,7 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     assert_eq!(releases(&server), 0);
 }
 
-/// The board goes in the middle of the run: one line, no barrier lost, and the rest in software.
+/// The board fails during the run: one warning, no barrier lost, and the rest in software.
 #[test]
 fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
     if !debian_open_mpi() {
@@ -184,7 +184,7 @@ fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicat
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// Barriers in `duplicates.c` that are the hardware's.
+/// The number of hardware barriers in `duplicates.c`.
 const DUPLICATES: u64 = 5 + 5 + 5 + 1;
 
 #[test]
@@ -200,7 +200,7 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// Twenty barriers by the names of Fortran, half of them of a duplicate.
+/// Twenty barriers by their Fortran names, half of them on a duplicate.
 #[test]
 fn a_preloaded_library_serves_programs_in_fortran() {
     let fortran = packages::on_path("gfortran");

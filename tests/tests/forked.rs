@@ -1,4 +1,4 @@
-//! A process that forks after `MPI_Init`: the child is told apart from its parent.
+//! A process that forks after `MPI_Init`: the child is distinguished from its parent.
 
 use tests::Job;
 

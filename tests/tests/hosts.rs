@@ -40,7 +40,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
         let fact = format!("explain: btl: rank 0 reaches {way}");
         assert!(explained.stderr.contains(&fact), "{}", explained.stderr);
     }
-    // With sm alone the hosts do not reach each other, and the sentence says so.
+    // With sm alone the hosts cannot reach each other, and the error reports it.
     let alone = hosts.job("ring", 2).with(["--mca", "btl", "self,sm"]);
     let outcome = alone.limit(60).run();
     assert!(!outcome.status.success());
@@ -51,7 +51,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
     );
 }
 
-/// What a host's ranks have for others is merged in its memory first.
+/// The accesses of a host's ranks are first merged in its memory.
 #[test]
 fn collective_accesses_to_files_hold_across_hosts() {
     files_on(2, "20");
@@ -63,7 +63,7 @@ fn collective_accesses_to_files_hold_across_three_hosts() {
     files_on(3, "60");
 }
 
-/// Two ranks on each host, with so many random accesses.
+/// Two ranks per host, with `accesses` random accesses.
 fn files_on(hosts: u32, accesses: &str) {
     let Some(all) = Hosts::new(hosts) else { return };
     let all = all.network(0, &[1500]);
@@ -83,7 +83,7 @@ fn what_leaders_of_hosts_hold_does_not_grow_with_the_pieces() {
     holds(hosts.job("file_memory", 2), "file_memory", 4);
 }
 
-/// A rank whose file may not grow ends the access alike on all hosts.
+/// If one rank's file must not grow, the access fails in the same way on all hosts.
 #[test]
 fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -128,7 +128,7 @@ fn the_parameters_choose_the_networks_and_ipv6_is_enough() {
     assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
 }
 
-/// A transfer over two networks that notices a pulled cable after two seconds.
+/// A transfer over two networks that detects a pulled cable after two seconds.
 fn transfer(hosts: &Hosts, seconds: &str) -> Job {
     hosts
         .job("transfer", 1)
@@ -165,7 +165,7 @@ fn a_cable_that_is_pulled_during_a_transfer_costs_nothing_but_time() {
     );
 }
 
-/// Both interfaces claim the same speed, so what each carries follows from what it takes.
+/// Both interfaces claim the same speed, so the shares follow from their actual throughput.
 #[test]
 fn two_networks_of_different_speed_share_a_message_as_they_can() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -176,8 +176,8 @@ fn two_networks_of_different_speed_share_a_message_as_they_can() {
     holds(transfer(&hosts, "0"), "transfer", 2);
     let carried = [0, 1].map(|network| hosts.sent(0, network) - before[network as usize]);
     assert!(carried[0] + carried[1] > 64 << 20, "{carried:?}");
-    // How much the slower one takes is decided by its queue and by TCP's answer to what that drops: 1.8 to 73 times less was seen, and no connection without data sends 128 KiB.
-    // Halves, which is what links get whose speed is not heeded, would be as much.
+    // The slower one's share depends on its queue and on TCP's reaction to drops: 1.8 to 73 times less was seen; an idle connection sends less than 128 KiB.
+    // Equal halves, the shares without regard to the speed, would violate the first condition.
     assert!(
         4 * carried[0] > 5 * carried[1] && carried[1] > 128 << 10,
         "a network of four times the speed carried {} bytes and the other {}",

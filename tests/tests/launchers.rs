@@ -9,7 +9,7 @@ use tests::hosts::Hosts;
 use tests::{Job, compile, installation, mpich};
 use xtask::process;
 
-/// Programs that touch start, point-to-point and collectives.
+/// Programs that use start-up, point-to-point and collectives.
 const PROGRAMS: [&str; 3] = ["hello", "ring", "operators"];
 
 fn everybody(launcher: &Path, library: &Path) {
@@ -62,7 +62,7 @@ fn the_same_binary_reports_the_library_it_runs_on() {
     }
 }
 
-/// A number of ranks and no launcher: it brings its own.
+/// A number of ranks without a launcher: mpi-bench starts its own.
 #[test]
 fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -90,7 +90,7 @@ impl ShortRun for Job {
     }
 }
 
-/// What the ranks of a job said to their launcher, by rank.
+/// The lines that a job's ranks sent to their launcher, by rank.
 fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     let program = compile(job);
     let ear = Path::new(env!("CARGO_BIN_EXE_overheard"));
@@ -114,7 +114,7 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     said
 }
 
-/// Rank, size and memory come with the process: a rank that looks for a neighbour looks there.
+/// Rank, size and shared memory are inherited by the process, so a rank finds its neighbours without the launcher.
 #[test]
 fn ranks_of_one_host_say_hello_and_good_bye_to_the_launcher_and_nothing_else() {
     for program in ["ring", "operators", "communicators"] {
@@ -128,7 +128,7 @@ fn ranks_of_one_host_say_hello_and_good_bye_to_the_launcher_and_nothing_else() {
     }
 }
 
-/// The same ears hear it where the launcher hands nothing down.
+/// The same, if the launcher passes nothing to the process.
 #[test]
 fn ranks_that_are_told_nothing_exchange_cards_by_way_of_the_launcher() {
     for said in overheard("ring", &["PORTCULLIS_NODE_FD", "PORTCULLIS_JOB"], 2) {
@@ -140,7 +140,7 @@ fn ranks_that_are_told_nothing_exchange_cards_by_way_of_the_launcher() {
     }
 }
 
-/// How rank 0 waits.
+/// The explanation of how rank 0 waits.
 #[track_caller]
 fn waiting(job: Job) -> String {
     let outcome = job
@@ -153,21 +153,21 @@ fn waiting(job: Job) -> String {
         .to_string()
 }
 
-/// The first two processors that this process may use; none where it has one.
+/// The first two processors that this process may use; `None` if it has only one.
 fn two_processors() -> Option<[usize; 2]> {
     let set = rustix::thread::sched_getaffinity(None).unwrap();
     let mut all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
     Some([all.next()?, all.next()?])
 }
 
-/// Each sees one core, and which others the launcher has put there only from the others' cards.
+/// Each rank sees one core; it learns only from the others' cards which ranks the launcher has bound to the same core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() {
     let Some([one, other]) = two_processors() else {
         return;
     };
     let program = compile("hello").display().to_string();
-    // As a launcher that hands nothing down and binds ranks in pairs.
+    // Like a launcher that passes nothing and binds ranks in pairs.
     let bound = |ranks: u32, pair: u32| {
         let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
         let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";
@@ -180,7 +180,7 @@ fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() 
     let alone = "1 of 2 bound ranks on 1 usable cores: a rank that waits looks 200 times, then for";
     let told = bound(2, 1);
     assert!(told.starts_with(alone), "{told}");
-    // Both on one core, whichever others have cores of their own.
+    // Both on one core, while others may have cores of their own.
     let crowded = "ranks on 1 usable cores: a rank that waits gives its core away after each of";
     for ranks in [2, 4] {
         let told = bound(ranks, 2);

@@ -1,4 +1,4 @@
-//! The shared library by itself: its symbols, its name, what it needs, and a C program without a launcher.
+//! The shared library itself: its symbols, its name, its dependencies, and a C program without a launcher.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn library() -> PathBuf {
     installation().join("lib/libmpi_abi.so.1")
 }
 
-/// What a program of binutils says of the library.
+/// The output of a binutils program about the library.
 fn said_by(program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     command.args(arguments).arg(library());

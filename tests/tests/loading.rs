@@ -1,4 +1,4 @@
-//! MPI libraries that a program loads while it runs: which one it gets, and what mpirun says of a library that it does not serve.
+//! MPI libraries that a program loads at run time: which one it gets, and mpirun's message about a library that it does not serve.
 
 use std::fs::{File, Permissions};
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use tests::hosts::Hosts;
 use tests::{Job, Started, installation};
 use xtask::{process, workspace};
 
-/// A program that names no MPI library, and a folder with libraries of others, which are empty but for their names.
+/// A program that is not linked with an MPI library, and a folder with empty libraries with the names of others.
 struct Others {
     folder: TempDir,
 }
@@ -36,7 +36,7 @@ impl Others {
         process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// An empty library in a file, of this name.
+    /// Makes an empty library with this soname.
     fn library(&self, file: &str, name: &str) {
         let soname = format!("-Wl,-soname,{name}");
         self.cc(&["-shared", "-o", file, &soname, "-x", "c", "/dev/null"]);
@@ -50,7 +50,7 @@ impl Others {
         self.path().join(name)
     }
 
-    /// Opens a library on two ranks, in an environment whose search path begins with the folder.
+    /// Opens a library on two ranks, with the folder first in the library path.
     fn open(&self, library: impl AsRef<Path>) -> Job {
         job(&self.file("opener"))
             .arg(library.as_ref())
@@ -64,7 +64,7 @@ fn job(program: &Path) -> Job {
         .ranks(2)
 }
 
-/// Both ranks are one job on the stand-in of a family.
+/// Checks that both ranks are one job on the replacement of a family.
 #[track_caller]
 fn is_served(job: Job, family: &str) {
     let said = job.succeeds().stdout;
@@ -86,7 +86,7 @@ fn a_library_that_a_program_opens_by_name_is_ours_although_the_search_path_begin
     }
 }
 
-/// As modules of Python and R do, and start scripts such as R's.
+/// Like modules of Python and R, and start scripts such as R's.
 #[test]
 fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_script_say() {
     let others = Others::new();
@@ -122,7 +122,7 @@ fn waiting(job: Job) -> (Started, OwnedFd) {
     (started, writer.into())
 }
 
-/// Ends a job that waits; its outcome.
+/// Ends a waiting job and returns its outcome.
 #[track_caller]
 fn ends((job, input): (Started, OwnedFd)) -> (Option<i32>, String) {
     drop(input);

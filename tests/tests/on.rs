@@ -1,7 +1,7 @@
 //! Our programs, compiled against the standard's header, run on MPICH, Open MPI 5 and Debian's Open MPI 4.1 with `mpirun --on`.
 //!
 //! Each program checks its own claims, so a wrong constant, handle, status or callback is a failure here.
-//! Programs that these libraries do not pass by themselves are not among them; docs/compat.md says which and why.
+//! Programs that fail on these libraries themselves are excluded; docs/compat.md lists them with the reasons.
 
 use std::path::{Path, PathBuf};
 use tests::peers::Program;
@@ -14,12 +14,12 @@ fn job(name: &str, library: &Path) -> Job {
         .with([library])
 }
 
-/// On so many ranks in every run of the tests: not more than cores, since the libraries' waiters poll.
+/// The number of ranks in every test run: not more than cores, since the libraries busy-wait.
 const TWO: &[u32] = &[2];
-/// And on so many in the long form.
+/// Further numbers of ranks in long runs.
 const OTHERS: &[u32] = &[1, 3];
 
-/// Programs, each with its argument; all failures are told, not the first.
+/// Runs programs, each with its argument, and reports all failures, not only the first.
 fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     let mut failed = Vec::new();
     for (name, argument) in programs {
@@ -38,7 +38,7 @@ fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// What all libraries have functions for.
+/// Programs for whose functions all libraries have implementations.
 const ALL: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -51,10 +51,10 @@ const ALL: &[(&str, &str)] = &[
     ("threads", ""),
 ];
 
-/// What MPICH passes beside.
+/// Further programs that MPICH passes.
 const MPICH: &[(&str, &str)] = &[("topologies", ""), ("communicators", "")];
 
-/// What the Open MPI of Debian has no functions for: all of it is made of others.
+/// Programs for functions that Debian's Open MPI lacks, all emulated with others.
 const MADE_OF_OTHERS: &[(&str, &str)] = &[("sessions", ""), ("partitioned", "")];
 
 fn on_mpich(ranks: &[u32]) {
@@ -138,7 +138,7 @@ fn a_library_of_the_standard_abi_is_taken_as_it_is() {
     assert!(!outcome.stderr.contains("draft"), "{}", outcome.stderr);
 }
 
-/// Whether it is named or found by the loader.
+/// Whether the library is named or found by the loader.
 #[test]
 fn a_library_with_numbers_of_a_draft_is_told_of_by_one_rank() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A rank's identity is one process's: an MPI program that the rank starts inherits it and is refused.
+//! A rank's identity belongs to one process: an MPI program started by the rank inherits it and is refused.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A component as a file: copied into the plugin folder, it serves an unchanged program on an unchanged library.
+//! A component as a file: copied into the plugin folder, it serves an unchanged program with an unchanged library.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Real jobs over real ports: the kernel's parallel port interface, served by this test in front of the simulator's board.
+//! Jobs over ports: the kernel's parallel port interface, served by this test and connected to a simulated board.
 
 use rustix::process::Signal;
 use sim::live::Board;
@@ -38,7 +38,7 @@ fn a_job_that_is_terminated_in_a_barrier_leaves_every_wire_at_rest() {
     machines.pass_fifty_barriers();
 }
 
-/// Nothing runs in a killed process; the others are told to end and put their wires back.
+/// A killed process cannot clean up; the others are asked to end and reset their wires.
 #[test]
 fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     let Some(machines) = Machines::new() else {
@@ -50,7 +50,7 @@ fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     machines.pass_fifty_barriers();
 }
 
-/// A parallel port cannot tell which nodes have entered; the members ask each other.
+/// A parallel port cannot report which nodes have entered; the members exchange messages for that.
 #[test]
 fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     for late in ["0", "2"] {
@@ -71,7 +71,7 @@ fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     }
 }
 
-/// Each barrier goes there and back, so a wire that falls by itself is no arrival.
+/// Each barrier takes a rise and a fall of the line, so a wire that falls by itself is not an arrival.
 #[test]
 fn a_job_that_bears_reboots_passes_its_barriers() {
     if let Some(machines) = Machines::new() {

@@ -1,4 +1,4 @@
-//! What a program prints comes out as it prints it, and is not lost however it ends.
+//! A program's output is forwarded unchanged, and is not lost however the program ends.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn lines_of_a_job_that_runs_out_of_time_are_shown() {
 fn streams_are_flushed_when_a_program_aborts_or_an_error_is_fatal() {
     let folder = tempfile::tempdir().unwrap();
     for way in ["aborts", "fails"] {
-        // Also where the program's own buffering would have kept it all.
+        // Also with full buffering in the program, which would have kept all of it.
         for options in [&[][..], &["--stream-buffering", "2"]] {
             let file = folder.path().join(way);
             let outcome = prints(way).arg(&file).with(options).run();

@@ -1,4 +1,4 @@
-//! A program that has more rights than its user takes no code and no settings from that user.
+//! A set-user-ID program takes no code and no settings from its user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use tests::{Outcome, compile, installation, needs};
 use xtask::process::{self, ProcessError};
 
-/// Ordinary users of every Debian: "nobody".
+/// An ordinary user of every Debian: "nobody".
 const USER: &str = "--reuid=65534";
 
-/// A program in a folder of its own with a copy of the library, since the loader of a set-user-ID program ignores the library path.
+/// A program in a folder of its own with a copy of the library, since the loader ignores the library path of a set-user-ID program.
 struct Installed {
     folder: TempDir,
     program: PathBuf,
@@ -37,7 +37,7 @@ impl Installed {
         Installed { folder, program }
     }
 
-    /// The program with these rights, started by an ordinary user.
+    /// The program with these mode bits, started by an ordinary user.
     fn command(&self, mode: u32) -> Command {
         fs::set_permissions(&self.program, fs::Permissions::from_mode(mode)).unwrap();
         let mut command = Command::new("setpriv");
@@ -50,9 +50,9 @@ impl Installed {
     }
 }
 
-/// Anyone may start it.
+/// A mode that lets every user start it.
 const ORDINARY: u32 = 0o755;
-/// It has its owner's rights.
+/// The same with set-user-ID.
 const RAISED: u32 = 0o4755;
 
 fn may_make_such_programs() -> bool {
@@ -82,7 +82,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let said = start(RAISED).unwrap();
     assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
 
-    // The same of a file in the user's home.
+    // The same in a file in the user's home.
     fs::create_dir(home.join(".portcullis")).unwrap();
     fs::write(
         home.join(".portcullis/mca-params.conf"),
@@ -92,7 +92,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     start(RAISED).unwrap();
 }
 
-/// Files of hints are read and complained of line by line, folders of names are made, and mpirun is started: by the program's rights.
+/// With its raised rights the program must not read files of hints (and quote their lines), make folders of names, or start mpirun.
 #[test]
 fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables_name() {
     if !may_make_such_programs() {
@@ -125,7 +125,7 @@ fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables
     assert!(said.stdout.contains("not spawned: "), "{all}");
     assert!(all.contains("has more rights than its user"), "{all}");
 
-    // An ordinary program does what the variables say, with its user's rights.
+    // An ordinary program follows the variables, with its user's rights.
     fs::remove_file(data.join("file")).unwrap();
     let said = start(ORDINARY);
     assert!(said.stderr.contains("secret"), "{}", said.stderr);

@@ -1,8 +1,8 @@
-//! The C programs, on our library under our `mpirun`, at several sizes, up to many more ranks than cores.
+//! The C programs, on our library under our `mpirun`, with several numbers of ranks, up to heavy oversubscription.
 
 use tests::Job;
 
-/// One test for each program, which runs it on each number of ranks in turn.
+/// One test per program, which runs it with each number of ranks in turn.
 macro_rules! programs {
     ($($(#[$mark:meta])? $claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
         $(
@@ -60,14 +60,14 @@ programs! {
     memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
 }
 
-/// The program goes on after `MPI_Finalize` and looks through its own descriptors.
+/// The program continues after `MPI_Finalize` and checks its own descriptors.
 #[test]
 fn a_process_that_has_finalized_does_not_listen() {
     let job = Job::of("finalized").ranks(3);
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Without shared windows collective accesses are aggregated by messages.
+/// Without shared windows, collective accesses are aggregated by messages.
 #[test]
 fn random_accesses_to_files_agree_with_an_array_by_messages() {
     for ranks in [2, 3, 5] {
@@ -78,7 +78,7 @@ fn random_accesses_to_files_agree_with_an_array_by_messages() {
     job.with(["--mca", "osc", "am"]).holds();
 }
 
-/// Between processes that share no memory the shared pointer is reached by messages.
+/// Without shared memory between processes, the shared file pointer is accessed by messages.
 #[test]
 fn files_hold_what_every_family_of_accesses_wrote_over_tcp() {
     let job = Job::of("files").ranks(3);
@@ -97,7 +97,7 @@ fn a_target_that_computes_gets_what_is_put_to_it() {
     }
 }
 
-/// Where neighbours may not be reached through memory, and between nodes.
+/// Where neighbours cannot be reached through memory, and between nodes.
 #[test]
 fn windows_are_what_chapter_12_says_by_messages() {
     for ways in ["self,sm", "self,tcp"] {
@@ -142,7 +142,7 @@ fn sends_are_taken_back_over_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Ten times as much as the receiver keeps; the rest waits at the senders, whose sends have ended.
+/// Ten times as much as the receiver buffers; the rest waits on the senders, whose sends have completed.
 #[test]
 fn short_messages_in_another_order_than_they_are_received_hold_nobody() {
     in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);
@@ -169,7 +169,7 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
     }
 }
 
-/// Kept whole, a million messages are more than 100 MiB.
+/// Buffered whole, a million messages take more than 100 MiB.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
@@ -181,7 +181,7 @@ fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
             "--mca",
             "pml_ob1_unexpected_max",
             "8m",
-            // Each copy at the sender is an announcement at the receiver.
+            // Each copy on the sender is an announcement on the receiver.
             "--mca",
             "pml_ob1_copied_max",
             "16m",

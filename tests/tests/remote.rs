@@ -1,6 +1,6 @@
-//! Ranks on other hosts: started through a script in ssh's place, they behave as on one host, and end as on one host.
+//! Ranks on other hosts, started through a script that replaces ssh: they behave and end as on one host.
 //!
-//! The hosts are network namespaces of this machine; `Job::wait` looks for what is left on all of them.
+//! The hosts are network namespaces of this machine; `Job::wait` checks for leftovers on all of them.
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
@@ -197,7 +197,7 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
     }
 }
 
-/// The launchers on the hosts of a job: guards and outposts.
+/// The remote launcher processes of a job: guards and outposts.
 fn outposts(job: &Started) -> Vec<i32> {
     let all = tests::leftovers::processes(job.mark());
     let agents = all.iter().filter(|line| line.contains("mpirun --daemon"));
@@ -208,7 +208,7 @@ fn outposts(job: &Started) -> Vec<i32> {
 #[test]
 fn a_launcher_that_is_killed_elsewhere_ends_the_job_with_its_hosts_name() {
     let Some(hosts) = cluster(2) else { return };
-    // The children of the ranks would live on without the guard.
+    // Without the guard, the children of the ranks would survive.
     let job = leaves(&hosts, "fork").start();
     job.ready(4);
     let outposts = outposts(&job);
@@ -230,7 +230,7 @@ fn a_host_that_falls_silent_is_given_up() {
     for &process in &outposts[2..] {
         send(process, Signal::STOP);
     }
-    // A host that has vanished keeps its processes to itself; this one comes back after mpirun has ended, and finds itself alone.
+    // The processes of a host that has vanished cannot be ended; this host returns after mpirun has ended, and detects that.
     let back = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1500));
         for &process in &outposts[2..] {
@@ -253,7 +253,7 @@ fn a_host_whose_cable_is_pulled_is_given_up_on_both_sides() {
     let job = job.start();
     job.ready(4);
     hosts.unplug(1, 0);
-    // The host that is cut off hears nothing either, and ends what it has.
+    // The disconnected host receives nothing either, and ends its processes.
     let outcome = job.wait_with_grace(Duration::from_secs(3));
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     let said = "is lost with its host h1: it has said nothing for 0.5 s";
@@ -272,7 +272,7 @@ fn a_host_that_cannot_be_reached_is_named() {
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
-/// A job on a host whose launcher is reached and never says a word.
+/// A job on a host whose launcher is reached but never sends anything.
 fn mute() -> Job {
     let folder = workspace::target().join("mute");
     fs::create_dir_all(&folder).unwrap();
@@ -302,7 +302,7 @@ fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
     job.signal(Signal::INT);
     let outcome = job.wait();
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
-    // It would be 5 s of waiting for ranks that were never there.
+    // It would wait 5 s for ranks that never existed.
     assert!(
         begin.elapsed() < Duration::from_secs(4),
         "{:?}",

@@ -1,4 +1,4 @@
-//! What the library says to common mistakes, as a user reads it.
+//! Error messages of the library for common mistakes, as a user reads them.
 
 use tests::Job;
 
@@ -8,7 +8,7 @@ fn mistakes_are_answered_with_sentences() {
     insta::assert_snapshot!(without_handles(&outcome.stdout));
 }
 
-/// The text with every handle of an object as `0x...`: which one the library gives out is its own affair.
+/// The text with every object handle as `0x...`, since handle values are unspecified.
 fn without_handles(text: &str) -> String {
     let mut parts = text.split("0x");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -45,7 +45,7 @@ fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
     }
 }
 
-/// A job that does not start says so on every rank that comes so far, so what is read is one sentence.
+/// Checks that a job with this parameter fails to start with this message; every rank that gets that far prints it.
 fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     let arguments = ["--mca".as_ref(), name.as_ref(), value];
     let outcome = Job::of("ring").ranks(2).with(arguments).run();
@@ -75,7 +75,7 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
     );
 }
 
-/// Also where only one component would read it, which would then not serve without a word.
+/// Also where only one component reads the parameter, which could otherwise silently not serve.
 #[test]
 fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     says(
@@ -90,7 +90,7 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     assert!(alone.stderr.contains(sentence), "{}", alone.stderr);
 }
 
-/// Ways in which hardware that is asked for cannot be had, and what is said of each; `FOLDER` has Verilog that does not parse.
+/// Reasons why requested hardware is unavailable, each with its message; `FOLDER` has Verilog that does not parse.
 const UNSERVED: [(&str, &str); 17] = [
     (
         "port=nosuch",
@@ -292,7 +292,7 @@ fn the_launcher_tells_of_what_was_meant_for_it() {
 fn settings_for_what_is_left_out_on_purpose_are_not_told_of() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let nowhere = nowhere.path().to_str().expect("a name");
-    // A component that is left out by name, and a file of the usual folder that is not looked at.
+    // A component that is excluded by name, and a file of the default folder that is not read.
     for (name, left_out) in [
         ("coll_mine_size", ["--mca", "coll", "^mine"]),
         (
@@ -346,7 +346,7 @@ fn messages_that_were_never_received_are_told_once_at_the_end() {
     assert_eq!(quiet.holds().stderr, "");
 }
 
-/// Messages that are probed, matched, taken back, buffered or cut in partitions, and those of the library itself.
+/// Messages that are probed, matched, cancelled, buffered or partitioned, and those of the library itself.
 #[test]
 fn a_program_that_receives_all_its_messages_ends_without_a_word() {
     for program in [

@@ -1,4 +1,4 @@
-//! Real jobs over a board that `hwbarr serve` serves, and what becomes of them without it.
+//! Jobs over a board served by `hwbarr serve`, and their behaviour when it fails.
 
 use sim::served::{Address, Onlooker};
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ fn releases(server: &Server) -> u64 {
     onlooker.look().expect("served").board.releases
 }
 
-/// Until the board has released so many times.
+/// Waits until the board has released `wanted` barriers.
 fn wait_for_releases(server: &Server, wanted: u64) {
     let begin = Instant::now();
     while releases(server) < wanted {
@@ -69,7 +69,7 @@ fn without_a_server_software_serves_and_the_address_is_named() {
     );
 }
 
-/// The warnings of a job of version `version` whose server is stopped in the middle.
+/// The warnings of a job of version `version` whose server is stopped during the run.
 fn warnings_over_a_frozen_server(version: &str, board: &[&str]) -> Vec<String> {
     let server = Server::new(board);
     let running = job(&server.address, 4, "600", "2000")

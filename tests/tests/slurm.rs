@@ -1,4 +1,4 @@
-//! Slurm, for real: a controller and two nodes on this machine start our programs, and our `mpirun` in an allocation hands over to them.
+//! A real Slurm: a controller and two nodes on this machine start our programs, and our `mpirun` in an allocation hands over to srun.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn plain_srun_is_told_in_one_sentence_what_is_missing() {
         outcome.stderr
     );
     assert!(!outcome.stdout.contains("Hello"), "{}", outcome.stdout);
-    // One process needs no other.
+    // A single process needs no other.
     slurm.srun(&compile("hello"), &[]).holds();
 }
 
@@ -135,7 +135,7 @@ fn a_rank_that_fails_ends_the_whole_step() {
     }
 }
 
-/// Slurm sees the connection of a rank break and ends the step; the line that names the rank is its own.
+/// Slurm detects the broken connection of a rank and ends the step; the line that names the rank is Slurm's.
 #[test]
 fn under_pmix_a_rank_that_dies_ends_the_others_and_is_named() {
     let Some(slurm) = Slurm::new() else { return };

@@ -1,4 +1,4 @@
-//! mpirun at a terminal, with the keys that people press.
+//! mpirun on a terminal, with keyboard input.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ const CTRL_C: &[u8] = b"\x03";
 const CTRL_Z: &[u8] = b"\x1a";
 const ENTER: &[u8] = b"\n";
 
-/// Everything that a terminal's user types.
+/// The input side of a terminal.
 struct Keyboard(File);
 
 impl Keyboard {
@@ -23,7 +23,7 @@ impl Keyboard {
     }
 }
 
-/// A terminal: its keyboard, and what a program at it reads.
+/// Opens a terminal: returns its keyboard, and the file for a program's input.
 fn terminal() -> (Keyboard, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -34,7 +34,7 @@ fn terminal() -> (Keyboard, File) {
     (Keyboard(master.into()), slave.into())
 }
 
-/// A command as the foreground job of a terminal of its own.
+/// Runs a command as the foreground job of a terminal of its own.
 fn at(terminal: File, command: &[&str]) -> Job {
     // setsid(1) of util-linux makes the standard input the new session's terminal.
     let job = Job::command("setsid".as_ref())
@@ -45,7 +45,7 @@ fn at(terminal: File, command: &[&str]) -> Job {
     words.fold(job, |job, word| job.arg(word))
 }
 
-/// Ranks that wait for a message, and leave in no way by themselves.
+/// Arguments of mpirun for ranks that wait for a message and never end by themselves.
 fn mpirun(options: &[&str], way: &str) -> Vec<String> {
     let mut words = vec![
         installation().join("bin/mpirun").display().to_string(),
@@ -99,7 +99,7 @@ fn ctrl_c_ends_the_job() {
 #[test]
 fn a_second_ctrl_c_ends_patience_with_ranks_that_do_not_hear_the_first() {
     let (mut keyboard, terminal) = terminal();
-    // Without the second the test would run into its limit.
+    // Without the second Ctrl-C the test would run into its limit.
     let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_C);
@@ -114,7 +114,7 @@ fn a_second_ctrl_c_ends_patience_with_ranks_that_do_not_hear_the_first() {
 fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let (mut keyboard, terminal) = terminal();
     let script = "\"$0\" \"$@\"; echo stopped $?; read line; fg; echo ended $?";
-    // A shell that is not interactive handles jobs only if its standard error is the terminal.
+    // A non-interactive shell handles jobs only if its standard error is the terminal.
     let shell = ["sh", "-c", "exec \"$@\" 2>/dev/tty", "sh"];
     let shell = [&shell[..], &["bash", "--norc", "-m", "-c", script]].concat();
     let shell: Vec<String> = shell.into_iter().map(String::from).collect();
@@ -122,7 +122,7 @@ fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let job = start(terminal, &words);
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_Z);
-    // The shell's own numbers: 128 and the signal that stopped mpirun.
+    // The shell's status: 128 plus the signal that stopped mpirun.
     assert!(["147", "148"].contains(&job.says("stopped ").as_str()));
     await_stopped(&ranks, true);
     keyboard.press(ENTER);

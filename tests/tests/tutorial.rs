@@ -1,7 +1,7 @@
-//! The tutorial shows what its commands print.
+//! Checks that the tutorial's commands print what it shows.
 //!
 //! A fence with a language and a name (`c hello.c`) is a file. A fence marked `console` is a session: each line that begins with `$ ` is run by `sh`
-//! in the folder of the files, with our programs first on the path, and the lines behind it are what it must print on both outputs.
+//! in the folder of the files, with our programs first in the path, and the lines after it are what it must print on both outputs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use tests::installation;
 use xtask::process::Running;
 
-/// Of one command.
+/// The time limit of one command.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A fenced block: the words behind the fence, and the lines inside.
+/// A fenced block: the words after the fence, and the lines inside.
 struct Block<'a> {
     words: Vec<&'a str>,
     lines: Vec<&'a str>,
@@ -37,7 +37,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// Writes the file of a block, which anyone may execute.
+/// Writes the file of a block, executable for all users.
 fn write(folder: &Path, name: &str, lines: &[&str]) {
     let path = folder.join(name);
     fs::write(&path, lines.join("\n") + "\n").unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -45,7 +45,7 @@ fn write(folder: &Path, name: &str, lines: &[&str]) {
     fs::set_permissions(&path, all).unwrap_or_else(|e| panic!("{name}: {e}"));
 }
 
-/// What a command prints, standard error behind standard output.
+/// The output of a command, standard error after standard output.
 fn printed(folder: &Path, command: &str) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut ours = OsString::from(installation().join("bin"));

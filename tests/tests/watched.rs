@@ -1,6 +1,6 @@
-//! The hang report and traces of programs on other MPI libraries: preloaded under their own launchers, and with `mpirun --on`.
+//! Hang reports and traces of programs on other MPI libraries: with LD_PRELOAD under their own launchers, and with `mpirun --on`.
 //!
-//! Both libraries have to say the same, so a report has one snapshot for both.
+//! The report must be the same for both libraries, so it has one snapshot for both.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,12 +9,12 @@ use tests::peers::{Peer, Program, complains, debian_open_mpi, preload, succeeds}
 use tests::{Job, compile, installation, mpich, needs};
 use xtask::packages;
 
-/// A report without what differs from run to run: how long a rank has waited by then is no claim.
+/// A report without the parts that differ between runs: the waiting time of a rank is not checked.
 fn report_in(said: &str) -> String {
     let begin = said.find("portcullis: ").expect("a report");
     let mut text = String::new();
     for line in said[begin..].lines() {
-        // What the launcher itself says comes behind it.
+        // The launcher's own output comes after the report.
         if line.is_empty() || line.starts_with("mpirun") {
             break;
         }
@@ -41,7 +41,7 @@ macro_rules! mistakes {
         $(
             #[test]
             fn $claim() {
-                // Each way on one of them, and each of them with several.
+                // Each way runs on one of the libraries, and each library runs several.
                 let peers = Peer::all();
                 let turn = WAYS.iter().position(|(way, _)| *way == $way).expect("it is one");
                 if let Some(peer) = peers.get(turn % peers.len().max(1)) {
@@ -50,7 +50,7 @@ macro_rules! mistakes {
             }
         )*
 
-        /// With how many ranks each is made.
+        /// The number of ranks of each way.
         const WAYS: &[(&str, u32)] = &[$(($way, $ranks)),*];
     };
 }
@@ -92,7 +92,7 @@ fn rank(event: &Value) -> u64 {
     event["pid"].as_u64().expect("a rank")
 }
 
-/// From which rank to which each message goes; each goes forward in time, and both ends say the same of it.
+/// The source and destination rank of each message; checks that each goes forward in time and that both ends agree.
 fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     let ends: BTreeMap<u64, &Value> = of(events, "f")
         .into_iter()
@@ -113,7 +113,7 @@ fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     starts.into_iter().map(arrow).collect()
 }
 
-/// How often each rank has called a function.
+/// The number of calls of a function by each rank.
 fn calls(events: &[Value], name: &str) -> BTreeMap<u64, usize> {
     let mut found = BTreeMap::new();
     for event in of(events, "X") {
@@ -183,7 +183,7 @@ fn collective_operations_have_the_same_numbers_and_names_at_all_ranks() {
     }
 }
 
-/// The file's ending says the form, as with `mpirun --trace`.
+/// The file's extension determines the format, as with `mpirun --trace`.
 #[test]
 fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
     for peer in Peer::all() {
@@ -197,7 +197,7 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
         ];
         succeeds(peer.launch(&program.path(), 2, &settings).args(["5", "0"]));
         let text = std::fs::read_to_string(&file).expect("a trace");
-        // A wire's name, and how often the line of rank 1 changes.
+        // A wire's name, and the number of changes of rank 1's line.
         let line = text
             .split("rank_1")
             .nth(1)
@@ -208,7 +208,7 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
     }
 }
 
-/// Half of the ranks believe that they are on another host.
+/// Half of the ranks see another host name.
 #[test]
 fn clocks_of_several_hosts_are_compared() {
     let mut unshare = std::process::Command::new("unshare");
@@ -290,7 +290,7 @@ fn what_is_not_asked_for_is_silent_and_what_is_not_understood_is_told() {
     }
 }
 
-/// Debian's Open MPI has no functions for large counts, and a program that asks the loader finds those of the preloaded library.
+/// Debian's Open MPI has no large-count functions, and a program that queries the loader finds those of the preloaded library.
 #[test]
 fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     for peer in Peer::all() {
@@ -305,7 +305,7 @@ fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     }
 }
 
-/// The tool stands behind the watching library, as both are preloaded.
+/// The tool comes after the watching library, as both are preloaded.
 #[test]
 fn a_profiler_goes_on_counting() {
     for peer in Peer::all() {
@@ -327,7 +327,7 @@ fn a_profiler_goes_on_counting() {
     }
 }
 
-/// A program of the standard ABI, and the library below it.
+/// A program of the standard ABI, on another library.
 fn on(library: &Path, name: &str, ranks: u32) -> Job {
     Job::command(&compile(name))
         .under(&installation().join("bin/mpirun"))
@@ -336,7 +336,7 @@ fn on(library: &Path, name: &str, ranks: u32) -> Job {
         .ranks(ranks)
 }
 
-/// Where the libraries are that programs of the standard ABI run on.
+/// The installed libraries that programs of the standard ABI can run on.
 fn below() -> Vec<PathBuf> {
     let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
     let open_mpi = debian_open_mpi().then(|| folder.join("libmpi.so.40"));

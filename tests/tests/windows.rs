@@ -1,9 +1,9 @@
-//! Windows of real jobs by every way to memory: directly, by copies of the system, by messages in shared memory and over sockets.
+//! Windows of jobs by every access method: directly, by system copies, by messages in shared memory and over sockets.
 
 use std::path::Path;
 use tests::{Job, compile, installation};
 
-/// A job of which neighbours too reach each other by messages only, with these transports.
+/// A job in which neighbours too communicate by messages only, over these transports.
 fn by_messages(job: Job, transports: &str) -> Job {
     job.with(["--mca", "osc", "am", "--mca", "btl", transports])
 }
@@ -60,7 +60,7 @@ fn windows_that_are_left_at_finalize_are_told_in_one_line_of_each_rank_that_know
     assert_eq!(told.len(), 2, "{told:?}");
 }
 
-/// Neighbours' memory that the program got elsewhere is mapped where the machine has XPMEM, else copied.
+/// Memory that the program allocated itself is mapped for neighbours where the machine has XPMEM, otherwise copied.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     for value in ["false", "true"] {
@@ -73,7 +73,7 @@ fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     }
 }
 
-/// The system does not let some neighbours copy each other's memory, so what is not shared goes in messages, though it lies on one node.
+/// Some neighbours may not copy each other's memory, so memory that is not shared is accessed by messages, even within a node.
 #[test]
 fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory() {
     let contained = env!("CARGO_BIN_EXE_contained");
@@ -83,7 +83,7 @@ fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory
     let outcome = all.ranks(4).succeeds();
     let line = "all claims of unready hold on 4 ranks";
     assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
-    // Some may copy, and others not.
+    // Some ranks may copy, and others not.
     let some = Job::of("unready").arg("200").ranks(2);
     let others = [":", "-n", "2", contained, "no-ptrace"];
     let some = others.iter().fold(some, |job, word| job.arg(word));

@@ -1,9 +1,9 @@
-//! Nothing to configure: jobs run where little is there and little is allowed.
+//! Zero configuration: jobs run in restricted environments.
 //!
-//! Each test makes a surrounding ([`Surrounding`]) by a few commands of util-linux in namespaces of its own, looks that it is what it says,
+//! Each test sets up an environment ([`Surrounding`]) with a few commands of util-linux in namespaces of its own, verifies it,
 //! and runs the same programs in it: a ring, collectives, and large messages.
-//! Where the machine does not let us make it, the test says so and what it lacks; under `cargo xtask test` that is a failure.
-//! `docs/zero-configuration.md` lists them.
+//! If the machine does not allow the set-up, the test prints what is missing; under `cargo xtask test` that is a failure.
+//! `docs/zero-configuration.md` lists the environments.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,21 +15,21 @@ use tempfile::TempDir;
 use tests::{Job, compile, installation, needs, shipped_installation};
 use xtask::{process, workspace};
 
-/// Ordinary users of every Debian: "nobody".
+/// An ordinary user of every Debian: "nobody".
 const USER: &str = "65534";
 
-/// What surrounds a job: a shell's commands before it, the words in front of it, and what proves that they took effect.
+/// The environment of a job: shell commands before it, words in front of it, and a proof that they took effect.
 #[derive(Default)]
 struct Surrounding {
     /// Words before `/bin/sh`, such as `unshare`.
     before: Vec<String>,
     /// Commands, each of which must succeed.
     setup: String,
-    /// A command, run as the job will be, that succeeds only inside.
+    /// A command, run like the job, that succeeds only inside the environment.
     proof: &'static str,
     /// Words before `mpirun`.
     then: Vec<String>,
-    /// What a machine without it lacks.
+    /// What a machine that does not allow it lacks.
     lacks: &'static str,
 }
 
@@ -37,7 +37,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A place for files that every user can read, with a launcher, a library and the programs.
+/// A copy of the launcher, the library and the programs in a folder that every user can read.
 struct Copy {
     folder: TempDir,
 }
@@ -71,7 +71,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
 ];
 
 impl Surrounding {
-    /// The script that makes it and then becomes the command that it is given.
+    /// Writes the script that sets the environment up and then executes its arguments.
     fn script(&self, folder: &Path) -> PathBuf {
         let path = folder.join("surrounded");
         let before = self.before.join(" ");
@@ -95,7 +95,7 @@ impl Surrounding {
         needs(made.is_ok(), self.lacks)
     }
 
-    /// Runs everything inside, with these options of `mpirun`.
+    /// Runs all programs inside, with these options of `mpirun`.
     fn holds(&self, options: &[&str]) {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
         let copy = Copy::make(&names);
@@ -129,7 +129,7 @@ impl Surrounding {
     }
 }
 
-/// Namespaces in which root may mount.
+/// A mount namespace in which root may mount.
 fn mounts(setup: &str, proof: &'static str) -> Surrounding {
     Surrounding {
         before: words("unshare --mount --propagation private"),
@@ -188,7 +188,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // The kernel lets no process look into such a process, its own user included.
+    // The kernel lets no process inspect such a process, not even one of the same user.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");
@@ -223,7 +223,7 @@ fn the_filter_of_container_engines_lets_everything_pass_that_is_needed() {
 
 #[test]
 fn nothing_is_written_anywhere() {
-    // Every file system, as far as it can be; HOME is a place that is not there.
+    // Every file system, as far as possible; HOME does not exist.
     let setup = "while read -r _ place _; do \
                  mount -o remount,bind,ro \"$place\" 2>/dev/null || true; done < /proc/mounts\n\
                  export HOME=/nowhere";
@@ -234,7 +234,7 @@ fn nothing_is_written_anywhere() {
 
 #[test]
 fn files_of_thirty_two_megabytes_are_enough() {
-    // In units of 512 bytes. The memory that four ranks share is a file of this size at most.
+    // In units of 512 bytes. The shared memory of four ranks is a file of at most this size.
     let limited = Surrounding {
         setup: "ulimit -f 65536".into(),
         proof: "test $(ulimit -f) = 65536",
@@ -279,7 +279,7 @@ fn a_network_that_is_not_even_up_is_enough_on_one_host() {
 #[test]
 fn half_a_core_is_enough() {
     let group = format!("portcullis-test-{}", std::process::id());
-    // Version 2 has one tree, version 1 one for each controller; wherever this kernel has the quota.
+    // Version 2 has one tree, version 1 one per controller; uses the one where this kernel has the quota.
     let setup = format!(
         "for root in /sys/fs/cgroup/unified /sys/fs/cgroup; do \
          grep -qw cpu $root/cgroup.controllers 2>/dev/null || continue; \
@@ -301,12 +301,12 @@ fn half_a_core_is_enough() {
         "/sys/fs/cgroup",
         "/sys/fs/cgroup/cpu",
     ] {
-        // Only one of them has it.
+        // Only one of them exists.
         let _ = fs::remove_dir(Path::new(root).join(&group));
     }
 }
 
-/// What a file asks the dynamic linker for.
+/// The libraries that a file needs from the dynamic linker.
 fn needed(file: &Path) -> Vec<String> {
     let mut readelf = Command::new("readelf");
     readelf.arg("-d").arg(file);

@@ -1,13 +1,13 @@
 //! `inter`: the collectives of intercommunicators (MPI 5.0, section 6.2.3).
 //!
-//! What one group gives, the other group gets.
-//! Each operation is put together from the algorithms of intracommunicators, run inside a group, and messages between the groups:
-//! rank 0 of each group is its leader and speaks for it where one message can serve all, and where every member gets something else
-//! every member talks to every other.
-//! An invocation has the same number in both groups, and inside a group the same number is used on the group's own communicator.
+//! The data of one group are received by the other group.
+//! Each operation is composed of intracommunicator algorithms, run inside a group, and messages between the groups:
+//! between the two leaders, the groups' ranks 0, where one message can serve a whole group;
+//! between every two members of different groups where every member receives different data.
+//! An invocation has the same number in both groups, and on each group's own communicator.
 //!
-//! `root` is the rank in the remote group for those that talk to the root, [`ROOT`] at the root, and [`PROC_NULL`] at the others of its group,
-//! which have no part in the operation.
+//! `root` is the root's rank in the remote group on the ranks that exchange data with it, [`ROOT`] on the root itself,
+//! and [`PROC_NULL`] on the other ranks of the root's group, which take no part in the operation.
 
 use super::algo::{
     self, Blocks, barrier_dissemination, bcast_binomial, reduce_binomial, scatter_linear,
@@ -17,9 +17,9 @@ use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-/// `MPI_ROOT`, as this module is told of it.
+/// The value of `root` for `MPI_ROOT`.
 pub const ROOT: u32 = -4_i32 as u32;
-/// `MPI_PROC_NULL` in the root's place.
+/// The value of `root` for `MPI_PROC_NULL`.
 pub const PROC_NULL: u32 = crate::request::PROC_NULL as u32;
 
 const LEADER: u32 = 0;
@@ -35,7 +35,7 @@ const SERVES_NOT: [CallId; 7] = [
     CallId::NeighborAlltoallw,
 ];
 
-/// The module; it keeps nothing.
+/// The module; it is stateless.
 pub struct Inter;
 
 impl Module for Inter {
@@ -50,7 +50,7 @@ impl Module for Inter {
     }
 }
 
-/// Where lengths differ both groups go on to the end: see [`length_mismatch`](super::length_mismatch).
+/// After a length mismatch both groups continue to the end: see [`length_mismatch`](super::length_mismatch).
 async fn carry_out(cx: Invocation, call: Call) -> Result<(), Error> {
     let cx = cx.enduring().unwrap_or(cx);
     let outcome = between(&cx, call).await;
@@ -109,7 +109,7 @@ async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
             let counts = vec![recv.count(); here.size() as usize];
             reduce_scatter(cx, &here, send, recv, &counts, &op).await
         }
-        // The table has no module for these.
+        // The table has no module for these: see `SERVES_NOT`.
         Call::Scan { .. }
         | Call::Exscan { .. }
         | Call::NeighborAllgather { .. }
@@ -120,7 +120,7 @@ async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
     }
 }
 
-/// Every member here has come, then the leaders meet, then every member hears that the others have come too.
+/// A barrier inside each group, a message exchange of the leaders, then a broadcast inside each group.
 async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
     barrier_dissemination::barrier(here).await?;
     let nothing = algo::bytes(0)?.all();
@@ -131,7 +131,7 @@ async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
     bcast_binomial::bcast(here, &nothing, LEADER).await
 }
 
-/// The root tells the other leader, which tells its group.
+/// The root sends to the leader of the other group, which broadcasts to its group.
 async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     match root {
         ROOT => cx.send(&buf.as_send(), LEADER).await,
@@ -145,7 +145,7 @@ async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> 
     }
 }
 
-/// Gather: every member of the other group sends the root its block.
+/// Gather: every member of the other group sends its block to the root.
 async fn to_root(
     cx: &Invocation,
     send: Option<SendBuf>,
@@ -162,7 +162,7 @@ async fn to_root(
     }
 }
 
-/// Scatter: the root sends every member of the other group its block.
+/// Scatter: the root sends a block to every member of the other group.
 async fn from_root(
     cx: &Invocation,
     send: Option<Blocks<SendBuf>>,
@@ -187,13 +187,13 @@ async fn exchange(
 ) -> Result<(), Error> {
     let remote = cx.comm().peers().size();
     let mut pending: Vec<_> = (0..remote).map(|r| cx.irecv(&recv.of(r), r)).collect();
-    // Each rank begins with another peer, so that no peer is every member's first.
+    // Each rank begins with a different peer, so that the sends do not all start at the same one.
     let turn = (0..remote).map(|step| (cx.rank() + step) % remote);
     pending.extend(turn.filter_map(|r| send(r).map(|block| cx.isend(&block, r))));
     cx.all(pending).await
 }
 
-/// The other group reduces to its leader, which sends the root the result.
+/// The other group reduces to its leader, which sends the result to the root.
 async fn reduce(
     cx: &Invocation,
     here: &Invocation,
@@ -212,7 +212,7 @@ async fn reduce(
     }
 }
 
-/// Reduces inside the group; the leader has the result.
+/// Reduces inside the group; returns the result on the leader.
 async fn reduce_inside(
     here: &Invocation,
     send: &SendBuf,
@@ -235,7 +235,7 @@ async fn reduce_to_leader(
     op: &Op,
     recv: &RecvBuf,
 ) -> Result<(), Error> {
-    // A send buffer is always there: MPI_IN_PLACE has no meaning between groups, and the caller has seen to it.
+    // `send` is always `Some`: MPI_IN_PLACE is invalid on intercommunicators, and the caller has checked that.
     let Some(send) = send else { return Ok(()) };
     match reduce_inside(here, &send, op).await? {
         Some(result) => cx.sendrecv(&result, LEADER, recv, LEADER).await,

@@ -1,9 +1,9 @@
-//! What an algorithm works with: one invocation of one collective on one communicator.
+//! An invocation: the context of one collective call on one communicator that an algorithm works with.
 //!
-//! Every invocation has its own tag in the communicator's collective plane, drawn in the order in which the members call,
-//! which the standard requires to be the same everywhere; so invocations that overlap in time never mix.
+//! Every invocation has its own tag in the communicator's collective plane, drawn in the order of the members' calls,
+//! which the standard requires to be the same everywhere; so overlapping invocations never mix.
 //! Between one pair of ranks the messages of an invocation match in the order in which they were sent.
-//! The receiver of a message knows how long it is, since the standard makes lengths agree (MPI 5.0, section 6.1); where they differ it is told.
+//! The receiver knows the length of a message, since the standard makes lengths agree (MPI 5.0, section 6.1); a mismatch is an error.
 
 use super::length_mismatch::{CheckedCall, Due, keep};
 use super::{Call, CollError, algo};
@@ -17,18 +17,18 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// One invocation.
+/// One invocation of a collective.
 #[derive(Clone)]
 pub struct Invocation {
     talk: Conversation,
-    /// How many components above this one handed the call down.
+    /// Index in the call's chain: the number of components that passed the call down to this one.
     depth: usize,
-    /// What it is a part of, if that goes on where lengths differ: see [`length_mismatch`](super::length_mismatch).
+    /// The checked call that it belongs to, if that continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
     endures: Option<CheckedCall>,
 }
 
 impl From<&Conversation> for Invocation {
-    /// An invocation of the library's own.
+    /// An invocation used by the library itself.
     fn from(talk: &Conversation) -> Invocation {
         Invocation {
             talk: talk.clone(),
@@ -47,37 +47,37 @@ impl Invocation {
         }
     }
 
-    /// Where it takes place; on an intercommunicator ranks of the methods below name the other group.
+    /// The communicator; on an intercommunicator the ranks of the methods below are those of the remote group.
     pub fn comm(&self) -> &Comm {
         self.talk.comm()
     }
 
-    /// The engine of this process, for its clock, its node and its parameters.
+    /// This process's engine: clock, node and parameters.
     pub fn engine(&self) -> &Engine {
         self.talk.engine()
     }
 
-    /// This process's rank in its own group.
+    /// This process's rank in the local group.
     pub fn rank(&self) -> u32 {
         self.comm().rank()
     }
 
-    /// How many members its own group has.
+    /// The size of the local group.
     pub fn size(&self) -> u32 {
         self.comm().size()
     }
 
-    /// This invocation's number on its communicator.
+    /// The invocation's number on its communicator.
     pub fn tag(&self) -> i32 {
         self.talk.tag()
     }
 
-    /// How many components of the call's chain stand above the one that carries it out.
+    /// The number of components of higher priority in the call's chain.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// The same invocation as the next component down sees it.
+    /// The same invocation for the next lower component.
     pub fn next_down(&self) -> Invocation {
         Invocation {
             depth: self.depth + 1,
@@ -85,7 +85,7 @@ impl Invocation {
         }
     }
 
-    /// The same invocation among the members of our own group; on an intercommunicator only.
+    /// The same invocation on the local group's communicator; for intercommunicators only.
     pub(crate) fn inside(&self, operation: &'static str) -> Result<Invocation, Error> {
         Ok(Invocation {
             talk: self.talk.on(self.comm().local(operation)?),
@@ -93,7 +93,7 @@ impl Invocation {
         })
     }
 
-    /// The same invocation as a step of it sees it that is a call on another communicator, of some of its members.
+    /// The same invocation for a step of it: a call on another communicator of some of its members.
     pub(crate) fn step_on(&self, comm: &Comm) -> Invocation {
         Invocation {
             talk: Conversation::new(comm.clone(), Plane::Collective, self.tag()),
@@ -102,8 +102,8 @@ impl Invocation {
         }
     }
 
-    /// The same invocation, which from now on a message of another length does not end: see [`length_mismatch`](super::length_mismatch).
-    /// `None` if it goes on so already, as a part of a larger one; otherwise the caller asks for its [`Invocation::verdict`].
+    /// The same invocation, which from now on continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
+    /// Returns `None` if it does so already as a part of a larger one; otherwise the caller must call [`Invocation::verdict`].
     pub(super) fn enduring(&self) -> Option<Invocation> {
         self.endures.is_none().then(|| Invocation {
             endures: Some(CheckedCall::of(&self.talk)),
@@ -111,7 +111,7 @@ impl Invocation {
         })
     }
 
-    /// How an invocation ended that was to endure.
+    /// The result of a call that continues after a length mismatch.
     pub(super) fn verdict(&self, outcome: Result<(), Error>) -> Result<(), Error> {
         let spoilt = self.endures.as_ref().and_then(CheckedCall::take);
         match spoilt {
@@ -120,12 +120,12 @@ impl Invocation {
         }
     }
 
-    /// The outcome of a part, with which an invocation that endures goes on.
+    /// Filters the outcome of a part: a length mismatch is recorded, and the invocation continues.
     pub(super) fn endure(&self, outcome: Result<(), Error>) -> Result<(), Error> {
         outcome.or_else(|e| keep(self.endures.as_ref(), e))
     }
 
-    /// Whether what this process would send is rubbish.
+    /// Returns true after a length mismatch: this process's data are then invalid and must not be sent.
     #[inline]
     fn has_length_mismatch(&self) -> bool {
         self.endures
@@ -133,7 +133,7 @@ impl Invocation {
             .is_some_and(CheckedCall::has_length_mismatch)
     }
 
-    /// In place of a broadcast whose data at the root are rubbish, one of nothing, for components that tell lengths apart without messages.
+    /// After a length mismatch on the root: an empty broadcast to replace `call`, for components that detect lengths without messages.
     #[inline]
     pub(super) fn emptied(&self, call: &Call) -> Option<Call> {
         match call {
@@ -159,7 +159,7 @@ impl Invocation {
         }
     }
 
-    /// Starts receiving from `source`; the future ends when `buf` is filled, and a message of another length is an error.
+    /// Starts receiving from `source`; the future ends when `buf` is filled, and a message of a different length is an error.
     pub fn irecv(&self, buf: &RecvBuf, source: u32) -> Pending {
         let due = Due {
             bytes: buf.bytes() as u64,
@@ -169,7 +169,7 @@ impl Invocation {
         self.receive(buf, source, Some(due))
     }
 
-    /// Starts receiving from `source` a message that may be shorter than `buf`, where what it says tells how long it is.
+    /// Starts receiving from `source` a message that may be shorter than `buf`; its content encodes its length.
     pub fn irecv_up_to(&self, buf: &RecvBuf, source: u32) -> Pending {
         self.receive(buf, source, None)
     }
@@ -181,22 +181,22 @@ impl Invocation {
         }
     }
 
-    /// As [`Invocation::isend`], waited for at once: it may wait for the receive.
+    /// Sends and waits, as [`Invocation::isend`]; may block until the receive is posted.
     pub async fn send(&self, buf: &SendBuf, dest: u32) -> Result<(), Error> {
         self.isend(buf, dest).await
     }
 
-    /// As [`Invocation::irecv`], waited for at once.
+    /// Receives and waits, as [`Invocation::irecv`].
     pub async fn recv(&self, buf: &RecvBuf, source: u32) -> Result<(), Error> {
         self.irecv(buf, source).await
     }
 
-    /// As [`Invocation::irecv_up_to`], waited for at once.
+    /// Receives and waits, as [`Invocation::irecv_up_to`].
     pub async fn recv_up_to(&self, buf: &RecvBuf, source: u32) -> Result<(), Error> {
         self.irecv_up_to(buf, source).await
     }
 
-    /// Sends and receives at the same time; what comes is as long as `recv`.
+    /// Sends and receives concurrently; the incoming message must be as long as `recv`.
     pub async fn sendrecv(
         &self,
         send: &SendBuf,
@@ -204,14 +204,14 @@ impl Invocation {
         recv: &RecvBuf,
         source: u32,
     ) -> Result<(), Error> {
-        // The receive first: its message may be on its way already, and a posted receive spares the copy into the unexpected queue.
+        // Post the receive first: its message may be on its way already, and a posted receive saves the copy into the unexpected queue.
         let incoming = self.irecv(recv, source);
         let outgoing = self.isend(send, dest);
         incoming.await?;
         outgoing.await
     }
 
-    /// Copies what `source` has sent, among other data, to where it belongs; of another length it is an error like a message.
+    /// Copies a block of `source` that arrived among other data into its buffer; a length mismatch is an error, as for a message.
     pub(super) fn deliver(&self, block: &SendBuf, to: &RecvBuf, source: u32) -> Result<(), Error> {
         algo::copy(block, to);
         let (bytes, due) = (block.bytes() as u64, to.bytes() as u64);
@@ -236,7 +236,7 @@ impl Invocation {
         }
     }
 
-    /// Waits for all of them, and reports the first error after all have ended.
+    /// Waits for all of them and returns the first error after all have ended.
     pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for p in pending {
@@ -246,17 +246,17 @@ impl Invocation {
     }
 }
 
-/// A message under way, as a future.
-/// Dropping it gives the message up; its buffer is then not touched again by this process.
+/// A message in progress, as a future.
+/// Dropping it cancels the message; this process does not touch its buffer afterwards.
 #[must_use = "a message that nobody waits for is given up"]
 pub struct Pending {
     message: comm::Pending,
-    /// What it has to bring, if it is to be received and that is known.
+    /// The expected length, for receives of a known length.
     due: Option<Due>,
 }
 
 impl Pending {
-    /// Whether it would end if it were asked.
+    /// Returns true if a poll would complete it.
     pub(crate) fn is_through(&self) -> bool {
         self.message.is_through()
     }

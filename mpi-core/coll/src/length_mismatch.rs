@@ -1,17 +1,17 @@
-//! Invocations in which a message of another length came than was due: they go on to their end, so that no member waits in vain.
+//! Length mismatches: the collective runs to its end with empty messages and then fails, so that no member hangs.
 //!
-//! Members that give different counts do not know it before a message of one of them arrives at another.
-//! A member that left its algorithm then would let those to which it had still to send wait for ever, right counts or not.
-//! So it goes through all its messages, but what it sends from then on is empty:
-//! no member takes its rubbish for a result, and each that should have had data from it goes the same way.
-//! When the algorithm has ended its call fails, with what was found first.
+//! Members that pass different counts do not notice before a message of one of them arrives at another.
+//! If the receiver left its algorithm then, the members to which it still had to send would wait indefinitely, whatever their counts.
+//! So it completes its algorithm, but every message that it sends from then on is empty:
+//! no member takes invalid data for a result, and each that should have received data from it detects a mismatch too.
+//! When the algorithm has ended, the call fails with the first mismatch found.
 //!
 //! [`Invocation::enduring`](super::Invocation::enduring) begins it and [`Invocation::verdict`](super::Invocation::verdict) ends it.
-//! In all other conversations, such as agreements of members on something, a message of another length is an error at once.
+//! In all other conversations, such as agreements of members, a message of a different length is an error at once.
 //!
-//! It does not help where lengths decide which member sends what to which:
-//! members whose lengths make them choose different algorithms, or cut a pipeline into different numbers of segments, may wait for each other still.
-//! Nor does shared memory say how long its data are, but in a broadcast.
+//! It does not help where lengths determine the communication pattern:
+//! members whose lengths make them choose different algorithms, or numbers of pipeline segments, may still hang.
+//! Shared memory carries the length of its data in broadcasts only.
 
 use super::CollError;
 use crate::Error;
@@ -21,24 +21,24 @@ use crate::request::{Outcome, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// An invocation of one process: the plane in which it began, and its tag there.
+/// Identity of an invocation of one process: the plane in which it began, and its tag there.
 ///
-/// What it does on other communicators is a part of it, see [`Invocation::step_on`](super::Invocation::step_on).
+/// Its steps on other communicators belong to it, see [`Invocation::step_on`](super::Invocation::step_on).
 #[derive(Clone)]
 pub(super) struct CheckedCall {
     id: Id,
-    /// Where all spoilt ones of the process are.
+    /// All mismatched invocations of the process.
     all: Rc<LengthMismatch>,
 }
 
 type Id = (Context, i32);
 
-/// The spoilt invocations of a process, and what was found in each; nearly always there is none.
+/// The mismatched invocations of a process, each with its first error; nearly always empty.
 #[derive(Default)]
 struct LengthMismatch(RefCell<Vec<(Id, Error)>>);
 
 impl CheckedCall {
-    /// The invocation that a conversation belongs to.
+    /// The invocation of a conversation.
     pub fn of(talk: &Conversation) -> CheckedCall {
         CheckedCall {
             id: (talk.comm().context().plane(talk.plane()), talk.tag()),
@@ -52,7 +52,7 @@ impl CheckedCall {
         !spoilt.is_empty() && spoilt.iter().any(|(id, _)| *id == self.id)
     }
 
-    /// What was found first in an invocation that has ended.
+    /// Removes and returns the first error of an invocation that has ended.
     #[inline]
     pub fn take(&self) -> Option<Error> {
         let mut spoilt = self.all.0.borrow_mut();
@@ -64,7 +64,7 @@ impl CheckedCall {
     }
 }
 
-/// Keeps an error of lengths for the end of an invocation that endures; all others come back.
+/// Records a length mismatch for the end of its invocation; returns every other error.
 #[cold]
 pub(super) fn keep(invocation: Option<&CheckedCall>, error: Error) -> Result<(), Error> {
     let Some(invocation) = invocation.filter(|_| is_of_lengths(&error)) else {
@@ -76,7 +76,7 @@ pub(super) fn keep(invocation: Option<&CheckedCall>, error: Error) -> Result<(),
     Ok(())
 }
 
-/// Whether members do not agree how long something is.
+/// Returns true if the error is a length mismatch between members.
 fn is_of_lengths(error: &Error) -> bool {
     let truncated = matches!(error.find(), Some(PmlError::Truncated { .. }));
     truncated
@@ -86,17 +86,17 @@ fn is_of_lengths(error: &Error) -> bool {
         )
 }
 
-/// What a message has to bring.
+/// The expected length of a message.
 pub(super) struct Due {
     pub bytes: u64,
-    /// For the sentence; a message under way keeps no communicator.
+    /// For the error text; weak, so that a message in progress does not keep its communicator.
     pub comm: WeakComm,
-    /// If it is in one that endures.
+    /// The invocation, if it continues after a length mismatch.
     pub invocation: Option<CheckedCall>,
 }
 
 impl Due {
-    /// Judges how a receive ended.
+    /// Checks the length of a completed receive.
     #[inline]
     pub fn judge(&self, outcome: Outcome) -> Result<(), Error> {
         match outcome {

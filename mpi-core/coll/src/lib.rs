@@ -1,11 +1,11 @@
 //! COLL, collective operations: components compete for each communicator and each function of it.
 //!
-//! When a communicator is made, every component is asked whether it can serve it; its members agree on those that all of them can use;
-//! then, for each function, the component of the highest priority comes first and may hand a call to the next one down.
-//! Which component serves a call is thus the same at every member, always.
+//! When a communicator is made, every component is queried; the members agree on the components that all of them can use.
+//! For each function the component of the highest priority is called first and may pass the call to the next lower one.
+//! A call is thus served by the same component on every member.
 //!
-//! An operation is a value, [`Call`], and an algorithm is one `async fn` over nonblocking point-to-point, written once:
-//! polled to its end on the stack it is `MPI_Bcast`, boxed into a request it is `MPI_Ibcast`, made anew at each start it is `MPI_Bcast_init`.
+//! An operation is a value, [`Call`]. An algorithm is one `async fn` over nonblocking point-to-point, written once:
+//! polled to completion on the stack it is `MPI_Bcast`, boxed into a request `MPI_Ibcast`, created anew at each start `MPI_Bcast_init`.
 
 #![deny(unsafe_code)]
 
@@ -68,7 +68,7 @@ pub fn algorithms(call: CallId) -> impl Iterator<Item = &'static str> {
     algo::Algorithm::serving(call).map(algo::Algorithm::name)
 }
 
-/// Why a component does not serve a communicator; what `mpirun --explain` prints.
+/// Why a component does not serve a communicator; printed by `mpirun --explain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
@@ -78,72 +78,72 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A way of doing collectives, as data of the engine.
+/// A collective component: creates a [`Module`] for each communicator that it can serve.
 pub trait Component {
-    /// As in `--mca coll hwbarr,shm,basic`; not longer than 63 bytes.
+    /// The component's name, as in `--mca coll hwbarr,shm,basic`; at most 63 bytes.
     fn name(&self) -> &str;
 
-    /// Higher goes first; the parameter `coll_<component>_priority` overrides it, and a negative one leaves the component out.
+    /// Default priority; the highest serves first. `coll_<component>_priority` overrides it, and a negative one excludes the component.
     fn priority(&self) -> i32;
 
-    /// Its parameters, for listings.
+    /// The component's parameters, for listings.
     fn params(&self) -> Vec<&'static About> {
         Vec::new()
     }
 
-    /// Whether what the user has set for this component can be used; if not, the job ends with this sentence.
+    /// Validates the user's settings for this component; the job ends with the returned error.
     ///
-    /// Asked before [`Component::query`] if the component is selected.
+    /// Called before [`Component::query`] if the component is selected.
     fn verify(&self, _params: &Params) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether the user asks for this component by name: a world that cannot have it is then no matter of course.
+    /// Returns true if the user asks for this component by name; rank 0 then warns if `MPI_COMM_WORLD` cannot use it.
     fn is_asked_for(&self, _params: &Params) -> bool {
         false
     }
 
-    /// How it would carry out a call, a line for each fact; for `mpi-info --explain`.
+    /// Describes how the component would carry out a call, one fact per line; for `mpi-info --explain`.
     fn explain(&self, _params: &Params, _call: CallId) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether this process can use the component on this communicator. Local: no communication here.
+    /// Creates a module if this process can use the component on this communicator. Local: must not communicate.
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
 }
 
 /// A component's services for one communicator.
 ///
-/// Where deaths are survived (`mpi_ft_enable`), an operation ends with an error once its communicator has lost a member or is revoked.
-/// Messages and steps on communicators made for them do by themselves; what waits for anything else asks [`Comm::usable`] meanwhile.
+/// With `mpi_ft_enable`, an operation fails once its communicator has lost a member or is revoked.
+/// Messages, and steps on derived communicators, fail by themselves; code that waits for anything else polls [`Comm::usable`] meanwhile.
 pub trait Module {
-    /// The functions it serves.
+    /// The functions that the module serves.
     fn serves(&self) -> CallSet;
 
-    /// At rank 0: adds to its letter what the others have to know in order to serve. Local: no communication here.
+    /// On rank 0: serialises this module's configuration into `_letter`, the config blob. Local: must not communicate.
     fn give(&self, _comm: &Comm, _letter: &mut Vec<u8>) {}
 
-    /// At every member, rank 0 too: takes what rank 0's module has given, and says whether this process can serve with it. Local.
-    /// If any member refuses, there or in its query, the module is dropped at all of them, see [`Module::withdraw`].
+    /// On every member, rank 0 included: imports rank 0's config blob. Returns an error if this process cannot serve with it. Local.
+    /// If any member refuses, here or in its query, the module is dropped on all members; see [`Module::withdraw`].
     fn take(&self, _comm: &Comm, _letter: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Whether it serves without having taken a letter: what a process has where its members cannot agree, since one of them has died.
+    /// Returns true if the module serves without rank 0's config blob. Used where members cannot agree because one of them has died.
     fn serves_alone(&self) -> bool {
         !self.sets_up()
     }
 
-    /// The members have not agreed on the module, all of them have said so, and none has used it.
+    /// The members have not agreed on the module: every member has voted, and none has used it.
     fn withdraw(&self) {}
 
-    /// Whether there is more to set up than a letter can, in [`Module::enable`], for which the members take two rounds more; rank 0's answer counts.
+    /// Returns true if [`Module::enable`] must run, which takes the members two more rounds; rank 0's result counts.
     fn sets_up(&self) -> bool {
         false
     }
 
-    /// Sets up what all members set up together, with messages; run only if [`Module::sets_up`], when every member has taken its letter.
-    /// If it fails at any member the module is disabled and dropped at all of them.
+    /// Collective set-up with messages. Runs only if [`Module::sets_up`], after every member has imported its config blob.
+    /// If it fails on any member, the module is disabled and dropped on all members.
     fn enable<'a>(
         &'a self,
         _comm: &'a Comm,
@@ -154,45 +154,45 @@ pub trait Module {
     /// Starts an operation of [`Module::serves`].
     fn start(&self, cx: Invocation, call: Call) -> Running;
 
-    /// How it carries out a call on this communicator, in a few words; for `mpirun --explain`.
+    /// Describes in a few words how the module carries out a call on this communicator; for `mpirun --explain`.
     fn explain(&self, _call: CallId) -> Option<String> {
         None
     }
 
-    /// Carries an operation out before it returns.
-    /// The default polls [`Module::start`]; modules that can do without the box, do.
+    /// Carries out a blocking operation.
+    /// The default polls [`Module::start`]; modules override it to avoid the box.
     fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         cx.engine().block_on(self.start(cx.clone(), call.clone()))
     }
 
-    /// Up to how many of [`FastCall::bytes`] it carries such calls out in brief; the same answer at all members.
-    /// Asked once, when the module has been enabled.
+    /// Returns the maximum [`FastCall::bytes`] for which the module accepts fast calls; the same on all members.
+    /// Called once, after the module is enabled.
     fn takes_fast_call(&self, _call: CallId) -> Option<usize> {
         None
     }
 
-    /// Carries out a call that it takes in brief.
+    /// Carries out a fast call.
     fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
         Err(Unserved::on(comm, brief.id()))
     }
 
-    /// Its eureka line for this communicator, if it may have one.
+    /// The module's eureka line for this communicator, if it has one.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None
     }
 
-    /// The communicator is being freed, or setting up has failed at some member.
+    /// The communicator is being freed, or set-up has failed on some member.
     fn disable(&self) {}
 }
 
-/// Which way bytes were to go between this process and another's memory.
+/// The direction of a single copy between this process and another's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copying {
     From,
     To,
 }
 
-/// Why a collective operation failed other than in its messages.
+/// Why a collective operation failed, other than an error of its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollError {
     /// A component reports what went wrong.
@@ -210,28 +210,28 @@ pub enum CollError {
     },
     /// The members do not call the same operation.
     Mismatch(Mismatch),
-    /// A member sends less than another expects, or has received something else than it expects itself and so sends nothing.
+    /// A member sends less than another expects; it sends nothing after it has itself received an unexpected length.
     Short {
         comm: String,
-        /// The receiver; unknown only where the communicator is gone.
+        /// The receiver; `None` only if the communicator has been freed.
         me: Option<u32>,
-        /// In the group that messages name.
+        /// Rank in the group that messages address.
         source: i32,
         bytes: u64,
         due: u64,
     },
-    /// The root of a broadcast sends another length than a member expects.
+    /// The root of a broadcast sends a different length than a member expects.
     Length {
         comm: String,
         me: u32,
         root: u32,
-        /// If it says so: what is sent in another way is longer than what goes in this one, or shorter.
+        /// Bytes sent, if known: `None` where the root used a protocol for another range of lengths.
         sent: Option<usize>,
         expected: usize,
     },
-    /// What a component reads before it can serve any communicator cannot be used.
+    /// What a component reads before it can serve any communicator is invalid.
     Unusable { component: String, reason: String },
-    /// A member's memory cannot be reached any more, though it could when the communicator was made.
+    /// A member's memory is no longer accessible, though it was when the communicator was made.
     Unreachable {
         comm: String,
         me: u32,

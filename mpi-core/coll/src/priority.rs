@@ -1,10 +1,10 @@
-//! `coll_<component>_priority`, which every component has: its entry in listings.
+//! `coll_<component>_priority`: the listing entry of the priority parameter that every component has.
 //!
-//! It is read by [`select::priority`](super::select::priority), which knows components of plugins as well.
+//! [`select::priority`](super::select::priority) reads it, for plugins too.
 
 use mpi_base::param::{About, Kind, Level};
 
-/// The entry of one component, with its own priority as a user would write it.
+/// The entry of one component, with its default priority as text.
 pub const fn about(component: &'static str, default: &'static str) -> About {
     About {
         framework: "coll",

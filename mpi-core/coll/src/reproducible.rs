@@ -1,18 +1,18 @@
-//! Reductions whose bits depend on the operands alone.
+//! Reproducible reductions: results depend bitwise on the operands alone.
 //!
-//! A floating-point sum depends on the order of its additions, and algorithms differ in it: which one runs follows from lengths,
-//! from how ranks lie on nodes and cores, and from the decision table.
+//! A floating-point sum depends on the order of its additions, in which algorithms differ; the choice of algorithm depends on lengths,
+//! on the placement of ranks on nodes and cores, and on the decision table.
 //! With `coll_base_reproducible` all of them compute the same expression, a0 op (a1 op (a2 op ...)), operands in the order of ranks:
-//! one node's memory always does (`shm`), and between nodes the algorithms called "linear" do.
+//! `shm` always does within a node, and between nodes the algorithms called "linear" do.
 //! Operators that give the same bits in every order are not slowed down.
-//! Scans between nodes have one algorithm each, whose expression follows from the ranks alone; one node's memory leaves them to it then.
+//! Scans between nodes have one algorithm each, whose expression depends on the ranks alone; with the parameter set, `shm` declines scans.
 
 use super::Call;
 use crate::datatype::{Datatype, Kind, RecvBuf};
 use crate::op::{Op, Predefined};
 use mpi_base::param::{Level, Param};
 
-/// Whether reductions give the same bits wherever their ranks lie.
+/// Makes reductions give the same bits regardless of the placement of ranks.
 pub static REPRODUCIBLE: Param<bool> = Param::new(
     "coll",
     "base",
@@ -22,7 +22,7 @@ pub static REPRODUCIBLE: Param<bool> = Param::new(
     "Combine floating-point operands, and those of users' operators, in one fixed order, so that results depend neither on timing nor on where ranks run.",
 );
 
-/// Whether the result of a call depends on the order of operations.
+/// Returns true if the result of a call depends on the order of operations.
 pub fn is_sensitive(call: &Call) -> bool {
     match call {
         Call::Allreduce { recv, op, .. }
@@ -37,7 +37,7 @@ pub fn is_sensitive(call: &Call) -> bool {
     }
 }
 
-/// Whether an operator rounds on a type; of users' operators nothing is known.
+/// Returns true if an operator rounds on a type; user-defined operators are assumed to.
 fn rounds(op: &Op, datatype: &Datatype) -> bool {
     match op {
         Op::User(_) => true,

@@ -1,19 +1,19 @@
-//! Which components serve a communicator: its members agree, once, when it is made.
+//! Component selection: the members of a new communicator agree, once, on the components that serve it.
 //!
 //! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
-//! 1. rank 0 invites: it tells which components are willing at its place, by name and priority, in the order of names,
-//!    each with the letter that the component gives ([`Module::give`]);
-//! 2. every member hands the letters to the components of those names, and votes on each: only those without a refusal anywhere stay;
-//! 3. if there are some that have something to set up together, as rank 0 has told, these are enabled, in the order of names,
-//!    and every member votes once more on how that ended;
-//! 4. where a vote was lost, the lowest rank that refused tells every member why.
+//! 1. rank 0 broadcasts an invitation: the components that are willing there, by name and priority, in the order of names,
+//!    each with its config blob ([`Module::give`]);
+//! 2. every member passes each blob to its component of that name ([`Module::take`]) and votes; components without a refusal stay;
+//! 3. if some of these have a collective set-up, according to rank 0, they are enabled in the order of names,
+//!    and the members vote again on the outcome;
+//! 4. for each lost vote, the lowest rank that refused broadcasts its reason.
 //!
-//! So two rounds make most communicators, and no member serves a call before it has heard that all of them will ([ADR 17]).
-//! The invitation travels with the communicator's number where that is told as well.
+//! So most communicators take two rounds, and no member serves a call before it knows that all members will ([ADR 17]).
+//! The invitation travels with the context id where that is broadcast as well.
 //!
-//! Names travel as text, so that a plugin which lies in one machine's directory only is found out and dropped.
-//! Rank 0's priorities count, so that a setting that reached one rank only cannot make members take different ways.
-//! A communicator of one member agrees with itself without a message.
+//! Names travel as text, so a plugin that is installed on some machines only is detected and dropped.
+//! Rank 0's priorities count, so a setting that reached only one rank cannot make members choose differently.
+//! A communicator of one member needs no messages.
 //!
 //! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
 
@@ -48,7 +48,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
      The priority of one is coll_<component>_priority; a negative one leaves it out.",
 );
 
-/// Which component is not used and why.
+/// The components that are not used, each with the reason.
 pub type Refused = Vec<(Rc<str>, Refusal)>;
 
 /// The components chosen for one communicator.
@@ -67,9 +67,9 @@ struct Chosen {
 
 /// The modules that serve each call, the highest priority first.
 struct Chains {
-    /// One chain behind the other; calls that the same modules serve have one.
+    /// The chains, concatenated; calls served by the same modules share one.
     all: Box<[Rc<dyn Module>]>,
-    /// By [`CallId`]: where its chain begins and ends.
+    /// By [`CallId`]: the bounds of its chain in `all`.
     bounds: [(u16, u16); CallId::ALL.len()],
 }
 
@@ -105,9 +105,9 @@ impl Chains {
     }
 }
 
-/// What is the same for all communicators of a process, found out for the first of them.
+/// Per-process part of the selection, computed for the first communicator.
 pub struct Candidates {
-    /// In the order of names, and of one name in the order in which they came.
+    /// Sorted by name; components of the same name keep their order.
     may_serve: Vec<Candidate>,
     refused: Refused,
     demands: Demands,
@@ -116,7 +116,7 @@ pub struct Candidates {
 struct Candidate {
     name: Rc<str>,
     priority: i32,
-    /// Which of the engine's components it is.
+    /// Index into the engine's components.
     number: usize,
 }
 
@@ -127,7 +127,7 @@ pub struct Coll {
 }
 
 impl Coll {
-    /// These components, in no particular order.
+    /// Creates the framework from these components, in any order.
     pub fn of(components: Vec<Box<dyn Component>>) -> Coll {
         Coll {
             components,
@@ -137,7 +137,7 @@ impl Coll {
 }
 
 impl Default for Coll {
-    /// Those of this library.
+    /// The built-in components.
     fn default() -> Coll {
         Coll::of(built_in())
     }
@@ -237,23 +237,23 @@ impl Collectives for Table {
     }
 }
 
-/// A component that is willing here, or that rank 0 has told about.
+/// A component that is willing on this process, or that rank 0's invitation names.
 struct Offer {
     name: Rc<str>,
     priority: i32,
     module: Option<Rc<dyn Module>>,
 }
 
-/// What this process could use for a communicator, before its members have agreed.
+/// What this process could use for a communicator, before the members have agreed.
 pub struct Stand {
-    /// In the order of names.
+    /// Sorted by name.
     offers: Vec<Offer>,
     refused: Refused,
     demands: Demands,
 }
 
 impl Stand {
-    /// Asks each component of this process.
+    /// Queries each component of this process.
     fn of(coll: &Coll, comm: &Comm) -> Result<Stand, CollError> {
         let known = match coll.candidates.get() {
             Some(known) => known,
@@ -287,7 +287,7 @@ impl Stand {
         })
     }
 
-    /// Adds to `to` what rank 0 tells the others; at rank 0, and once.
+    /// Appends rank 0's invitation to `to`; called on rank 0, once.
     pub fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
         for offer in &self.offers {
             if let Some(module) = &offer.module {
@@ -297,7 +297,7 @@ impl Stand {
         }
     }
 
-    /// Agrees with all members of `comm`, which have heard rank 0's invitation.
+    /// Agrees with all members of `comm`, each of which has received rank 0's invitation.
     pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
         let Stand {
             offers,
@@ -310,7 +310,7 @@ impl Stand {
         let mut set_up = Vec::new();
         for entry in offer::read(invitation) {
             let here = mine.iter().position(|o| *o.name == *entry.name);
-            // A component that is not here or not willing here has no module and so votes against itself.
+            // A component that this process lacks or that is unwilling here has no module, which counts as a refusal.
             let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
                 name: entry.name.into(),
                 priority: 0,
@@ -336,7 +336,7 @@ impl Stand {
             module.withdraw();
         });
 
-        // The same at all members: rank 0 has told them, and all have kept the same ones.
+        // Equal on all members: `set_up` is from rank 0's invitation, and all members have kept the same offers.
         let has_more = |offer: &Offer| set_up.contains(&offer.name);
         if offers.iter().any(has_more) {
             let mut enabled = Vec::with_capacity(offers.len());
@@ -360,7 +360,7 @@ impl Stand {
     }
 }
 
-/// The table of an intercommunicator: there is one component for them, everywhere, so there is nothing to agree on.
+/// The table of an intercommunicator; `inter` is the only component for these, so nothing has to be agreed on.
 pub fn between_groups() -> Table {
     let inter = Offer {
         name: "inter".into(),
@@ -415,9 +415,9 @@ impl Candidates {
     }
 }
 
-/// The value of `coll_<component>_priority`, or the component's own.
+/// Returns `coll_<component>_priority`, or the component's default.
 pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, ParamError> {
-    // The parameters of plugins are not known when this library is built, so this one is looked up by its text.
+    // The parameters of plugins are unknown when this library is built, so this one is searched by its name.
     let wanted = format!("coll_{}_priority", component.name());
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
         return Ok(component.priority());
@@ -438,7 +438,7 @@ fn reason_for(name: &str, refused: &Refused) -> Refusal {
     said.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
 
-/// Drops the offers that lost, when `end` has ended them.
+/// Drops the offers that lost their vote, after calling `end` on their modules.
 fn keep(
     offers: &mut Vec<Offer>,
     verdicts: Vec<Result<(), Refusal>>,
@@ -483,7 +483,7 @@ impl Table {
         }
     }
 
-    /// The table of a communicator; `call` is for the sentence if there is none.
+    /// The table of a communicator; `call` is for the error text if the communicator has no table.
     pub fn of(comm: &Comm, call: CallId) -> Result<&Table, Error> {
         Table::chosen(comm).ok_or_else(|| Unserved::on(comm, call))
     }
@@ -494,25 +494,25 @@ impl Table {
         chosen.downcast_ref()
     }
 
-    /// Carries out a call by the component at the invocation's depth.
+    /// Carries out a call with the component at the invocation's depth.
     #[inline]
     pub fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         self.module(cx, call.id())?.run(cx, call)
     }
 
-    /// Starts a call by the component at the invocation's depth.
+    /// Starts a call with the component at the invocation's depth.
     pub fn start(&self, cx: Invocation, call: Call) -> Result<Running, Error> {
         Ok(self.module(&cx, call.id())?.start(cx, call))
     }
 
-    /// Hands a call to the next component down; for modules.
+    /// Passes a call to the next lower component; for modules.
     pub async fn next(cx: &Invocation, call: Call) -> Result<(), Error> {
         let down = cx.next_down();
         let running = Table::of(cx.comm(), call.id())?.start(down, call)?;
         running.await
     }
 
-    /// Like [`Table::next`] for a module that has no future to wait in.
+    /// Blocking form of [`Table::next`].
     pub fn run_next(cx: &Invocation, call: &Call) -> Result<(), Error> {
         Table::of(cx.comm(), call.id())?.run(&cx.next_down(), call)
     }
@@ -525,7 +525,7 @@ impl Table {
         }
     }
 
-    /// The calls that some component serves.
+    /// The calls that at least one component serves.
     pub fn serves(&self) -> CallSet {
         let served = CallId::ALL
             .into_iter()
@@ -533,23 +533,23 @@ impl Table {
         served.fold(CallSet::NONE, CallSet::with)
     }
 
-    /// The names of the components that serve a call, the first that is asked first.
+    /// The names of the components that serve a call, highest priority first.
     pub fn chain(&self, call: CallId) -> impl Iterator<Item = &str> {
         let serving = self.chosen.iter().filter(move |c| c.serves.contains(call));
         serving.map(|c| &*c.name)
     }
 
-    /// Whether this component is among the chosen.
+    /// Returns true if this component was chosen.
     pub fn has(&self, name: &str) -> bool {
         self.chosen.iter().any(|chosen| *chosen.name == *name)
     }
 
-    /// Why the others were not chosen.
+    /// Why the other components were not chosen.
     pub fn refused(&self) -> &Refused {
         &self.refused
     }
 
-    /// What was chosen and why the rest was not, a line for each fact; what `mpirun --explain` prints.
+    /// What was chosen and why the rest was not, one fact per line; printed by `mpirun --explain`.
     pub fn explain(&self, comm: &str) -> Vec<String> {
         let mut groups: Vec<(Vec<&str>, Vec<CallId>)> = Vec::new();
         for call in CallId::ALL {
@@ -595,12 +595,12 @@ impl Table {
 impl Invocation {
     /// Carries out a step of this invocation on another communicator; see [`Comm::create_for_steps`].
     ///
-    /// The number is the invocation's, so that steps of different calls meet their like whatever the order in which they begin.
+    /// The step uses the invocation's number, so steps of different calls match in whatever order the members begin them.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }
 
-    /// Begins such a step, for the call to wait for.
+    /// Starts such a step; the call waits for it.
     pub(crate) fn begin_step(&self, on: &Comm, call: Call) -> Result<Running, Error> {
         Table::of(on, call.id())?.start(self.step_on(on), call)
     }

@@ -1,4 +1,4 @@
-//! Ranks as threads: a whole job in one test process, over the real transports.
+//! Test jobs with ranks as threads: a whole job in one process, over the real transports.
 
 use crate::btl::OpenContext;
 use crate::engine::{Engine, Parts};
@@ -15,16 +15,16 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// Set when any rank of this thread's job has panicked.
+    /// Set when a rank of this thread's job has panicked.
     static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
-    /// When this thread's job began.
+    /// Start time of this thread's job.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// No job of a test takes so long, however busy the machine: one that does hangs, which is a failure and not a reason to wait.
+/// Upper limit of a test job's run time on any machine; a job that exceeds it hangs and fails.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What a rank panics with that only stops because another one has.
+/// Panic message of a rank that stops only because another rank has panicked.
 const STOPPED: &str = "another rank of this job has panicked";
 
 fn stop_if_a_peer_failed() {
@@ -42,22 +42,22 @@ fn stop_if_a_peer_failed() {
 /// Makes one rank's collective components.
 pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 
-/// Where the ranks of a job find each other.
+/// What the ranks of a job share to connect to each other.
 struct Meeting {
-    /// No other job of the process is called so.
+    /// Unique in this process.
     job: String,
     board: SharedBoard,
     fence: Barrier,
 }
 
-/// What a job in a test may choose.
+/// Configuration of a test job.
 pub struct Job {
     pub ranks: u32,
-    /// Over how many nodes the ranks are dealt, one after another; each has memory of its own.
+    /// The number of nodes; ranks are assigned to them round robin, and each node has a memory segment of its own.
     pub nodes: u32,
     pub params: Params,
     pub pml: Config,
-    /// Makes each rank its components.
+    /// Creates the components of one rank.
     pub coll: MakeColl,
 }
 
@@ -72,14 +72,14 @@ impl Job {
         }
     }
 
-    /// The same job with a parameter set as a user would on the command line.
+    /// Returns the job with a parameter set as on the command line.
     pub fn with(mut self, name: &str, value: &str) -> Job {
         self.params.set(name, value, Source::CommandLine);
         self
     }
 
     /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
-    /// When one rank panics the others stop waiting for it and panic too, so a failed claim fails the test instead of hanging it.
+    /// When one rank panics, the others stop waiting for it and panic too, so a failed assertion fails the test instead of hanging it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
         let seated = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
         let create = |node| Node::create(seated(node).count() as u32).expect("a node segment");
@@ -124,7 +124,7 @@ impl Job {
                 })
                 .collect();
             let mut results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
-            // The claim that failed, not the panic of a rank that stopped because of it.
+            // Report the failed assertion, not the panic of a rank that stopped because of it.
             let is_cause = |r: &std::thread::Result<T>| {
                 let Err(panic) = r else { return false };
                 panic.downcast_ref::<&str>() != Some(&STOPPED)
@@ -171,12 +171,12 @@ impl Job {
     }
 }
 
-/// Runs `rank` on `ranks` ranks with everything as users get it.
+/// Runs `rank` on `ranks` ranks with the default configuration.
 pub fn run<T: Send>(ranks: u32, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
     Job::of(ranks).run(rank)
 }
 
-/// Waits, without the engine's help, until another rank of this job has set `flag`; stops like every wait when one of them has panicked.
+/// Waits, without progress of the engine, until another rank has set `flag`; panics if another rank of the job has panicked.
 pub fn until_set(flag: &AtomicBool) {
     while !flag.load(Ordering::Acquire) {
         stop_if_a_peer_failed();
@@ -184,7 +184,7 @@ pub fn until_set(flag: &AtomicBool) {
     }
 }
 
-/// Waits until `done` while the engine progresses, and fails the test after ten seconds.
+/// Progresses the engine until `done`; fails the test after ten seconds.
 pub fn eventually(engine: &Engine, what: &str, mut done: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(10);
     let mut waiter = engine.waiter();

@@ -1,9 +1,9 @@
-//! Turns: the calls on one communicator go on in the order in which they were made, however long each takes to be ready.
+//! Ticket order: calls on one communicator pass a point in the order in which they were made, however long each takes to get there.
 //!
-//! For components that do something before a call goes further, to another component or another communicator:
-//! the component that serves it there may count calls, so all members have to begin them in one order.
-//! A call draws its number when it is made, waits for its turn, and passes the turn on once the calls behind it may begin.
-//! It may pass before its turn has come; then those behind it wait for those before it.
+//! For components that do something before they pass a call to another component or another communicator:
+//! the component that serves it there may count calls, so all members must begin them in the same order.
+//! A call draws a ticket when it is made, waits for its turn, and passes the turn on once later calls may begin.
+//! A call may pass before its turn; later calls then still wait for the earlier ones.
 
 use crate::engine::Engine;
 use std::cell::{Cell, RefCell};
@@ -19,13 +19,13 @@ pub struct TicketOrder(Rc<State>);
 #[derive(Default)]
 struct State {
     drawn: Cell<u64>,
-    /// The number whose turn it is.
+    /// The number of the ticket whose turn it is.
     passed: Cell<u64>,
-    /// Higher numbers that have passed before their turn.
+    /// Higher numbers that have passed early.
     early: RefCell<BTreeSet<u64>>,
 }
 
-/// A call's place in the order; dropping it passes the turn on.
+/// A call's position in the order; dropping it passes the turn on.
 pub struct Ticket {
     turns: TicketOrder,
     number: u64,
@@ -43,17 +43,17 @@ impl TicketOrder {
 }
 
 impl Ticket {
-    /// Whether all calls before this one have passed.
+    /// Returns true if all earlier calls have passed.
     pub fn has_come(&self) -> bool {
         self.turns.0.passed.get() >= self.number
     }
 
-    /// Waits for the turn.
+    /// Waits for this ticket's turn.
     pub async fn come(&self, engine: &Engine) {
         if self.has_come() {
             return;
         }
-        // No message comes when a turn has come.
+        // No message announces a turn, so the engine must keep polling.
         let _restless = engine.poll_always();
         poll_fn(|_| match self.has_come() {
             true => Poll::Ready(()),
@@ -62,7 +62,7 @@ impl Ticket {
         .await;
     }
 
-    /// Lets the next call begin, when all before this one have done so too.
+    /// Lets the next call begin, once all earlier calls have passed too.
     pub fn pass(&self) {
         let State { passed, early, .. } = &*self.turns.0;
         if self.number > passed.get() {

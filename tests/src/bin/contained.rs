@@ -1,9 +1,9 @@
-//! `contained PROFILE COMMAND...`: a command under a seccomp filter.
+//! `contained PROFILE COMMAND...`: runs a command under a seccomp filter.
 //!
-//! `docker` forbids what the default profile of Docker forbids a container that was given no capability:
+//! `docker` blocks what Docker's default profile blocks in a container without capabilities:
 //! the table "Significant syscalls blocked by the default profile" of its documentation (engine/security/seccomp),
-//! the way of refusal included: `clone3` is not implemented, everything else is not permitted.
-//! `no-ptrace` forbids only looking into other processes.
+//! with the same error codes: `clone3` is not implemented, everything else is not permitted.
+//! `no-ptrace` blocks only access to other processes.
 
 use std::collections::BTreeMap;
 use std::env::args_os;
@@ -68,7 +68,7 @@ const PTRACE: &[i64] = &[
     libc::SYS_process_vm_writev,
 ];
 
-/// The flags of `clone` that make namespaces (CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET).
+/// The flags of `clone` that create namespaces (CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET).
 const NAMESPACES: [u64; 7] = [
     0x0002_0000,
     0x0200_0000,

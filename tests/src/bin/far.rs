@@ -1,9 +1,9 @@
-//! What ssh and sshd are for a launcher, in the least possible: a command runs at the other end of one TCP connection.
+//! A minimal replacement for ssh and sshd: runs a command at the other end of one TCP connection.
 //!
-//! `far serve ADDRESS` waits for callers; `far call ADDRESS COMMAND` has a shell there run the command,
-//! with its standard input and output joined to ours. What is run there belongs to the server, not to the caller,
-//! and neither notices when the cable between them is pulled: that is for the programs that talk through it to find out.
-//! The caller's mark of the test goes along, so that its processes can be looked for afterwards.
+//! `far serve ADDRESS` accepts callers; `far call ADDRESS COMMAND` has a shell there run the command,
+//! with its standard input and output connected to the caller's. The command is a child of the server, not of the caller,
+//! and neither notices when the cable between them is pulled: the programs that communicate through it must detect that.
+//! The caller passes the test's mark on, so that the command's processes can be found afterwards.
 
 use std::env;
 use std::fs::File;
@@ -62,7 +62,7 @@ fn run(mut caller: TcpStream) -> io::Result<()> {
         .map(drop)
 }
 
-/// Byte by byte, as what follows the line is not ours to read.
+/// Reads a line byte by byte, as what follows it belongs to the command.
 fn line(from: &mut TcpStream) -> io::Result<String> {
     let (mut text, mut byte) = (Vec::new(), [0]);
     loop {
@@ -86,11 +86,11 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     there.set_nodelay(true)?;
     let mark = env::var(MARK).unwrap_or_default();
     there.write_all(format!("{mark}\n{command}\n").as_bytes())?;
-    // The files themselves: what Rust puts before them keeps bytes back until a line ends.
+    // Unbuffered files, since Rust's standard streams hold bytes back until a line ends.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut to = there.try_clone()?;
-    // Not joined: the end of what comes from there is the end, whatever is still to be said.
+    // Not joined: the end of the output from the server is the end, even if input is left.
     thread::spawn(move || {
         let _ = pump(&mut input, &mut to);
         let _ = to.shutdown(Shutdown::Write);
@@ -98,7 +98,7 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     pump(&mut there, &mut output)
 }
 
-/// Moves bytes by hand: `io::copy` splices, and while it waits for the network the kernel lets no thread close the pipe.
+/// Copies bytes with read and write: `io::copy` splices, and while it waits for the network the kernel lets no thread close the pipe.
 fn pump(from: &mut impl io::Read, to: &mut impl io::Write) -> io::Result<()> {
     let mut bytes = [0; 16 * 1024];
     loop {

@@ -1,7 +1,7 @@
-//! `overheard COMMAND...`: a rank whose talk with its launcher is heard.
+//! `overheard COMMAND...`: a rank whose PMI messages to its launcher are printed.
 //!
-//! Stands between the two on the socket that `PMI_FD` names, hands on what either says, and prints each line of the rank
-//! on standard error as `overheard RANK LINE`. The rank's end is ours.
+//! A proxy on the socket that `PMI_FD` names: it forwards both directions, and prints each line of the rank
+//! on standard error as `overheard RANK LINE`. It exits with the rank's status.
 
 #![allow(unsafe_code)]
 
@@ -31,9 +31,9 @@ fn run() -> io::Result<u8> {
         .map_err(io::Error::other)?
         .parse()
         .map_err(io::Error::other)?;
-    // SAFETY: the launcher has opened it for this process, which uses it nowhere else.
+    // SAFETY: the launcher opened the descriptor for this process, which uses it nowhere else.
     let launcher = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
-    // The rank, which gets a socket of ours, does not keep this one open.
+    // The rank gets a socket pair instead, and must not keep this one open.
     fcntl_setfd(&launcher, FdFlags::CLOEXEC)?;
     let (ours, theirs) = UnixStream::pair()?;
     fcntl_setfd(&theirs, FdFlags::empty())?;
@@ -56,7 +56,7 @@ fn run() -> io::Result<u8> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// Hands on what the rank says until it says no more.
+/// Forwards the rank's output until it closes its socket.
 fn listen(mut rank: UnixStream, launcher: &mut UnixStream, name: &str) -> io::Result<()> {
     let mut begun = Vec::new();
     let mut buffer = [0; 4096];
@@ -64,7 +64,7 @@ fn listen(mut rank: UnixStream, launcher: &mut UnixStream, name: &str) -> io::Re
         let got = match rank.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(got) => &buffer[..got],
-            // It was killed, or its process ended with words of ours unread.
+            // The rank was killed, or ended with unread data from us.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Err(error) => return Err(error),
         };

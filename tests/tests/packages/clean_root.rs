@@ -1,7 +1,7 @@
-//! Packages, each installed into a root in which Debian and a C compiler are and nothing else: what is in them runs there.
+//! Packages installed into a root with only Debian and a C compiler: their programs run there.
 //!
-//! The root is made by debootstrap, once, and lies in the target folder. Each test lays a layer of its own in memory over it,
-//! in a mount namespace of its own, so nothing of a test is left, and no test sees what another has installed.
+//! The root is made by debootstrap, once, in the target folder. Each test mounts a layer of its own in memory over it,
+//! in a mount namespace of its own, so a test leaves nothing, and no test sees what another has installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, MPI4PY, output, shipped};
 
-/// For fetching a hundred packages and unpacking them.
+/// The limit for downloading and unpacking a hundred packages.
 const MAKING: Duration = Duration::from_secs(900);
 
-/// The root, unless this machine cannot make one.
+/// The root, or `None` if this machine cannot make one.
 fn root() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -43,7 +43,7 @@ fn root() -> Option<&'static Path> {
     .as_deref()
 }
 
-/// Made beside its place and renamed, so that what is there is whole.
+/// Makes the root under another name and renames it, so that an existing one is complete.
 fn make(suite: &str, root: &Path) {
     let fresh = root.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
@@ -57,7 +57,7 @@ fn make(suite: &str, root: &Path) {
     fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
 }
 
-/// What lies in the root's folder `/given`: the packages, two programs in C, and mpi4py's wheel.
+/// The contents of the root's folder `/given`: the packages, two programs in C, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {
@@ -71,7 +71,7 @@ fn given() -> &'static Path {
     })
 }
 
-/// Runs a script in the root, with a layer of its own; what it prints.
+/// Runs a script in the root, with a layer of its own, and returns its output.
 fn inside(root: &Path, script: &str) -> String {
     let layer = tempfile::tempdir().unwrap();
     let mounts = "set -e\n\
@@ -106,7 +106,7 @@ fn inside(root: &Path, script: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// The README's first program, a barrier of the simulated hardware, and mpi4py, with the programs that are on the path.
+/// The README's first program, a barrier of the simulated hardware, and mpi4py, with the programs in the path.
 const WORKS: &str = r#"
 cd /root
 mpicc -o hello /given/hello.c

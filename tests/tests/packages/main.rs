@@ -1,4 +1,4 @@
-//! Packages: what is in them runs where they are unpacked and where a system installs them.
+//! Packages: their programs run where they are unpacked and where a system installs them.
 
 mod clean_root;
 mod unpacked;
@@ -13,26 +13,26 @@ use tests::{installation, shipped_installation};
 use xtask::package::{self, Compression, Packages};
 use xtask::process::{self, Outcome};
 
-/// For installing a package and running four small programs.
+/// The limit for installing a package and running four small programs.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// mpi4py as its authors pack it.
+/// mpi4py as published by its authors.
 const MPI4PY: &str = "mpi4py==4.1.2";
 
-/// How many ranks there are, and of which library, said by mpi4py.
+/// Prints the number of ranks and the library version, with mpi4py.
 const HELLO: &str =
     "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
 
-/// The packages, and the folder in which they and nothing else lie.
+/// The packages, and the folder that contains nothing else.
 struct Made {
     folder: PathBuf,
     packages: Packages,
 }
 
-/// Those of an installation, made anew in a folder of this name.
+/// Makes the packages of an installation in a folder of this name.
 fn make(installation: &Path, name: &str) -> Made {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Of an earlier run; where there is none, there is nothing to remove.
+    // Remove the folder of an earlier run, if there is one.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let packages =
@@ -40,19 +40,19 @@ fn make(installation: &Path, name: &str) -> Made {
     Made { folder, packages }
 }
 
-/// Of the installation that all tests share.
+/// The packages of the installation that all tests share.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| make(installation(), "packages"))
 }
 
-/// Of one that is compiled and linked as those are that others get.
+/// The packages of an installation compiled and linked like the distributed ones.
 fn shipped() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| make(shipped_installation(), "packages-shipped"))
 }
 
-/// What a program says that has to end well.
+/// Runs a command, which must succeed.
 fn output(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -1,4 +1,4 @@
-//! Packages, each unpacked into a place of its own: what is in them runs from there.
+//! Packages unpacked into a folder: their programs run from there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, LIMIT, MPI4PY, made, output};
 
-/// The README's first program and a barrier of the simulated hardware, built and run by what lies in `bin`.
+/// The README's first program and a barrier of the simulated hardware, built and run with the programs in `bin`.
 fn works(bin: &Path) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["hello", "barrier_loop"] {
@@ -36,7 +36,7 @@ fn works(bin: &Path) {
     assert!(barrier.stderr.contains("hwbarr"), "{}", barrier.stderr);
 }
 
-/// The terms lie where each kind of package has them, and what a package needs of the system is said with versions.
+/// Each kind of package has the licence texts in its usual place, and its dependencies with versions.
 #[test]
 fn packages_bring_their_terms_and_say_which_c_library_they_need() {
     let packages = &made().packages;
@@ -162,7 +162,7 @@ fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
     assert_eq!(choice("mpirun"), Path::new("/usr/bin/mpirun.portcullis"));
     assert_eq!(choice("mpi"), Path::new("/usr/bin/mpicc.portcullis"));
     assert_eq!(choice("mpicxx"), Path::new("/usr/bin/mpicxx.portcullis"));
-    // What Debian's own names lead to works from there.
+    // The programs behind Debian's alternatives work from there.
     assert!(root.join("usr/bin/mpirun.portcullis").is_file());
     works(&root.join("usr/lib/portcullis/bin"));
     scripts(&packages.library, "prerm", "remove");

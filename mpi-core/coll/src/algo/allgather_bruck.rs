@@ -1,8 +1,8 @@
-//! Bruck allgather: in round k every rank sends all blocks it has to the rank 2^k behind.
+//! Bruck allgather: in round k, rank i sends all its blocks to rank (i - 2^k) mod n.
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems",
 //! IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
-//! ceil(log2 n) rounds for every n; best for short blocks, which may differ (`MPI_Allgatherv`).
+//! ceil(log2 n) rounds for every n; best for short blocks, which may differ in length (`MPI_Allgatherv`).
 
 use super::bytes;
 use super::turn::{ahead, behind};
@@ -17,7 +17,7 @@ pub async fn allgather(
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
-    // Block number i is that of the rank i ahead of this one; `at` is where it starts.
+    // Block `number` is that of rank (me + number) mod size; `at` has the offsets.
     let block = |number: u32| recv.of(ahead(me, number, size));
     let ends = (0..size).scan(0, |end, number| {
         *end += block(number).bytes();

@@ -1,4 +1,4 @@
-//! Neighbour exchange allgather: ranks talk to their two neighbours in turn, two blocks at a time.
+//! Neighbour exchange allgather: ranks exchange with their two neighbours alternately, two blocks at a time.
 //!
 //! J. Chen, L. Zhang, Y. Zhang, W. Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast Ethernet", HPC Asia 2005.
 //! n / 2 rounds for an even number of ranks; odd numbers go to [`super::allgather_ring`].
@@ -28,7 +28,7 @@ pub async fn allgather(
     cx.sendrecv(&recv.of(me).as_send(), partner, &recv.of(partner), partner)
         .await?;
 
-    // From now on the pair of blocks received last goes to the other neighbour.
+    // From now on the pair of blocks received last is sent to the other neighbour.
     let mut pair = me & !1;
     for round in 1..size / 2 {
         let forward = even != (round % 2 == 1);
@@ -37,7 +37,7 @@ pub async fn allgather(
         } else {
             behind(me, 1, size)
         };
-        // In rounds 1 and 2 what comes is one pair further than our own, in rounds 3 and 4 two pairs, and so on.
+        // In rounds 1 and 2 the incoming pair is one pair away from this rank's own, in rounds 3 and 4 two pairs, and so on.
         let distance = (round + 1) & !1;
         let theirs = if forward {
             ahead(me & !1, distance, size)

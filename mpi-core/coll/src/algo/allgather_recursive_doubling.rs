@@ -1,8 +1,8 @@
-//! Recursive doubling allgather: pairs exchange what they have, which doubles in each round.
+//! Recursive doubling allgather: pairs exchange all their blocks, whose number doubles in each round.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
-//! Needs a power of two of ranks and hands others to [`super::allgather_bruck`], which needs as many rounds;
-//! unlike that one it moves equal blocks only once.
+//! Needs a power of two of ranks and falls back to [`super::allgather_bruck`] otherwise, which needs as many rounds;
+//! unlike that one it copies equal blocks only once.
 
 use super::contribute;
 use super::row::Row;
@@ -25,7 +25,7 @@ pub async fn allgather(
     let mut have = 1;
     while have < size {
         let partner = me ^ have;
-        // What a rank has is an aligned group of blocks.
+        // A rank's blocks are an aligned group.
         let group = |rank: u32| {
             let first = rank & !(have - 1);
             row.of(first..first + have)

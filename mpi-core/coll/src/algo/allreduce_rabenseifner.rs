@@ -1,7 +1,7 @@
 //! Rabenseifner's allreduce: a reduce-scatter by recursive halving, then an allgather by recursive doubling.
 //!
 //! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
-//! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
+//! Best for long data: 2 log2 n rounds and the least data sent; needs a commutative operator.
 
 use super::fold::Worker;
 use super::halving::{Parts, halve};

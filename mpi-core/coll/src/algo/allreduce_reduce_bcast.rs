@@ -1,7 +1,7 @@
 //! Allreduce as a reduction to rank 0 and a broadcast from there.
 //!
-//! By a binomial reduction 2 (n - 1) messages, fewer than any other way, which counts where ranks share cores;
-//! by the linear one, whose operations are always the same, it is called "linear".
+//! With a binomial reduction it takes 2 (n - 1) messages, the fewest of all algorithms, which counts when oversubscribed.
+//! With the linear one, whose operations are always the same, it is called "linear".
 //! The order of operands is kept.
 
 use super::reduction::Reduction;

@@ -1,8 +1,8 @@
-//! Ring allreduce: pieces go round once to be summed and once to be told.
+//! Ring allreduce: pieces go round once to be summed (reduce-scatter) and once to be distributed (allgather).
 //!
 //! P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel and Distributed Computing 69(2), 2009.
-//! Each rank sends 2 (n - 1) / n of the data, the least possible; needs an operator that commutes, since each piece starts at another rank.
-//! It is the segmented ring whose pieces are one segment.
+//! Each rank sends 2 (n - 1) / n of the data, the minimum; needs a commutative operator, since each piece starts on a different rank.
+//! It is the segmented ring with one segment per piece.
 
 use super::allreduce_segmented_ring;
 use crate::Error;

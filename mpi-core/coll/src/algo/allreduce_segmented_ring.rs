@@ -1,7 +1,7 @@
-//! Segmented ring allreduce: the ring allreduce, with pieces cut so that combining one segment hides the next one's way.
+//! Segmented ring allreduce: the ring allreduce with pieces cut into segments, so that one segment is combined while the next one is transferred.
 //!
 //! P. Patarasuk, X. Yuan, JPDC 69(2), 2009, see [`super::ring`]; segmented as in Open MPI's coll/tuned.
-//! Best for the longest data; needs an operator that commutes.
+//! Best for the longest data; needs a commutative operator.
 
 use super::blocks::{Blocks, share};
 use super::{allgather_ring, contribute, ring};

@@ -1,4 +1,4 @@
-//! Bruck all-to-all: blocks travel by the binary digits of their distance, all blocks with that digit in one message.
+//! Bruck all-to-all: in round k all blocks whose distance has bit k set move 2^k ranks, in one message.
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
 //! ceil(log2 n) messages instead of n - 1, each of about half the data; best for very short blocks.
@@ -19,7 +19,7 @@ pub async fn alltoall(
     let block = recv.bytes();
     let recv = Blocks::equal(recv, size);
     let at = |number: u32| i64::from(number) * block;
-    // Block number i is on its way to the rank i ahead of where it started.
+    // Block `number` must travel `number` ranks ahead.
     let blocks = bytes(at(size))?;
     let slot = |number: u32| blocks.recv(at(number)..at(number + 1));
     let send = send.map(|s| Blocks::equal(s, size));
@@ -48,7 +48,7 @@ pub async fn alltoall(
         }
         distance *= 2;
     }
-    // A block that has arrived after travelling i ranks started i ranks behind.
+    // A block that has travelled `number` ranks is from rank (me - number) mod size.
     for number in 0..size {
         copy(&slot(number).as_send(), &recv.of(behind(me, number, size)));
     }

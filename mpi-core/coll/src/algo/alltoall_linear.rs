@@ -1,7 +1,7 @@
-//! Linear all-to-all with a window: every message by itself, a bounded number of them under way.
+//! Linear all-to-all with a window: one message per pair, with a bounded number of messages in progress.
 //!
 //! The "scattered" algorithm of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.3.
-//! Serves blocks of any kind; the window keeps memory for unexpected messages bounded.
+//! Serves blocks of any lengths and types; the window bounds the memory for unexpected messages.
 
 use super::bytes;
 use super::turn::{ahead, behind};
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-/// What each rank is to get: the send blocks, or in place a copy of what the receive blocks hold now.
+/// The blocks to send: `send`, or with MPI_IN_PLACE a copy of the current contents of `recv`.
 pub(super) fn outgoing(
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,

@@ -1,7 +1,7 @@
-//! Pairwise all-to-all: in round k every rank sends to the rank k ahead and receives from the rank k behind.
+//! Pairwise all-to-all: in round k, rank i sends to rank (i + k) mod n and receives from rank (i - k) mod n.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.3.
-//! Each rank has one message coming and one going at a time, so no rank is flooded; best for long blocks, and blocks may differ.
+//! Each rank sends and receives one message at a time, so no rank is flooded; best for long blocks, which may differ in length.
 
 use super::alltoall_linear::outgoing;
 use super::turn::{ahead, behind};

@@ -1,9 +1,9 @@
-//! Two-phase Bruck all-to-all of blocks that differ: in each round first the lengths of what moves, then the blocks in one message.
+//! Two-phase Bruck all-to-all for blocks of different lengths: each round first sends the lengths of the moving blocks, then the blocks in one message.
 //!
 //! K. Fan, T. Gilray, V. Pascucci, X. Huang, K. Micinski, S. Kumar, "Optimizing the Bruck algorithm for non-uniform all-to-all communication", HPDC 2022;
 //! over J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
-//! 2 ceil(log2 n) messages instead of n - 1, each block passed on up to ceil(log2 n) times; best for many very short blocks.
-//! Unlike the paper's, messages have no padding, so there is no longest block to agree on first.
+//! 2 ceil(log2 n) messages instead of n - 1, each block forwarded up to ceil(log2 n) times; best for many very short blocks.
+//! Unlike the paper's, messages are not padded, so the members need not agree on a maximum length first.
 
 use super::alltoall_linear::outgoing;
 use super::lengths::Lengths;
@@ -20,7 +20,7 @@ pub async fn alltoall(
 ) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     let send = outgoing(send, recv)?;
-    // Block number i is on its way to the rank i ahead of where it started; it lies where it began, or where it arrived last.
+    // Block `number` must travel `number` ranks ahead; it is stored in its send buffer, or where it was last received.
     let start = |number| send.of(ahead(me, number, size));
     let mut blocks: Vec<SendBuf> = (0..size).map(start).collect();
     let mut distance = 1;
@@ -50,7 +50,7 @@ pub async fn alltoall(
         }
         distance *= 2;
     }
-    // A block that has arrived after travelling i ranks started i ranks behind.
+    // A block that has travelled `number` ranks is from rank (me - number) mod size.
     for (number, block) in (0..).zip(&blocks) {
         let from = behind(me, number, size);
         cx.deliver(block, &recv.of(from), from)?;

@@ -1,7 +1,7 @@
-//! Double ring barrier: a token goes round twice, first to hear that every rank has come and then to tell it.
+//! Double ring barrier: a token goes round twice, first to collect the arrivals and then to release the ranks.
 //!
 //! The "double ring" of J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing 10(2), 2007, section 4.1.
-//! 2 n steps one after another, one message under way at a time; the reference where links are scarce.
+//! 2 n sequential steps, with one message in progress at a time; a reference where links are scarce.
 
 use super::turn::{ahead, behind};
 use crate::Error;
@@ -16,7 +16,7 @@ pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
     let (next, before) = (ahead(me, 1, size), behind(me, 1, size));
     for _lap in 0..2 {
-        // Rank 0 starts the token and takes it back; every other rank passes it on.
+        // Rank 0 sends the token and receives it at the end of the lap; every other rank passes it on.
         if me == 0 {
             cx.sendrecv(&word, next, &space, before).await?;
         } else {

@@ -1,4 +1,4 @@
-//! Recursive doubling barrier: pairs meet, then pairs of pairs.
+//! Recursive doubling barrier: pairs of ranks synchronise, then pairs of pairs.
 //!
 //! E. D. Brooks III, "The butterfly barrier", International Journal of Parallel Programming 15(4), 1986;
 //! ranks beyond the largest power of two are folded in.

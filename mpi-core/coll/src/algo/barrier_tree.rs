@@ -1,7 +1,7 @@
-//! Tree barrier: every rank reports up a binomial tree, and the root's release comes down the same tree.
+//! Tree barrier: arrivals are reported up a binomial tree, and the root's release goes down the same tree.
 //!
 //! After the combining tree of P.-C. Yew, N.-F. Tzeng, D. H. Lawrie, IEEE Transactions on Computers C-36(4), 1987.
-//! 2 (n - 1) messages, fewer than dissemination's n log n, which counts where ranks share cores.
+//! 2 (n - 1) messages, fewer than dissemination's n log n, which counts when oversubscribed.
 
 use super::tree::Knomial;
 use crate::Error;

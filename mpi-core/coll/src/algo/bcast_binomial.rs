@@ -1,9 +1,9 @@
-//! Binomial broadcast: a rank that has the data passes it on, so the number of those that have it doubles in each round.
+//! Binomial broadcast: each rank that has the data sends them to one more rank per round, so the number of such ranks doubles.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 //! International Journal of High Performance Computing Applications 19(1), 2005, section 4.2.
 //! Best for short messages: ceil(log2 n) rounds.
-//! It is the k-nomial broadcast of radix two.
+//! It is the k-nomial broadcast with radix two.
 
 use super::bcast_knomial;
 use crate::Error;

@@ -1,8 +1,8 @@
-//! K-nomial broadcast: a rank that has the data passes it on to `radix - 1` ranks in each round.
+//! K-nomial broadcast: each rank that has the data sends them to `radix - 1` ranks per round.
 //!
 //! A. Faraj, X. Yuan, "Automatic generation and tuning of MPI collective communication routines", ICS 2005;
 //! the tree that MPICH calls k-nomial and Open MPI knomial.
-//! ceil(log n / log radix) rounds: best where a rank sends several messages in the time that one is under way.
+//! ceil(log n / log radix) rounds: best where a rank can send several messages in the time of one transfer.
 
 use super::tree::Knomial;
 use crate::Error;

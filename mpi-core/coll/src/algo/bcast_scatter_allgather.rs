@@ -1,7 +1,7 @@
-//! Broadcast of long messages: the root scatters the data in pieces down a binomial tree, then the pieces go around a ring.
+//! Broadcast as scatter and allgather, for long messages: the root scatters pieces down a binomial tree, then the pieces go around a ring.
 //!
 //! M. Barnett, S. Gupta, D. Payne, L. Shuler, R. van de Geijn, J. Watts, "Interprocessor collective communication library (InterCom)", SHPCC 1994.
-//! Each rank sends and receives about twice the data, whatever the number of ranks.
+//! Each rank sends and receives about twice the data, regardless of the number of ranks.
 
 use super::allgather_ring;
 use super::blocks::{Blocks, share};
@@ -23,7 +23,7 @@ pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Erro
         Staged::to_fill(buf)?
     };
     let total = staged.bytes.bytes();
-    // The pieces of consecutive numbers are one range of bytes.
+    // The pieces of consecutive numbers are contiguous.
     let pieces = |numbers: Range<u32>| {
         let last = numbers.end.max(1) - 1;
         staged
@@ -42,7 +42,7 @@ pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Erro
     };
     cx.all(tree.children().map(down).collect()).await?;
 
-    // The root has everything already, and a rank has its subtree: they only pass on.
+    // The root has all pieces already, and each rank those of its subtree: these are received again, without harm.
     let piece = |rank: u32| {
         let number = turn.number(rank);
         pieces(number..number + 1)

@@ -1,14 +1,14 @@
-//! One buffer for each rank, however the call describes them.
+//! Blocks: one buffer per rank, for all forms of arguments.
 
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What both kinds of buffer can do.
+/// Operations common to both kinds of buffer.
 pub trait Buffer: Clone {
     fn count(&self) -> i64;
     fn bytes(&self) -> i64;
-    /// The same start and type with another count, for calls whose buffer holds more than its count says.
+    /// The same start and type with another count, for arguments whose buffer is longer than its count.
     fn with_count(&self, count: i64) -> Self;
     fn slice(&self, elements: Range<i64>) -> Self;
 }
@@ -35,7 +35,7 @@ macro_rules! buffer {
 buffer!(SendBuf);
 buffer!(RecvBuf);
 
-/// A buffer for each rank: blocks of equal counts one after another, or each its own.
+/// A buffer per rank: contiguous blocks of equal counts, or individual buffers.
 #[derive(Clone)]
 pub enum Blocks<B> {
     Equal { first: B, size: u32 },
@@ -51,7 +51,7 @@ impl<B: Buffer> Blocks<B> {
         }
     }
 
-    /// As in `MPI_Gatherv`.
+    /// One buffer per rank, as in `MPI_Gatherv`.
     pub fn each(all: &Rc<[B]>) -> Blocks<B> {
         Blocks::Each(all.clone())
     }
@@ -76,7 +76,7 @@ impl<B: Buffer> Blocks<B> {
         }
     }
 
-    /// All blocks as one buffer, if they lie one after another in the order of ranks and that is known.
+    /// All blocks as one buffer, if they are known to be contiguous in rank order.
     pub fn as_one(&self) -> Option<B> {
         match self {
             Blocks::Equal { first, size } => {
@@ -92,7 +92,7 @@ impl<B: Buffer> Blocks<B> {
     }
 }
 
-/// Consecutive parts of sizes that differ by one at most: `parts` pieces of `total` elements.
+/// Part `which` of `total` elements in `parts` consecutive parts whose sizes differ by at most one.
 pub fn share(total: i64, parts: u32, which: u32) -> Range<i64> {
     let (parts, which) = (i64::from(parts), i64::from(which));
     let (each, more) = (total / parts, total % parts);

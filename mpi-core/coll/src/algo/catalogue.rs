@@ -1,16 +1,16 @@
-//! The algorithms by name; [`super::run`] runs one of them on a call.
+//! The catalogue of algorithms by name; [`super::run`] runs one of them on a call.
 //!
-//! Components choose from this list, as code or as data; the names are those of the files without their call,
+//! Components select from it, in code or by data; an algorithm's name is its file name without the call,
 //! as in `--mca coll_tuned_allreduce_algorithm ring`.
 
 use crate::{Call, CallId};
 use std::fmt;
 
-/// An algorithm of the list.
+/// An algorithm of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Algorithm(&'static Entry);
 
-/// What is known of an algorithm.
+/// The properties of an algorithm.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Entry {
     which: Which,
@@ -19,14 +19,14 @@ struct Entry {
     order: Order,
 }
 
-/// In which order a reduction combines.
+/// The order in which a reduction combines operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Order {
     /// Operands in the order of ranks.
     Kept,
-    /// Operands in an order of its own.
+    /// Operands in a different order.
     Own,
-    /// a0 op (a1 op (a2 op ...)), whatever the root.
+    /// a0 op (a1 op (a2 op ...)), for every root.
     Fixed,
 }
 
@@ -214,7 +214,7 @@ static CATALOGUE: [Entry; 42] = [
 ];
 
 impl Algorithm {
-    /// The algorithms that serve a call; the first serves it whatever its arguments.
+    /// The algorithms that serve a call; the first one serves it with any arguments.
     pub fn serving(call: CallId) -> impl Iterator<Item = Algorithm> {
         CATALOGUE
             .iter()
@@ -227,7 +227,7 @@ impl Algorithm {
         Algorithm::serving(call).find(|a| a.name() == name)
     }
 
-    /// The user's word for it, the same for all calls that it serves.
+    /// The name in parameters, the same for all calls that it serves.
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -236,22 +236,22 @@ impl Algorithm {
         self.0.which
     }
 
-    /// Whether the algorithm keeps the promises of a call: operands keep their order unless the operator commutes.
+    /// Returns true if the algorithm is correct for a call: it keeps the order of operands, or the operator commutes.
     pub fn suits(self, call: &Call) -> bool {
         self.keeps_order() || commutes(call)
     }
 
-    /// Whether it serves operators that do not commute.
+    /// Returns true if it serves operators that do not commute.
     pub fn keeps_order(self) -> bool {
         self.0.order != Order::Own
     }
 
-    /// Whether the algorithm computes one expression of its operands, the same as all others that do.
+    /// Returns true if the algorithm computes the same expression of its operands as all other fixed ones.
     pub fn is_fixed(self) -> bool {
         self.0.order == Order::Fixed
     }
 
-    /// The algorithm of a call that is always there; with `fixed`, one that [`Algorithm::is_fixed`] if the call has any.
+    /// The default algorithm of a call; with `fixed`, one that [`Algorithm::is_fixed`] if the call has any.
     pub fn usual(call: CallId, fixed: bool) -> Option<Algorithm> {
         let wanted = Algorithm::serving(call).find(|a| fixed && a.is_fixed());
         wanted.or_else(|| Algorithm::serving(call).next())

@@ -1,7 +1,7 @@
-//! Bringing any number of ranks down to a power of two and back.
+//! Folding of any number of ranks to a power of two, and back.
 //!
-//! Of the first `2 * (size - power)` ranks each even one gives its part to the odd one behind it and rests;
-//! every other rank works, numbered in the order of ranks, so that operands keep their order
+//! Of the first `2 * (size - power)` ranks, each even one sends its data to the odd one after it and is then idle.
+//! All others are workers, numbered in the order of ranks, so that operands keep their order
 //! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
 
 use super::combine;
@@ -10,35 +10,35 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-/// The largest power of two in a size, and which ranks take part in it.
+/// The largest power of two in a size, and the ranks that are workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Fold {
     pub power: u32,
     rest: u32,
 }
 
-/// What a rank does in a fold.
+/// The role of a rank in a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Gives its data to `to`, rests, and gets the result from there.
+    /// Sends its data to `to`, is idle, and receives the result from there.
     Rests { to: u32 },
-    /// Works as `number`, on its own data and that of the rank in front of it.
+    /// Is worker `number`, for its own data and those of rank `other` before it.
     WorksFor { number: u32, other: u32 },
-    /// Works as `number` on its own data.
+    /// Is worker `number`, for its own data.
     Works { number: u32 },
 }
 
-/// A rank that works in a fold, for itself or also for the one in front of it.
+/// A worker in a fold, for itself and possibly for the rank before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Worker {
     pub fold: Fold,
     pub number: u32,
-    /// The rank that rests for this one.
+    /// The idle rank whose work this one does.
     other: Option<u32>,
 }
 
 impl Worker {
-    /// Begins the fold of a communicator: a rank that rests gives its `own` data away, gets what is its `result`, and is done: `None`.
+    /// Begins a fold. An idle rank sends its `own` data, receives its `result` and returns `None`.
     pub async fn begin(
         cx: &Invocation,
         own: &SendBuf,
@@ -63,7 +63,7 @@ impl Worker {
         }))
     }
 
-    /// Combines what the rank that rests for this one gives into `acc`, by way of `fresh`.
+    /// Combines the idle rank's data into `acc`, with `fresh` as receive buffer.
     pub async fn take_in(
         &self,
         cx: &Invocation,
@@ -78,7 +78,7 @@ impl Worker {
         combine(op, &fresh.as_send(), acc)
     }
 
-    /// Gives the rank that rests for this one its result.
+    /// Sends the idle rank its result.
     pub async fn give_back(&self, cx: &Invocation, result: &SendBuf) -> Result<(), Error> {
         match self.other {
             Some(other) => cx.send(result, other).await,
@@ -109,7 +109,7 @@ impl Fold {
         }
     }
 
-    /// As which number a rank works, or the rank that it rests for.
+    /// The worker number of a rank, or of the rank that works for it.
     pub fn number(&self, rank: u32) -> u32 {
         match self.part(rank) {
             Part::Works { number } | Part::WorksFor { number, .. } => number,
@@ -117,7 +117,7 @@ impl Fold {
         }
     }
 
-    /// The rank that works as `number`.
+    /// The rank of worker `number`.
     pub fn rank(&self, number: u32) -> u32 {
         if number < self.rest {
             2 * number + 1

@@ -1,4 +1,4 @@
-//! Binomial gather: subtrees collect their blocks and send them up in one message.
+//! Binomial gather: each rank collects its subtree's blocks and sends them up in one message.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005; the reverse of the binomial scatter.
 //! Best for short blocks: ceil(log2 n) rounds instead of n - 1 messages at the root.
@@ -18,13 +18,13 @@ pub async fn gather(
 ) -> Result<(), Error> {
     let tree = Knomial::binomial(cx.rank(), root, cx.size());
     let turn = tree.turn();
-    // Every member knows the length of a block from its own arguments; in place only the root, from `recv`.
+    // Every member knows the block length from its own arguments; with MPI_IN_PLACE the root takes it from `recv`.
     let block = send.map_or_else(|| recv.map_or(0, RecvBuf::bytes), SendBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;
 
     let up = |c: Child| cx.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
-    // Small subtrees are ready first.
+    // Small subtrees complete first.
     let incoming = tree.children().rev().map(up).collect();
     if let Some(send) = send {
         copy(send, &blocks.recv(0..block));
@@ -35,7 +35,7 @@ pub async fn gather(
     }
     if let Some(recv) = recv {
         let recv = Blocks::equal(recv, turn.size);
-        // In place the root's own block, number 0, is where it belongs.
+        // With MPI_IN_PLACE the root's own block, number 0, is in place already.
         for number in u32::from(send.is_none())..turn.size {
             copy(
                 &blocks.send(at(number)..at(number + 1)),

@@ -1,6 +1,6 @@
 //! Linear gather: every rank sends to the root.
 //!
-//! Every message is already where it belongs, so long blocks are copied once, and blocks may differ (`MPI_Gatherv`).
+//! Every message is received in place, so long blocks are copied once; blocks may differ in length (`MPI_Gatherv`).
 
 use super::{Blocks, copy};
 use crate::Error;

@@ -1,4 +1,4 @@
-//! Binomial gather of blocks that differ: subtrees tell how long their blocks are, then send them up in one message.
+//! Binomial gather of blocks of different lengths: subtrees send the lengths of their blocks up first, then the blocks in one message.
 //!
 //! The tree of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005; lengths travel as in J. L. Traeff,
 //! "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, since only the root knows all of them (MPI 5.0, section 6.5).
@@ -20,7 +20,7 @@ pub async fn gather(
     let me = cx.rank();
     let tree = Knomial::binomial(me, root, cx.size());
     let turn = tree.turn();
-    // In place the root's block is where it belongs, and no other rank has a say in it.
+    // With MPI_IN_PLACE the root's block is in place already; other ranks always pass `send`.
     let own = send.map_or(0, SendBuf::bytes);
     let lengths = Lengths::of(tree.subtree())?;
     lengths.set(0, own);

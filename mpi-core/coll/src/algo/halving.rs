@@ -1,4 +1,4 @@
-//! What the algorithms by recursive halving have in common: which elements a worker of a [`Fold`] answers for, and the halving itself.
+//! Recursive halving: the parts for which each worker of a [`Fold`] is responsible, and the reduce-scatter over them.
 
 use super::blocks::share;
 use super::fold::{Fold, Part, Worker};
@@ -13,12 +13,12 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Parts {
     fold: Fold,
-    /// Where each worker's part starts, and the end.
+    /// The start of each worker's part, and the end.
     starts: Vec<i64>,
 }
 
 impl Parts {
-    /// Parts of about the same length.
+    /// Parts of nearly equal length.
     pub fn even(fold: Fold, total: i64) -> Parts {
         let starts = (0..fold.power).map(|worker| share(total, fold.power, worker).start);
         Parts {
@@ -27,7 +27,7 @@ impl Parts {
         }
     }
 
-    /// What the ranks are to get: a worker's part is its own and that of the rank that rests for it.
+    /// The parts of a reduce-scatter: a worker's part is its own and that of the idle rank that it works for.
     pub fn of_ranks(fold: Fold, counts: &[i64]) -> Parts {
         let first = |worker: u32| match fold.part(fold.rank(worker)) {
             Part::WorksFor { other, .. } => other,
@@ -53,8 +53,8 @@ impl Parts {
     }
 }
 
-/// Partners exchange the half of their parts that is the other's, until each worker has the sum of its own part in `acc`.
-/// Needs an operator that commutes.
+/// Partners exchange halves of their parts, until each worker has the sum of its own part in `acc`.
+/// Needs a commutative operator.
 pub async fn halve(
     cx: &Invocation,
     parts: &Parts,
@@ -77,7 +77,7 @@ pub async fn halve(
     Ok(())
 }
 
-/// Gives out a worker's part, which starts with that of the rank that rests for it; the rest is `recv`, its own.
+/// Distributes a worker's part: its beginning belongs to the idle rank, the rest is copied to `recv`.
 pub async fn hand_out(
     cx: &Invocation,
     worker: &Worker,

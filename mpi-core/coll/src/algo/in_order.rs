@@ -1,17 +1,17 @@
-//! Trees in which every rank's subtree is a range of ranks, those before the rank on its left and those behind it on its right,
-//! with the root of the operation at the top.
+//! In-order trees: every subtree is a range of ranks, with the ranks before its top on the left and those after it on the right;
+//! the operation's root is at the top.
 //!
-//! What such a tree combines, left, own, right, is in the order of ranks whatever the root, so operators need not commute.
+//! Combining left, own, right in such a tree keeps the order of ranks for every root, so operators need not commute.
 
 use std::ops::Range;
 
-/// One rank's place.
+/// One rank's position in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InOrder {
     pub parent: Option<u32>,
-    /// The child whose subtree are the ranks right before this one.
+    /// The child whose subtree is the range of ranks directly before this one.
     pub left: Option<u32>,
-    /// The child whose subtree are the ranks right behind this one.
+    /// The child whose subtree is the range of ranks directly after this one.
     pub right: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ fn middle(ranks: &Range<u32>) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// The ranks of a subtree from left to right.
+    /// Appends the ranks of a subtree from left to right.
     fn walk(tree: &dyn Fn(u32) -> InOrder, rank: u32, out: &mut Vec<u32>) {
         let place = tree(rank);
         for (child, is_left) in [(place.left, true), (place.right, false)] {

@@ -1,4 +1,4 @@
-//! How many bytes each block of a subtree has, in memory that travels.
+//! The byte lengths of a subtree's blocks, in a message buffer.
 
 use super::bytes;
 use crate::Error;
@@ -10,7 +10,7 @@ const WORD: i64 = size_of::<i64>() as i64;
 pub struct Lengths(Scratch);
 
 impl Lengths {
-    /// Room for so many blocks, all of them zero.
+    /// Allocates lengths for `blocks` blocks, all zero.
     pub fn of(blocks: u32) -> Result<Lengths, Error> {
         let words = bytes(i64::from(blocks) * WORD)?;
         let zeros = vec![0; blocks as usize * WORD as usize];
@@ -29,7 +29,7 @@ impl Lengths {
         self.0.recv(at(blocks.start)..at(blocks.end))
     }
 
-    /// Where each block starts if they follow one another, and the end; a length that a peer cannot mean counts as zero.
+    /// The offset of each block in a contiguous layout, and the end; an invalid (negative) length from a peer counts as zero.
     pub fn starts(&self) -> Vec<i64> {
         let words = self.0.all().as_send().to_vec();
         let lens = words.as_chunks().0.iter().map(|w| i64::from_ne_bytes(*w));

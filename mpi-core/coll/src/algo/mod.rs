@@ -1,14 +1,14 @@
-//! Collective algorithms: one to a file, each an `async fn` over nonblocking point-to-point, with the paper it comes from.
+//! Collective algorithms: one per file, each an `async fn` over nonblocking point-to-point, with a reference to its paper.
 //!
-//! What all of them promise:
-//! * they serve every size of communicator, one and odd ones included, every root, zero counts and every datatype;
+//! Common guarantees:
+//! * they serve every communicator size, including one and odd sizes, every root, zero counts and every datatype;
 //! * `send: None` is `MPI_IN_PLACE`;
 //! * operands keep the order of ranks unless the file says that it needs a commutative operator;
-//! * nothing is decided by time, so a repeated call gives the same bits;
-//! * they end, with an error, also where members give different counts, but for pipelines that have different numbers of segments then.
+//! * no decision depends on timing, so a repeated call gives the same bits;
+//! * they end, with an error, also where members pass different counts, except pipelines that then have different numbers of segments.
 //!
-//! What travels is always packed data, so members may describe the same data by different datatypes.
-//! Sums of different algorithms may differ in the last bit; within one call all members get the same.
+//! Messages are always packed data, so members may describe the same data by different datatypes.
+//! Sums of different algorithms may differ in the last bit; within one call all members get the same result.
 
 pub mod allgather_bruck;
 pub mod allgather_neighbor_exchange;
@@ -95,19 +95,19 @@ pub(super) fn elements(count: i64, datatype: &Datatype) -> Result<Scratch, Error
     Ok(Scratch::new(count, datatype).map_err(CollError::NoMemory)?)
 }
 
-/// Temporary memory for as much data as `like` has, of the same type.
+/// Temporary memory of the same type and count as `like`.
 fn twin(like: &RecvBuf) -> Result<RecvBuf, Error> {
     Ok(elements(like.count(), like.datatype())?.all())
 }
 
-/// Puts a rank's own contribution where the result will be, unless it is there already.
+/// Copies a rank's own contribution to the result buffer, unless it is in place already.
 fn contribute(send: Option<&SendBuf>, recv: &RecvBuf) {
     if let Some(send) = send {
         copy(send, recv);
     }
 }
 
-/// A rank's own contribution, which in place is where the result will be.
+/// A rank's own contribution; with MPI_IN_PLACE it is in the result buffer.
 fn own(send: Option<&SendBuf>, recv: &RecvBuf) -> SendBuf {
     send.cloned().unwrap_or_else(|| recv.as_send())
 }

@@ -1,22 +1,22 @@
-//! Neighbourhood exchange: every message by itself, all at once (MPI 5.0, section 8.6).
+//! Neighbourhood exchange: one message per edge, all at once (MPI 5.0, section 8.6).
 //!
 //! T. Hoefler, J. L. Traeff, "Sparse collective operations for MPI", IPDPS Workshops 2009.
-//! It serves all five operations: they differ in which data are a block.
-//! The number of neighbours is the user's choice and small beside the number of ranks, so there is no window.
+//! It serves all five operations, which differ only in their blocks.
+//! The user chooses the number of neighbours, which is small compared with the number of ranks, so there is no window.
 
 use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
 
-/// `send` and `recv` give the block of a neighbour.
+/// `send` and `recv` return the block of a neighbour, by its index.
 pub async fn exchange(
     cx: &Invocation,
     near: &Neighbours,
     send: impl Fn(usize) -> SendBuf,
     recv: impl Fn(usize) -> RecvBuf,
 ) -> Result<(), Error> {
-    // Between two processes messages match in the order of these calls, which is what tells blocks of the same neighbour apart.
+    // Between two processes messages match in the order of these calls, which distinguishes several blocks of the same neighbour.
     let incoming = near
         .arrivals()
         .map(|(block, from)| cx.irecv(&recv(block), from))

@@ -1,8 +1,8 @@
 //! Binomial reduction: partial results flow up a binomial tree.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.4.
-//! For an operator that does not commute the tree stands on rank 0, where subtrees are ranges of ranks, so operands keep their order,
-//! and the result takes one more step to the root.
+//! For an operator that does not commute the tree's root is rank 0, where subtrees are ranges of ranks, so operands keep their order,
+//! and the result takes one more message to the operation's root.
 
 use super::elements;
 use super::tree::Knomial;
@@ -23,7 +23,7 @@ pub async fn reduce(
     let top = if op.is_commutative() { root } else { 0 };
     let tree = Knomial::binomial(me, top, cx.size());
     let acc = match (send, recv) {
-        // A leaf sends what it was given.
+        // A leaf sends its own data.
         (Some(send), _) if me != top && tree.subtree() == 1 => {
             cx.send(send, tree.parent().unwrap_or(top)).await?;
             return receive_result(cx, recv, top, root).await;
@@ -38,7 +38,7 @@ pub async fn reduce(
             copy(send, &acc);
             acc
         }
-        // The root that is not the top must not lose its in-place input to the final result too early.
+        // A root that is not the top must not overwrite its in-place operand with the final result too early.
         (None, Some(recv)) => {
             let acc = twin(recv)?;
             copy(&recv.as_send(), &acc);
@@ -49,10 +49,10 @@ pub async fn reduce(
 
     let mut result = acc.clone();
     let mut fresh = twin(&acc)?;
-    // Small subtrees first: they hold the ranks right behind this one.
+    // Small subtrees first: they hold the ranks directly after this one.
     for child in tree.children().rev() {
         cx.recv(&fresh, child.rank).await?;
-        // Everything in `result` comes before everything in `fresh`.
+        // All operands in `result` come before those in `fresh`.
         combine(op, &result.as_send(), &fresh)?;
         std::mem::swap(&mut result, &mut fresh);
     }
@@ -68,7 +68,7 @@ pub async fn reduce(
     receive_result(cx, recv, top, root).await
 }
 
-/// Where the tree does not stand on the root, its top sends the root the result.
+/// If the tree's top is not the root, receives the result from the top.
 async fn receive_result(
     cx: &Invocation,
     recv: Option<&RecvBuf>,

@@ -1,8 +1,8 @@
-//! Pipelined reduction: segments run down two chains of ranks that end at the root, and grow at each rank.
+//! Pipelined reduction: segments go along two chains of ranks that end at the root, and each rank adds its operand.
 //!
 //! The "pipeline" of J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
-//! Best for long data on few ranks: the time is that of n + segments - 2 steps.
-//! Chains are in the order of ranks and meet at the root, so operands keep their order.
+//! Best for long data on few ranks: it takes n + segments - 2 steps.
+//! The chains are in rank order and meet at the root, so operands keep their order.
 
 use super::in_order::InOrder;
 use super::segments;

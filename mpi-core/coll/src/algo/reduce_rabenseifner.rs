@@ -1,7 +1,7 @@
 //! Rabenseifner's reduction: a reduce-scatter by recursive halving, then a binomial gather of the pieces at the root.
 //!
 //! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
-//! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
+//! Best for long data: 2 log2 n rounds and the least data sent; needs a commutative operator.
 
 use super::elements;
 use super::fold::Worker;
@@ -44,7 +44,7 @@ pub async fn reduce(
     let parts = Parts::even(fold, acc.count());
     halve(cx, &parts, number, &acc, &fresh, op).await?;
 
-    // The pieces come together at the worker that is the root or that the root rests for.
+    // The pieces are gathered at the worker that is the root, or that works for the root.
     let top = fold.number(root);
     let mut step = 1;
     while step < fold.power {

@@ -1,10 +1,10 @@
-//! Reduce-scatter by a butterfly that keeps the order of operands.
+//! Butterfly reduce-scatter that keeps the order of operands.
 //!
 //! J. L. Traeff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
-//! Partners are neighbours first, so what they combine are always ranges of ranks that follow one another;
-//! the part that a worker ends with is that of the worker whose number has its bits in reverse, and goes there in one more step.
+//! Partners are neighbours first, so the combined operands are always consecutive ranges of ranks.
+//! The part that a worker ends with belongs to the worker with the bit-reversed number, and is sent there in one more step.
 //! log2 n + 1 rounds; operators need not commute.
-//! `recv` is this rank's part, and in place it starts the whole input.
+//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;
 use super::fold::Worker;
@@ -64,7 +64,7 @@ pub async fn reduce_scatter(
     if have.start == number {
         copy(&made, &own);
     } else {
-        // Reversing bits twice is nothing: the worker whose part this is has ours.
+        // Bit reversal is an involution: the worker that owns this part has ours.
         let rank = fold.rank(have.start);
         cx.sendrecv(&made, rank, &own, rank).await?;
     }

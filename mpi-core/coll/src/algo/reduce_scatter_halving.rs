@@ -1,8 +1,8 @@
-//! Reduce-scatter by recursive halving: partners exchange the half of their parts that is the other's.
+//! Reduce-scatter by recursive halving: in each round partners exchange halves of their data.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6.
-//! log2 n rounds; needs an operator that commutes.
-//! `recv` is this rank's part, and in place it starts the whole input.
+//! log2 n rounds; needs a commutative operator.
+//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;
 use super::fold::Worker;

@@ -1,8 +1,8 @@
-//! Pairwise reduce-scatter: in round k every rank sends its operand for the rank k ahead and combines the one from the rank k behind.
+//! Pairwise reduce-scatter: in round k, rank i sends its operand for rank (i + k) mod n and combines the one from rank (i - k) mod n.
 //!
-//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; needs an operator that commutes.
-//! Each rank sends the least possible, (n - 1) / n of the data, in n - 1 rounds.
-//! `recv` is this rank's part, and in place it starts the whole input.
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; needs a commutative operator.
+//! Each rank sends the minimum, (n - 1) / n of the data, in n - 1 rounds.
+//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::turn::{ahead, behind};
 use super::{combine, copy, scattered, twin};
@@ -22,7 +22,7 @@ pub async fn reduce_scatter(
     let (input, recv) = scattered::buffers(cx, send, recv, counts);
     let parts = scattered::cut(&input, counts);
     let part = |rank: u32| &parts[rank as usize];
-    // In place `recv` is the first part of the input, which is still to be sent.
+    // With MPI_IN_PLACE `recv` is the first part of the input, which is still to be sent.
     let (acc, fresh) = (twin(&recv)?, twin(&recv)?);
     copy(part(me), &acc);
     for step in 1..size {

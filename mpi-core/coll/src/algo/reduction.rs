@@ -1,4 +1,4 @@
-//! The reduction inside of what reduces to one rank first.
+//! The choice of reduction for algorithms that first reduce to one rank.
 
 use super::{reduce_binomial, reduce_linear};
 use crate::Error;
@@ -9,7 +9,7 @@ use crate::op::Op;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     Binomial,
-    /// The operations are always the same ones, in the same order.
+    /// The same operations in the same order every time.
     Linear,
 }
 

@@ -1,8 +1,8 @@
-//! The first lap of the ring algorithms: pieces go round and grow, until each rank has the whole sum of its own.
+//! The reduce-scatter phase of the ring algorithms: partial sums go round, until each rank has the whole sum of its own piece.
 //!
 //! P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel and Distributed Computing 69(2), 2009.
-//! The piece of a rank starts at the rank ahead, so the operator must commute.
-//! Pieces are cut into segments: while one is combined, the next is on its way.
+//! The piece of rank i starts on rank (i + 1) mod n, so the operator must commute.
+//! Pieces are cut into segments: while one is combined, the next is in transfer.
 
 use super::segments::Cut;
 use super::turn::{ahead, behind};
@@ -12,7 +12,7 @@ use crate::Invocation;
 use crate::datatype::RecvBuf;
 use crate::op::Op;
 
-/// `pieces` are by rank, in memory of our own that is overwritten; `segment` is in bytes.
+/// `pieces` are by rank, in temporary memory that is overwritten; `segment` is in bytes.
 pub async fn reduce_scatter(
     cx: &Invocation,
     pieces: &[RecvBuf],

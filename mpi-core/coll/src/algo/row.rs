@@ -1,6 +1,6 @@
-//! The blocks of all ranks as one buffer, so that those of consecutive ranks travel in one message.
+//! The blocks of all ranks in one buffer, so that those of consecutive ranks travel in one message.
 //!
-//! Equal blocks lie one after another already; others are packed into bytes of our own and taken home at the end.
+//! Equal blocks are contiguous already; others are packed into temporary memory and copied back at the end.
 
 use super::{Blocks, Buffer, bytes, copy};
 use crate::Error;
@@ -9,13 +9,13 @@ use std::ops::Range;
 
 pub struct Row<'a> {
     all: RecvBuf,
-    /// Where each rank's block starts in `all`, and the end.
+    /// The start of each rank's block in `all`, and the end.
     starts: Vec<i64>,
     home: Option<&'a Blocks<RecvBuf>>,
 }
 
 impl<'a> Row<'a> {
-    /// The row of these blocks, of which that of rank `own` has its data.
+    /// The row of these blocks; only the block of rank `own` has its data yet.
     pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
         let size = blocks.size();
         if let Blocks::Equal { first, .. } = blocks {
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
         self.all.slice(at(ranks.start)..at(ranks.end))
     }
 
-    /// Takes all blocks to where they belong, but that of rank `own`, which is there.
+    /// Copies all blocks to their buffers except that of rank `own`, which is there.
     pub fn deliver(&self, own: u32) {
         if let Some(home) = self.home {
             for rank in (0..home.size()).filter(|rank| *rank != own) {

@@ -1,4 +1,4 @@
-//! Running an algorithm of the [catalogue](super::catalogue) on a call.
+//! Execution of an algorithm of the [catalogue](super::catalogue) on a call.
 
 use super::catalogue::Which;
 use super::reduction::Reduction;
@@ -6,19 +6,19 @@ use super::*;
 use crate::{Call, Invocation};
 use std::rc::Rc;
 
-/// Children of a node at each distance in a k-nomial tree, and one.
+/// The radix of k-nomial trees: one plus the number of a node's children at each distance.
 const RADIX: u32 = 4;
 
-/// Bytes in a segment of what is pipelined.
+/// The segment size of pipelines, in bytes.
 const SEGMENT: i64 = 32 << 10;
 
-/// Messages under way at once in a linear exchange.
+/// The number of messages in progress at once in a linear exchange.
 const WINDOW: u32 = 32;
 
 impl Algorithm {
-    /// Carries a call out; one that the algorithm does not serve goes to the first that does.
+    /// Carries out a call; if the algorithm does not serve it, with the first that does.
     ///
-    /// Where lengths differ it goes on, and fails at its end: see [`length_mismatch`](crate::length_mismatch).
+    /// After a length mismatch it continues, and fails at its end: see [`length_mismatch`](crate::length_mismatch).
     pub async fn run(self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         match cx.enduring() {
             Some(cx) => cx.verdict(self.carry_out(&cx, call).await),

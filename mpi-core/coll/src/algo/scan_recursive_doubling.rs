@@ -1,8 +1,8 @@
 //! Inclusive scan by recursive doubling.
 //!
 //! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986:
-//! in round k every rank sends the sum of the last 2^k ranks to the rank 2^k ahead.
-//! ceil(log2 n) rounds for every n; what comes from behind is always the left operand, so operators need not commute.
+//! in round k, rank i sends the sum of the last 2^k ranks to rank i + 2^k.
+//! ceil(log2 n) rounds for every n; received data are always the left operand, so operators need not commute.
 
 use super::{combine, contribute, copy, twin};
 use crate::Error;
@@ -18,7 +18,7 @@ pub async fn scan(
 ) -> Result<(), Error> {
     contribute(send, recv);
     let (me, size) = (cx.rank(), cx.size());
-    // What was sent may be under way still while `recv` grows.
+    // A send may still read its buffer while `recv` is updated.
     let (out, fresh) = (twin(recv)?, twin(recv)?);
     let mut distance = 1;
     while distance < size {

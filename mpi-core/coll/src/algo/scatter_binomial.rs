@@ -1,4 +1,4 @@
-//! Binomial scatter: the root sends whole subtrees their blocks, and these pass on what is not theirs.
+//! Binomial scatter: the root sends each subtree its blocks, and inner ranks pass on those of their children.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.2.
 //! Best for short blocks: ceil(log2 n) rounds.

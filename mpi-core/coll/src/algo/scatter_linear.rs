@@ -1,6 +1,6 @@
 //! Linear scatter: the root sends every rank its block.
 //!
-//! Long blocks are copied once, and blocks may differ (`MPI_Scatterv`).
+//! Long blocks are copied once; blocks may differ in length (`MPI_Scatterv`).
 
 use super::{Blocks, copy};
 use crate::Error;

@@ -1,4 +1,4 @@
-//! The buffers of a reduce-scatter: `recv` is this rank's part of the result, and in place it starts the whole input.
+//! The buffers of a reduce-scatter: `recv` is this rank's part of the result, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::blocks::Buffer;
 use super::own;

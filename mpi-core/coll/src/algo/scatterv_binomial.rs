@@ -1,4 +1,4 @@
-//! Binomial scatter of blocks that differ: the root sends subtrees the lengths of their blocks and the blocks, and these pass on what is not theirs.
+//! Binomial scatter of blocks of different lengths: the root sends each subtree the lengths and the blocks, and inner ranks pass on their children's.
 //!
 //! The reverse of [`super::gatherv_binomial`], after the same papers.
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.

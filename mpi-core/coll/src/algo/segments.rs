@@ -1,6 +1,6 @@
-//! Reduction up a tree, segment by segment: while one segment is combined, the next is on its way.
+//! Segmented reduction up a tree: while one segment is combined, the next is in transfer.
 //!
-//! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: one generic loop, whose tree makes it a pipeline or a binary tree.
+//! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: one generic loop, a pipeline or a binary tree depending on the tree.
 
 use super::in_order::InOrder;
 use super::{combine, contribute, copy, elements};
@@ -11,10 +11,10 @@ use crate::invocation::Pending;
 use crate::op::Op;
 use std::ops::Range;
 
-/// Segments under way in one direction: one that comes, one that is combined, one that goes.
+/// The segments in progress in one direction: one arriving, one being combined, one being sent.
 const DEPTH: usize = 3;
 
-/// How a number of elements is cut.
+/// The division of a number of elements into segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     total: i64,
@@ -22,7 +22,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Segments of about so many bytes, of one element at least.
+    /// Segments of about `bytes` bytes, at least one element each.
     pub fn new(total: i64, datatype: &Datatype, bytes: i64) -> Cut {
         let each = (bytes / datatype.size().max(1)).max(1);
         Cut { total, each }
@@ -40,7 +40,7 @@ impl Cut {
     }
 }
 
-/// Room for the segments from one side.
+/// Receive buffers for the segments from one child.
 struct Slots(Vec<RecvBuf>);
 
 impl Slots {
@@ -54,7 +54,7 @@ impl Slots {
     }
 }
 
-/// Combines left, own and right on the way up; `bytes` are those of a segment.
+/// Combines left, own and right on the way up; `bytes` is the segment size.
 pub async fn reduce(
     cx: &Invocation,
     tree: InOrder,
@@ -64,7 +64,7 @@ pub async fn reduce(
     bytes: i64,
 ) -> Result<(), Error> {
     let own = match (send, recv) {
-        // What is combined here ends in `recv`, so it is of that type from the start.
+        // The root combines into `recv`, so its operand has that type from the start.
         (_, Some(recv)) if tree.parent.is_none() => {
             contribute(send, recv);
             recv.as_send()
@@ -79,7 +79,7 @@ pub async fn reduce(
     let left = left.transpose()?;
     let right = tree.right.map(|rank| Ok::<_, Error>((rank, slots()?)));
     let right = right.transpose()?;
-    // Where what the left brings is added to, unless the right has left something there.
+    // The buffer to which the left child's data are added, unless the right child's slot serves for that.
     let mine = match (&left, &right, tree.parent) {
         (Some(_), None, Some(_)) => Some(slots()?),
         _ => None,
@@ -96,7 +96,7 @@ pub async fn reduce(
     let mut coming = begin(0);
     let mut going: [Option<Pending>; DEPTH] = Default::default();
     for (s, piece) in pieces.iter().enumerate() {
-        // The next segment comes into the slot whose data went out two segments ago.
+        // The next segment arrives in the slot whose data were sent two segments ago.
         if let Some(sent) = going[(s + 1) % DEPTH].take() {
             sent.await?;
         }
@@ -118,7 +118,7 @@ pub async fn reduce(
                 (Some((_, slots)), ..) => slots.of(s, piece),
                 (None, Some(slots), _) => slots.of(s, piece),
                 (None, None, Some(place)) => place.clone(),
-                // Without a parent this is the root, and the root has a place.
+                // A rank without a parent is the root, which has a place.
                 (None, None, None) => return Ok(()),
             };
             if sum.ptr().cast_const() != result.ptr() {

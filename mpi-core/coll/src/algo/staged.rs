@@ -1,20 +1,20 @@
-//! A buffer's packed bytes as a buffer of bytes.
+//! A buffer's packed bytes, as a buffer of bytes.
 //!
-//! If the data is one run of memory that is the memory itself, otherwise a copy of our own;
-//! so an algorithm that cuts data at any byte works on every datatype and costs nothing on the usual ones.
+//! If the data are contiguous, this is the memory itself, otherwise a temporary copy;
+//! so an algorithm that cuts data at any byte works for every datatype without cost for the usual ones.
 
 use super::{bytes, copy};
 use crate::Error;
 use crate::datatype::RecvBuf;
 
-/// Packed bytes and where they belong.
+/// Packed bytes, and the buffer they belong to.
 pub struct Staged {
     pub bytes: RecvBuf,
     home: Option<RecvBuf>,
 }
 
 impl Staged {
-    /// Packed bytes for data still to come; [`Staged::deliver`] takes them home.
+    /// Packed bytes for data to be received; [`Staged::deliver`] copies them to their buffer.
     pub fn to_fill(home: &RecvBuf) -> Result<Staged, Error> {
         Ok(match home.as_bytes() {
             Some(bytes) => Staged { bytes, home: None },
@@ -25,7 +25,7 @@ impl Staged {
         })
     }
 
-    /// The packed bytes of data that is there.
+    /// The packed bytes of existing data.
     pub fn filled(home: &RecvBuf) -> Result<Staged, Error> {
         let staged = Staged::to_fill(home)?;
         if staged.home.is_some() {
@@ -34,7 +34,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Takes the bytes to where they belong.
+    /// Copies the bytes to their buffer.
     pub fn deliver(self) {
         if let Some(home) = self.home {
             copy(&self.bytes.as_send(), &home);

@@ -1,6 +1,6 @@
-//! `basic`: every collective by one simple algorithm, on every communicator, always.
+//! `basic`: one simple algorithm for each collective, on every communicator.
 //!
-//! It never refuses, so no call stays unserved; `tuned` chooses better where there is something to choose.
+//! It never refuses, so every call is served; `tuned` chooses better algorithms where several exist.
 
 use super::algo::Algorithm;
 use super::priority;

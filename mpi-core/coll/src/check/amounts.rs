@@ -1,9 +1,9 @@
-//! What each member sends to each other and what that one expects, for calls in which no number is the same everywhere,
-//! and for those in which what a member sends and what it expects have a count each.
+//! Compares what each member sends to each other with what that one expects, for calls whose counts may differ between members
+//! and for calls with separate send and receive counts.
 //!
-//! MPI 5.0, sections 6.5 to 6.10: what rank i gives rank j has to be what j takes from i, for each pair.
-//! Every member tells each other how much it sends there, every member compares with what it expects, and tells all what it found;
-//! so the call ends at every member alike, with a sentence that names the pairs that differ.
+//! MPI 5.0, sections 6.5 to 6.10: what rank i sends to rank j must equal what j receives from i, for each pair.
+//! Every member sends each other its send count; every member compares these with what it expects and broadcasts the differences.
+//! So the call fails on every member with the same error, which lists the pairs that differ.
 //! Among neighbours ([`edges`](super::edges)) every block has a pair of its own.
 
 use super::difference::{Difference, WORDS, exchange, share};
@@ -14,14 +14,14 @@ use crate::{Call, CallId, Invocation};
 use mpi_engine::coll::function;
 use std::fmt;
 
-/// The bytes that this member sends to each, and expects from each.
+/// The bytes that this member sends to, and expects from, each member.
 struct Amounts {
     sends: Vec<u64>,
     expects: Vec<u64>,
 }
 
 impl Amounts {
-    /// `None` where what all members call tells everything already.
+    /// Returns `None` where the comparison of call signatures is complete already.
     fn of(call: &Call, me: u32, size: u32) -> Option<Amounts> {
         let none = || vec![0; size as usize];
         let only = |to: u32, bytes: i64| {
@@ -32,7 +32,7 @@ impl Amounts {
         let of_send = |bufs: &[SendBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let of_recv = |bufs: &[RecvBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let each = |bytes: i64| vec![bytes as u64; size as usize];
-        // In place no rank takes anything from itself.
+        // With MPI_IN_PLACE a rank's own block counts as sent to itself.
         let gathered = |send: &Option<SendBuf>, expects: Vec<u64>, root: u32| {
             let own = expects[me as usize] as i64;
             Amounts {
@@ -82,7 +82,7 @@ impl Amounts {
                 expects: each(recv.bytes()),
             },
             Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => Amounts {
-                // In place what goes to a member is as much as what comes from it.
+                // With MPI_IN_PLACE the data sent to a member are as long as those received from it.
                 sends: send
                     .as_ref()
                     .map_or_else(|| of_recv(recv), |send| of_send(send)),
@@ -100,7 +100,7 @@ impl Amounts {
         })
     }
 
-    /// What others send to this member and it does not expect, or the other way round.
+    /// The differences between what the others send to this member and what it expects.
     async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
         let told = exchange(cx, &self.sends).await?;
         let pairs = (0..).zip(told.into_iter().zip(self.expects));
@@ -115,12 +115,12 @@ impl Amounts {
     }
 }
 
-/// Which pairs of members do not agree how much goes from one to the other.
+/// The pairs of members whose send and receive sizes differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     call: CallId,
     pairs: Vec<Difference>,
-    /// How many more there are.
+    /// The number of further pairs.
     more: u64,
 }
 
@@ -155,10 +155,10 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// A sentence names no more pairs than these.
+/// The maximum number of pairs that an error text lists.
 const NAMED: usize = 4;
 
-/// Compares what goes between each two members; `None` if all agree.
+/// Compares send and receive sizes of all pairs; returns `None` if all agree.
 pub async fn compare(cx: &Invocation, call: &Call) -> Result<Option<Disagreement>, Error> {
     let found = match (Edges::of(call), Amounts::of(call, cx.rank(), cx.size())) {
         (Some(edges), _) => edges.differences(cx).await?,

@@ -1,11 +1,11 @@
-//! What members tell each other in a check, as words.
+//! Message format of the check: differences as `u64` words.
 
 use crate::Error;
 use crate::Invocation;
 use crate::algo::{Blocks, allgather_bruck, alltoall_bruck, bytes};
 use crate::datatype::RecvBuf;
 
-/// One pair of members that do not agree.
+/// A pair of members whose byte counts differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub from: u32,
@@ -14,7 +14,7 @@ pub(super) struct Difference {
     pub expected: u64,
 }
 
-/// A word each: whether there is one, how many more this member has found, and the difference.
+/// The number of words: a flag, the number of further differences this member has found, and the first difference in three words.
 pub const WORDS: usize = 5;
 
 impl Difference {
@@ -25,7 +25,7 @@ impl Difference {
         })
     }
 
-    /// The difference that a member tells of, and how many more it has found.
+    /// Decodes the difference that a member reports, and the number of further ones it has found.
     pub fn told(words: &[u64]) -> Option<(Difference, u64)> {
         match words {
             [1, more, pair, sent, expected] => Some((
@@ -58,7 +58,7 @@ fn words_of(buf: &RecvBuf) -> Vec<u64> {
         .collect()
 }
 
-/// Gives each member its word and returns theirs.
+/// Sends each member its word and returns the words received.
 pub async fn exchange(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let all = bytes(words.len() as i64 * WORD)?;
     all.all().unpack_at(0, &to_bytes(words));
@@ -66,7 +66,7 @@ pub async fn exchange(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error>
     Ok(words_of(&all.all()))
 }
 
-/// Tells every member these words, and returns those of all.
+/// Sends these words to every member and returns those of all.
 pub async fn share(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let each = words.len() as i64 * WORD;
     let all = bytes(each * i64::from(cx.size()))?;

@@ -1,9 +1,9 @@
-//! What goes along each edge of a topology, for calls among neighbours (MPI 5.0, section 8.6).
+//! Byte counts along each edge of a topology, for neighbourhood collectives (MPI 5.0, section 8.6).
 //!
-//! A block that leaves for a neighbour has to be as long as the one that the neighbour has for it;
-//! of several edges between two members the blocks meet in the order in which the topology names them.
-//! Which member sends to which is known to the two ends only, so every member tells all others its outgoing edges, and looks for its own among theirs.
-//! Topologies whose ends do not name each other are found too: what the other end does not know of is a block of zero bytes there.
+//! A block sent to a neighbour must be as long as the neighbour's receive block for it;
+//! parallel edges between two members match in the order in which the topology lists them.
+//! Only the two ends of an edge know it, so every member broadcasts its outgoing edges and searches all others' for its own.
+//! Asymmetric topologies are detected too: an edge that the other end does not list counts as zero bytes there.
 
 use super::difference::{Difference, share};
 use crate::Error;
@@ -11,7 +11,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
 use crate::{Call, Invocation};
 
-/// The other end of an edge, and the bytes that go along it, in the order in which messages match.
+/// The other end of an edge and the bytes sent along it, in matching order.
 type Edge = (u32, u64);
 
 /// One member's edges.
@@ -21,7 +21,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// `None` for a call that is not among neighbours.
+    /// Returns `None` for a call that is not a neighbourhood collective.
     pub fn of(call: &Call) -> Option<Edges> {
         let edges =
             |near: &Neighbours, send: &dyn Fn(usize) -> i64, recv: &dyn Fn(usize) -> i64| {
@@ -51,11 +51,11 @@ impl Edges {
         })
     }
 
-    /// Where what comes is not what this member expects.
+    /// Returns the edges on which the bytes received differ from what this member expects.
     pub async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(cx, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
-        // Every member tells as many edges as the one with the most; where there is none, its end is `NO_RANK`.
+        // Every member sends as many entries as the member of the highest degree has edges; unused entries hold `NO_RANK`.
         const NO_RANK: u64 = u64::MAX;
         let mut mine = vec![NO_RANK; 2 * most];
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {

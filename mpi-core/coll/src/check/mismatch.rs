@@ -1,30 +1,30 @@
-//! How members that do not call the same are told of in text.
+//! Error text for members that do not call the same operation.
 
 use super::amounts::Disagreement;
 use std::fmt;
 
 pub use mpi_engine::coll::CallSignature;
 
-/// Members that do not call the same operation: which member calls what.
+/// Members that call different operations: which member calls what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     comm: String,
-    /// Which of the communicator's collective calls, counted from one.
+    /// Index of the call among the communicator's collective calls, counted from one.
     number: u64,
     what: Difference,
 }
 
-/// In what members differ.
+/// What differs between the members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Ranks, ascending, and what they call; the call of the lowest rank first.
+    /// Ranks, ascending, with what they call; the group of the lowest rank first.
     Calls(Vec<(Vec<u32>, String)>),
-    /// They call the same, but not with the same amounts.
+    /// The calls are the same, but their byte counts differ.
     Amounts(Disagreement),
 }
 
 impl Difference {
-    /// Which members say the same; `said` is by rank.
+    /// Groups the members by call signature; `said` is indexed by rank.
     pub fn calls(said: &[CallSignature]) -> Difference {
         let mut groups: Vec<(CallSignature, Vec<u32>)> = Vec::new();
         for (rank, what) in (0..).zip(said) {
@@ -72,7 +72,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Ascending ranks as people write them: "0, 2 to 5, 9".
+/// Formats ascending ranks: "0, 2 to 5, 9".
 struct Ranks<'a>(&'a [u32]);
 
 impl fmt::Display for Ranks<'_> {

@@ -1,14 +1,14 @@
-//! `check`: finds out members that do not call the same collective operation.
+//! `check`: detects members that do not call the same collective operation.
 //!
-//! Switched on by `coll_base_check`; otherwise it serves no communicator, and calls do not pass through it.
-//! It stands in front of all other components.
-//! Before a call goes down to them, every member tells all others what it calls, in messages of the same invocation;
-//! where two differ, the call ends at every member with a sentence that says which member calls what ([`Mismatch`]).
+//! Enabled by `coll_base_check`; otherwise it serves no communicator, and calls do not pass through it.
+//! It has the highest priority of all components.
+//! Before it passes a call down, every member sends its call signature to all others, in messages of the same invocation;
+//! if two differ, the call fails on every member with an error that lists which member calls what ([`Mismatch`]).
 //!
-//! Compared are the operation, its root, its operator, and the bytes that the standard makes equal at all members (MPI 5.0, section 6.1);
+//! The check compares the operation, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
 //! for calls with several counts, what each member sends to each other with what that one expects ([`amounts`]);
-//! for calls among neighbours, the same along each edge of the topology ([`edges`]).
-//! The messages of the check are the first of the invocation between any two members, so they never mix with those of the operation.
+//! for neighbourhood collectives, the same along each edge of the topology ([`edges`]).
+//! The messages of the check are the invocation's first between any two members, so they never mix with those of the operation.
 
 mod amounts;
 mod difference;
@@ -28,7 +28,7 @@ use mismatch::Difference;
 use mpi_base::param::{About, Level, Param};
 use std::rc::Rc;
 
-/// Whether members tell each other what they call.
+/// Enables the comparison of call signatures.
 pub static CHECK: Param<bool> = Param::new(
     "coll",
     "base",
@@ -65,11 +65,11 @@ impl Component for Check {
     }
 }
 
-/// One communicator's calls, which go down in the order in which they were made, however long their checks take:
-/// components below may count them.
+/// One communicator's calls. They go down in the order in which they were made, however long their checks take,
+/// because lower components may count them.
 struct CheckModule(TicketOrder);
 
-/// Checks a call and waits until all before it have gone down or failed.
+/// Checks a call and waits until all earlier ones have gone down or failed.
 async fn check(turn: &Ticket, cx: &Invocation, call: &Call) -> Result<(), Error> {
     let outcome = compare(cx, call).await;
     turn.come(cx.engine()).await;
@@ -101,7 +101,7 @@ impl Module for CheckModule {
     }
 }
 
-/// Tells all members what this one calls, and fails where they differ.
+/// Exchanges call signatures with all members; fails if they differ.
 async fn compare(cx: &Invocation, call: &Call) -> Result<(), Error> {
     let mine = CallSignature::of(call).words();
     let all = difference::share(cx, &mine).await?;
@@ -111,7 +111,7 @@ async fn compare(cx: &Invocation, call: &Call) -> Result<(), Error> {
         .collect();
     let what = match said.windows(2).all(|two| two[0] == two[1]) {
         false => Some(Difference::calls(&said)),
-        // All do the same, so all take part in the next comparison or none.
+        // All signatures are equal, so either all members take part in the next comparison or none.
         true => amounts::compare(cx, call).await?.map(Difference::Amounts),
     };
     match what {

@@ -1,4 +1,4 @@
-//! Differences are told, agreement is not noticed, and what is off is not there.
+//! Tests of the check: differences are reported, matching calls are undisturbed, and a disabled check does nothing.
 
 use super::*;
 use crate::CallId;
@@ -17,7 +17,7 @@ fn words(count: i64) -> RecvBuf {
         .all()
 }
 
-/// What every rank is told when each makes its own call, blocking or not.
+/// The error on every rank when each makes its own call, blocking or not.
 fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<String> {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -256,7 +256,7 @@ fn no_more_than_four_pairs_are_named() {
     }
 }
 
-/// What each rank of a directed ring of three has for its neighbours: the right one twice, then the left one.
+/// The neighbours of each rank of a directed ring of three: the right one twice, then the left one.
 fn near(rank: u32) -> Rc<Neighbours> {
     let edges: Vec<_> = (0..3u32)
         .flat_map(|from| {
@@ -271,7 +271,7 @@ fn near(rank: u32) -> Rc<Neighbours> {
     Rc::new(topology.neighbours(rank).expect("inside"))
 }
 
-/// One block for each outgoing and incoming edge, all of one word but for these: from, to, the how-manieth between the two.
+/// One block per outgoing and incoming edge, all of one word except these: the other end, and the index of the edge to it.
 fn among_neighbours(
     rank: u32,
     longer_out: &[(u32, usize)],
@@ -298,7 +298,7 @@ fn among_neighbours(
 
 #[test]
 fn what_a_neighbour_does_not_expect_is_told() {
-    // The second block from 1 to 2 is longer, the first of them is expected to be: two differences that a sum would hide.
+    // The second block from 1 to 2 is longer, and the first one is expected to be: two differences that a sum would hide.
     let call = |rank: u32, w: bool| {
         let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
         let into: &[_] = if rank == 2 { &[(1, 0)] } else { &[] };
@@ -356,7 +356,7 @@ fn a_neighbour_with_another_count_is_told() {
     );
 }
 
-/// Three processes in a row: the ends have no rank beyond them.
+/// Three processes in a row: the ends have no neighbour beyond them.
 fn grid(rank: u32) -> Rc<Neighbours> {
     let cart = Cart::new(&[3], vec![false]).expect("a row");
     Rc::new(Topology::Cart(cart).neighbours(rank).expect("inside"))

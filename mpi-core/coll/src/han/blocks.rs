@@ -1,8 +1,8 @@
-//! Calls in which every member has blocks of its own: gather, scatter, allgather, all-to-all.
+//! Hierarchical collectives with a block per member: gather, scatter, allgather, all-to-all.
 //!
 //! J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, for the first two;
 //! all-to-all as in S. Kumar, R. Mamidala, D. K. Panda, "Scaling alltoall collective on multi-core systems", IPDPS 2008.
-//! A node's blocks travel as one message between leaders, packed in the order of seats.
+//! A node's blocks travel as one message between leaders, packed in seat order.
 
 use super::levels::Way;
 use super::seats::Packed;
@@ -12,12 +12,12 @@ use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use std::rc::Rc;
 
-/// The part of packed data that is one block, as the start of a row of them.
+/// The first block of packed data, as the start of a row of blocks.
 fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
     row.slice(0..block)
 }
 
-/// Nodes gather at their leaders, leaders at the leader of the root's node, which hands all to the root.
+/// Members gather at their node's leader, leaders at the leader of the root's node, which sends all blocks to the root.
 pub async fn gather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -54,7 +54,7 @@ pub async fn gather(
     })
     .await?;
     way.among_leaders(|| Call::Gatherv {
-        // At the root's leader the node's blocks are where they belong.
+        // On the root's node the leader's blocks are in place already.
         send: node
             .filter(|_| way.here().node != to.node)
             .map(|node| node.as_send()),
@@ -78,7 +78,7 @@ pub async fn gather(
     Ok(())
 }
 
-/// The way of a gather back.
+/// The reverse of the gather.
 pub async fn scatter(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -132,7 +132,7 @@ pub async fn scatter(
     .await?;
     let room = match recv {
         Some(recv) => Some(recv),
-        // In place at the root, whose block is not moved; where it leads no member sends it one.
+        // The root with MPI_IN_PLACE, whose block is not moved; if the root is a leader, no member sends it a block.
         None if way.leads() => None,
         None => Some(algo::bytes(block)?.all()),
     };
@@ -144,7 +144,7 @@ pub async fn scatter(
     .await
 }
 
-/// Nodes gather at their leaders, leaders tell each other, and every member of a node is told all.
+/// Members gather at their node's leader, the leaders allgather, and each broadcasts everything on its node.
 pub async fn allgather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -193,9 +193,9 @@ pub async fn allgather(
     Ok(())
 }
 
-/// Everything of a node's members meets at their leader, which sorts it by node; what comes from the other leaders it sorts by member.
+/// All data of a node's members are gathered at their leader, which sorts them by node; data from the other leaders it sorts by member.
 ///
-/// Best for short blocks: between two nodes there is one message each way, and the leaders' memory is passed over twice.
+/// Best for short blocks: there is one message each way between two nodes, and the data pass through the leaders' memory twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
     let seats = &way.levels.seats;
     let size = way.cx.size();
@@ -208,7 +208,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
         None => recv.of(rank).as_send(),
     });
     let members = seats.on(way.here().node).len() as i64;
-    // One row for each member of the node, a block for each rank in it.
+    // One row per member of the node, with a block for each rank.
     let rows = way.leads().then(|| algo::bytes(members * everything));
     let rows = rows.transpose()?.map(|rows| rows.all());
     let row = |rows: &RecvBuf| first_of(rows, everything);
@@ -231,7 +231,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
     Ok(())
 }
 
-/// The leaders' part: rows of what each member sends become rows of what each member gets.
+/// The leaders' exchange: turns rows of what each member sends into rows of what each member receives.
 async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Error> {
     let seats = &way.levels.seats;
     let members = seats.on(way.here().node).len() as i64;
@@ -251,7 +251,7 @@ async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Er
         algo::bytes(members * width)?.all(),
     );
     let (going, coming) = (each(&out), each(&fresh));
-    // To a node go its members' blocks of our first member, then those of our second; its row has them in one run.
+    // A node's message has its members' blocks from our first member, then those from our second; each is contiguous in the member's row.
     let mut column = 0;
     for (others, piece) in sizes().zip(going.iter()) {
         for member in 0..members {
@@ -271,7 +271,7 @@ async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Er
         recv: coming.clone(),
     })
     .await?;
-    // From a node come blocks for all of our members from its first member, then from its second.
+    // A node's message has blocks for all of our members from its first member, then from its second.
     let mut column = 0;
     for (others, piece) in sizes().zip(coming.iter()) {
         for (other, member) in (0..others).flat_map(|o| (0..members).map(move |m| (o, m))) {

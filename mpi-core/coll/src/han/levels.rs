@@ -1,4 +1,4 @@
-//! The two communicators below one, and how a call on one of them is a step of a call on this one.
+//! The two levels of a communicator, within nodes and between leaders, and steps of a call on them.
 
 use super::seats::{Seat, Seats};
 use crate::Error;
@@ -6,20 +6,20 @@ use crate::comm::Comm;
 use crate::tickets::Ticket;
 use crate::{Call, Invocation, Pending};
 
-/// The members of this node, and the leaders of all.
+/// The two communicators: of this node's members, and of all leaders.
 pub struct Levels {
     pub local: Comm,
-    /// At leaders.
+    /// `Some` on leaders.
     pub leaders: Option<Comm>,
     pub seats: Seats,
 }
 
-/// One invocation on its way through the levels.
+/// One invocation in progress on the levels.
 pub struct Way<'a> {
     pub levels: &'a Levels,
     pub cx: &'a Invocation,
     pub turn: Ticket,
-    /// Whether it may wait inside of a step: so do blocking calls, and have what components do for those alone.
+    /// True for blocking calls, whose steps may block and may use components' blocking-only protocols.
     pub blocking: bool,
 }
 
@@ -46,12 +46,12 @@ impl Way<'_> {
         self.step(&self.levels.local, call, false).await
     }
 
-    /// The last step of this rank on either level: calls behind this one may begin theirs.
+    /// This rank's last step on either level: once it has begun, later calls may begin theirs.
     pub async fn local_last(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, true).await
     }
 
-    /// A step of the leaders, if this rank is one.
+    /// A step among the leaders, if this rank is one.
     pub async fn among_leaders(&self, call: impl FnOnce() -> Call) -> Result<(), Error> {
         match &self.levels.leaders {
             Some(leaders) => self.step(leaders, call(), false).await,
@@ -59,7 +59,7 @@ impl Way<'_> {
         }
     }
 
-    /// Where lengths differ the steps behind it are taken all the same, or others would wait there.
+    /// After a length mismatch the later steps are executed all the same, since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
             return self.cx.endure(self.cx.run_step(on, &call));

@@ -1,22 +1,22 @@
-//! `han`: hierarchical autonomous collectives: inside of each node first, between nodes through one leader of each.
+//! `han`, hierarchical autonomous collectives: within each node first, between nodes through one leader per node.
 //!
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
-//! A communicator that spans several nodes gets two below it: the members of this node, and the nodes' leaders, which are the lowest ranks there.
-//! Each has components of its own, so memory is shared inside of a node, and between leaders a message goes, or a wire toggles.
+//! A communicator that spans several nodes gets two derived communicators: the members of this node, and the nodes' leaders, the lowest rank of each.
+//! Each has components of its own: shared memory within a node, messages or hardware between leaders.
 //!
-//! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, of any blocks for allgather;
-//! everything else, what must keep the order of ranks, and gather, scatter and all-to-all of long blocks go one component down.
+//! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, for allgather of any blocks.
+//! Everything else goes one component down, as do calls that must keep the order of ranks, and gather, scatter and all-to-all of long blocks.
 //!
-//! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]), with the number of the call itself.
-//! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
-//! so a call begins its first step when the one before it has begun its last ([`TicketOrder`]).
-//! That takes nothing from a program: a call depends on none that was made after it.
-//! Barriers have turns of their own: one may come here late, handed down by the component above, and at each member between other calls.
-//! Components number barriers apart from the rest, and messages go by the call's number, so nothing below mistakes one for the other.
+//! Each is one `async fn` whose steps are calls on the derived communicators ([`levels::Way`]), with the number of the call itself.
+//! Their members have to begin these in the same order, but nonblocking calls could overtake each other between two steps;
+//! so a call begins its first step only when the previous one has begun its last ([`TicketOrder`]).
+//! No program depends on such overtaking: a call never depends on a later one.
+//! Barriers have a ticket order of their own: the component above may pass one down late, and on each member between different other calls.
+//! Components number barriers separately from other calls, and messages match by the call's number, so nothing is confused below.
 //!
-//! The communicators below are offered to no plugin ([`Comm::create_for_steps`]):
-//! barrier hardware serves the whole communicator, the ranks of a node by their leader, or it cannot serve the leaders either.
+//! The derived communicators are not offered to plugins ([`Comm::create_for_steps`]):
+//! barrier hardware either serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
 
 mod blocks;
 mod levels;
@@ -43,7 +43,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Up to how many bytes blocks that differ from rank to rank go through leaders: longer ones are not worth being copied there.
+/// Maximum size of blocks of gather, scatter and alltoall that go through leaders: longer ones are not worth the additional copies.
 pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "coll",
     "han",
@@ -88,7 +88,7 @@ impl Component for Han {
     }
 }
 
-/// One communicator's services.
+/// The module of one communicator.
 struct HanModule {
     reproducible: bool,
     blocks_up_to: u64,
@@ -97,7 +97,7 @@ struct HanModule {
     others: TicketOrder,
 }
 
-/// What the members have set up together.
+/// The result of the collective set-up.
 struct Place {
     levels: Rc<Levels>,
     /// Rank 0's value.
@@ -123,7 +123,7 @@ impl HanModule {
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..seats.nodes()).map(|node| seats.leader(node)));
         let local = comm.create_for_steps(&here).await;
-        // Also where the first has failed: the leaders of other nodes wait for this one.
+        // Even if the first has failed, since the leaders of other nodes wait for this one.
         let leaders = comm.create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {
@@ -140,7 +140,7 @@ impl HanModule {
         Ok(())
     }
 
-    /// The levels, if a call goes through them; the same answer at all members.
+    /// Returns the levels if a call uses them; the same on all members.
     fn takes(&self, call: &Call) -> Option<&Rc<Levels>> {
         let place = self.place.get()?;
         let free = |op: &Op| op.is_commutative() && !(self.reproducible && is_sensitive(call));
@@ -162,7 +162,7 @@ impl HanModule {
     }
 }
 
-/// What is done in two levels.
+/// The calls served on two levels.
 const SERVED: [CallId; 9] = [
     CallId::Barrier,
     CallId::Bcast,
@@ -235,7 +235,7 @@ impl Module for HanModule {
         if !turn.has_come() {
             cx.engine().block_on(turn.come(cx.engine()));
         }
-        // Its steps wait inside, so that it is polled once, and not from a loop that waits itself.
+        // Its steps block inside, so it is polled once, without a waiting loop around it.
         let mut whole = pin!(carry_out(levels, cx, turn, true, call.clone()));
         match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,

@@ -1,7 +1,7 @@
-//! Where the members of a communicator sit: on which node, and in which place there.
+//! Seats: the node of each member of a communicator, and its local rank on that node.
 //!
-//! Blocks of all members travel between levels node by node, so those of one node are one piece of memory:
-//! the order of seats, which is the order of ranks where nodes have consecutive ranks.
+//! All members' blocks travel between levels node by node, so those of one node are contiguous in memory:
+//! this is seat order, which equals rank order where nodes have consecutive ranks.
 
 use crate::Error;
 use crate::algo::{self, Blocks};
@@ -9,27 +9,27 @@ use crate::datatype::{RecvBuf, SendBuf};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Where a rank sits.
+/// A rank's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Which node, in the order of leaders.
+    /// The index of its node, in the order of leaders.
     pub node: u32,
-    /// Its rank there; the leader's is 0.
+    /// Its local rank on the node; the leader's is 0.
     pub place: u32,
 }
 
-/// Where every member sits.
+/// The seats of all members.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seats {
     of: Box<[Seat]>,
-    /// Ranks, node by node.
+    /// Ranks, sorted by node.
     order: Box<[u32]>,
-    /// By node, where it begins in `order`; and the end.
+    /// By node: where it begins in `order`; then the end.
     starts: Box<[usize]>,
 }
 
 impl Seats {
-    /// Where ranks sit whose nodes have these names; one look at each, for a job may have very many of both.
+    /// Computes seats from the id of each rank's node, in linear time, as jobs may have very many ranks and nodes.
     pub fn new(names: &[u64]) -> Seats {
         let mut nodes: HashMap<u64, u32> = HashMap::new();
         let mut members: Vec<u32> = Vec::new();
@@ -74,7 +74,7 @@ impl Seats {
         &self.order[self.places(node)]
     }
 
-    /// Which places in the order of seats are a node's.
+    /// The range of a node in seat order.
     fn places(&self, node: u32) -> Range<usize> {
         self.starts[node as usize]..self.starts[node as usize + 1]
     }
@@ -83,28 +83,28 @@ impl Seats {
         self.order[self.starts[node as usize]]
     }
 
-    /// Whether no two members are on one node.
+    /// Returns true if no two members are on one node.
     pub fn are_single(&self) -> bool {
         self.nodes() == self.size()
     }
 
-    /// Whether the order of seats is the order of ranks.
+    /// Returns true if seat order is rank order.
     pub fn are_in_order(&self) -> bool {
         self.order.is_sorted()
     }
 }
 
-/// Every member's blocks, packed, in the order of seats.
+/// All members' blocks, packed, in seat order.
 pub struct Packed {
     pub all: RecvBuf,
-    /// Where each place begins, and the end.
+    /// The offset of each block, and the end.
     at: Vec<i64>,
-    /// Whether `all` is the memory of the blocks themselves.
+    /// True if `all` is the blocks' own memory.
     pub is_home: bool,
 }
 
 impl Packed {
-    /// Room for blocks of these bytes, by rank.
+    /// Allocates memory for blocks of these sizes; `bytes` takes a rank.
     pub fn room(seats: &Seats, bytes: impl Fn(u32) -> i64) -> Result<Packed, Error> {
         let at = starts(seats, bytes);
         let all = algo::bytes(*at.last().unwrap_or(&0))?.all();
@@ -115,7 +115,7 @@ impl Packed {
         })
     }
 
-    /// Room for these blocks; that is where they belong if they lie there one after another in the order of seats.
+    /// Memory for these blocks: their own if they are contiguous in seat order, otherwise allocated.
     pub fn for_blocks(seats: &Seats, blocks: &Blocks<RecvBuf>) -> Result<Packed, Error> {
         let bytes = |rank| blocks.of(rank).bytes();
         let home = blocks
@@ -132,32 +132,32 @@ impl Packed {
         }
     }
 
-    /// A node's blocks.
+    /// The blocks of one node.
     pub fn of_node(&self, seats: &Seats, node: u32) -> RecvBuf {
         let places = seats.places(node);
         self.all.slice(self.at[places.start]..self.at[places.end])
     }
 
-    /// Each node's blocks.
+    /// The blocks of each node.
     pub fn by_node(&self, seats: &Seats) -> std::rc::Rc<[RecvBuf]> {
         let nodes = 0..seats.nodes();
         nodes.map(|node| self.of_node(seats, node)).collect()
     }
 
-    /// The blocks in the order of seats, with their ranks.
+    /// The blocks in seat order, each with its rank.
     fn ranks<'a>(&'a self, seats: &'a Seats) -> impl Iterator<Item = (u32, RecvBuf)> + 'a {
         let ranges = self.at.windows(2).map(|at| self.all.slice(at[0]..at[1]));
         seats.order.iter().copied().zip(ranges)
     }
 
-    /// Puts blocks in.
+    /// Copies blocks in.
     pub fn fill(&self, seats: &Seats, from: impl Fn(u32) -> SendBuf) {
         for (rank, place) in self.ranks(seats) {
             algo::copy(&from(rank), &place);
         }
     }
 
-    /// Takes the blocks to where they belong, but for those that are there.
+    /// Copies the blocks to their buffers, except those for which `is_there` returns true.
     pub fn deliver(&self, seats: &Seats, to: &Blocks<RecvBuf>, is_there: impl Fn(u32) -> bool) {
         if self.is_home {
             return;

@@ -1,4 +1,4 @@
-//! Several nodes in one test: each has memory of its own, and between them there is tcp.
+//! Tests of `han` with several nodes in one process: each has memory of its own, with TCP between them.
 
 use super::*;
 use crate::suite::barrier::{self, Form};
@@ -35,7 +35,7 @@ fn one_node_and_single_members_have_no_levels() {
     }
 }
 
-/// The leader of the other node cannot number what its members have in common, and joins the leaders all the same.
+/// The leader of the other node cannot number its node's communicator, and joins the leaders' communicator all the same.
 #[test]
 fn levels_that_cannot_be_made_on_one_node_are_not_used_on_any() {
     job(5, 2).run(|engine| {
@@ -84,7 +84,7 @@ fn barriers_in_flight_end_in_the_order_in_which_they_began() {
     barrier::a_barrier_does_not_stop_messages(&job(5, 2), "han", Form::Mixed);
 }
 
-/// Many calls under way at once, of different numbers of steps: the component that serves them below begins them in one order.
+/// Many calls with different numbers of steps in progress at once: the component below begins them in the same order on all members.
 #[test]
 fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     job(7, 3).run(|engine| {
@@ -116,7 +116,7 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     });
 }
 
-/// Rank 1 leads the other node: what it cannot use it does not pass on, and the members behind it hear of it though their own counts are right.
+/// Rank 1 leads the other node: it does not pass on invalid data, and the members behind it are notified although their own counts are right.
 #[test]
 fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
     for components in ["han,shm,tuned", "han,tuned"] {
@@ -140,7 +140,7 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
                         root: 0,
                     },
                 );
-                // Dealt one after another, the nodes have the even and the odd ranks.
+                // Assigned round robin, the nodes have the even and the odd ranks.
                 let is_told = match odd {
                     0 => me != 0,
                     _ => me % 2 == 1,

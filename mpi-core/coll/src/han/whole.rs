@@ -1,4 +1,4 @@
-//! Calls in which every member has the same data, or nothing: barrier, broadcast, reduction.
+//! Hierarchical collectives whose data are the same for every member: barrier, broadcast, reduction.
 
 use super::levels::Way;
 use crate::Error;
@@ -6,14 +6,14 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::{Call, algo};
 
-/// Every member of the node has come, the leaders meet, every member of the node hears of it.
+/// A barrier within the node, one between the leaders, and another within the node.
 pub async fn barrier(way: &Way<'_>) -> Result<(), Error> {
     way.local(Call::Barrier).await?;
     way.among_leaders(|| Call::Barrier).await?;
     way.local_last(Call::Barrier).await
 }
 
-/// The root's node first, so that its leader has what the leaders tell each other.
+/// The root's node first, so that its leader has the data that the leaders broadcast.
 pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     let from = |root| Call::Bcast {
         buf: buf.clone(),
@@ -66,7 +66,7 @@ pub async fn reduce(
     if to.place == 0 {
         return Ok(());
     }
-    // The leader of the root's node has what the root wants.
+    // The leader of the root's node has the result for the root.
     match (&total, &recv) {
         (Some(total), _) => way.message(way.cx.isend(&total.as_send(), root)).await,
         (None, Some(recv)) => {

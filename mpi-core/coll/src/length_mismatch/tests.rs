@@ -1,4 +1,4 @@
-//! One member has another count than the rest: each that would take rubbish for a result is told, and no member waits for ever.
+//! Tests of length mismatches: if one member has another count, each member that would get invalid data gets an error, and no member hangs.
 
 use super::*;
 use crate::algo::{self, Algorithm};
@@ -8,7 +8,7 @@ use crate::op::Predefined;
 use crate::testing::Job;
 use crate::{Call, CallId, Invocation};
 
-/// Few enough for one segment, and enough for a part of them for every rank.
+/// Few enough elements for one segment, and enough that every rank gets some of them.
 const USUAL: i64 = 40;
 
 const ROOT: u32 = 1;
@@ -18,7 +18,7 @@ fn room(count: i64) -> RecvBuf {
     memory.expect("memory").all()
 }
 
-/// A rank's call with `count` elements in a block, or in everything.
+/// A rank's call with `count` elements in a block, or in total.
 fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     let (size, at_root) = (i64::from(comm.size()), comm.rank() == root);
     let send = Some(room(count).as_send());
@@ -80,7 +80,7 @@ fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     }
 }
 
-/// Whether a rank has to be told that `odd` has another count, wherever the algorithm passes data on.
+/// Returns true if a rank must get an error when `odd` has another count, whatever the algorithm's paths.
 fn concerns(id: CallId, rank: u32, odd: u32) -> bool {
     match id {
         CallId::Bcast | CallId::Scatter | CallId::Scatterv if odd == ROOT => rank != ROOT,
@@ -100,7 +100,7 @@ fn is_told(outcome: Result<(), Error>, about: &dyn std::fmt::Debug) {
     );
 }
 
-/// Runs algorithms where one rank has another count, and sees that all is as before when they have ended.
+/// Runs algorithms where one rank has another count, and checks that later calls are undisturbed.
 fn differ(size: u32, usual: i64, algorithms: impl Fn(CallId, Algorithm) -> bool + Sync) {
     Job::of(size).run(|engine| {
         let world = engine.world().expect("a world");
@@ -169,7 +169,7 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
     Job::of(SIZE).run(|engine| {
         let world = engine.world().expect("a world");
         let me = world.rank();
-        // In both trees rank 4 passes on to 5, 6 and 7, and no other rank does.
+        // In both trees rank 4 passes the data on to 5, 6 and 7, and no other rank does.
         for algorithm in Algorithm::serving(CallId::Bcast)
             .filter(|a| ["binomial", "knomial"].contains(&a.name()))
         {
@@ -205,7 +205,7 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
             "rank 0 sends 8 bytes in a collective operation on MPI_COMM_WORLD, but rank {me} expects 16"
         );
         assert_eq!(text, (me > 0).then_some(expected));
-        // The same as a request, and that what agrees is not disturbed by it.
+        // The same as a request, and a check that matching calls are undisturbed.
         let req = world.icollective(call(CallId::Bcast, count, &world, 0));
         let ended = engine.wait(&req.expect("begun"));
         assert_eq!(ended.is_err(), me > 0);
@@ -251,7 +251,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
         let inter = inter.expect("an intercommunicator");
         for odd in 0..6 {
             let count = if me == odd { USUAL / 2 } else { USUAL };
-            // Rank 0 of the world is the root, for the odd ones.
+            // Rank 0 of the world is the root, for the ranks of the other group.
             let root = match (me, me % 2) {
                 (0, _) => crate::inter::ROOT,
                 (_, 0) => crate::inter::PROC_NULL,
@@ -261,7 +261,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             let outcome = inter.collective(Call::Bcast { buf, root });
             match (me % 2, odd) {
                 (1, 0) => is_told(outcome, &(me, odd)),
-                // Their leader passes nothing on.
+                // Their leader does not pass the data on.
                 (1, 1) => is_told(outcome, &(me, odd)),
                 (1, _) if me == odd => is_told(outcome, &(me, odd)),
                 (0, _) => outcome.expect("a broadcast"),

@@ -1,36 +1,36 @@
-//! The plugin ABI as Rust sees it: the same tables as `include/portcullis/plugin.h`, field by field.
+//! The plugin ABI in Rust: the tables of `include/portcullis/plugin.h`, field by field.
 //!
-//! The header is where the rules are written; a test compiles it and compares the layout of every table with these.
-//! Every slot is an `Option` or a pointer that may be null, so zeroed memory is a valid table without abilities,
-//! which is what lets a table grow at its end.
+//! The header documents the rules; a test compiles it and compares the layout of every table with these.
+//! Every slot is an `Option` or a nullable pointer, so zeroed memory is a valid table without functions.
+//! That allows a table to grow at its end.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Raised only by what cannot be said by growing a table.
+/// Incremented only for changes that cannot be made by appending to a table.
 pub const ABI_VERSION: u32 = 1;
 
-/// The one symbol a plugin exports, of type [`Entry`].
+/// The only symbol that a plugin exports, of type [`Entry`].
 pub const SYMBOL: &str = "portcullis_component";
 
-/// What the symbol is: it is called once, and its table has to stay.
+/// The type of the symbol: a function that is called once and returns a table that stays valid for the rest of the process.
 pub type Entry = unsafe extern "C" fn() -> *const ComponentTable;
 
-/// How a function ended.
+/// Return code: the function failed.
 pub const FAILED: c_int = -1;
-/// It has been done, or what was asked is so.
+/// Return code: done, or true.
 pub const DONE: c_int = 0;
-/// It is under way: ask again after some progress.
+/// Return code: in progress; the host tests again after some progress.
 pub const PENDING: c_int = 1;
-/// The component does not do it this time, the next one down shall; all members of a communicator answer so together.
+/// Return code: the component passes this call to the next lower one; all members of a communicator return the same.
 pub const NEXT: c_int = 2;
 
-/// How serious a line of log is.
+/// Log level: informational.
 pub const INFO: c_int = 0;
-/// For the user, whether explanations are asked for or not.
+/// Log level: shown to the user whether or not explanations are enabled.
 pub const WARNING: c_int = 1;
 
-/// Where a function that fails writes its reason.
+/// Buffer for the reason of a failure.
 #[repr(C)]
 pub struct Why {
     pub text: [c_char; 512],
@@ -48,7 +48,7 @@ pub struct Call {
     _private: [u8; 0],
 }
 
-/// Whether what a wait is for has come: 0 for not yet. It may be called very often, from the waiting thread alone.
+/// A wait's predicate: returns 0 for not yet. May be called very often, from the waiting thread only.
 pub type Ready = unsafe extern "C" fn(argument: *mut c_void) -> c_int;
 
 /// `portcullis_host`: the services of the library.
@@ -143,7 +143,7 @@ pub struct Host {
         Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
 }
 
-/// `portcullis_module`: what a component does for one communicator.
+/// `portcullis_module`: a component's functions for one communicator.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ModuleTable {
@@ -174,7 +174,7 @@ pub struct Param {
     pub kind: *const c_char,
 }
 
-/// `portcullis_component_table`: what a plugin is.
+/// `portcullis_component_table`: the description of a plugin.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ComponentTable {
@@ -197,35 +197,35 @@ pub struct ComponentTable {
     pub asked_by: *const c_char,
 }
 
-// SAFETY: the pointers in a table point to constants that no code writes.
+// SAFETY: the pointers in a `Host` are to functions and to constants, which no code writes.
 unsafe impl Sync for Host {}
-// SAFETY: as above.
+// SAFETY: the pointers in a `Param` are to constant texts, which no code writes.
 unsafe impl Sync for Param {}
-// SAFETY: as above.
+// SAFETY: the pointers in a `ComponentTable` are to functions and to constants, which no code writes.
 unsafe impl Sync for ComponentTable {}
 
-/// A table that its author may have compiled against an older or a newer header.
+/// A table that may have been compiled against an older or a newer header.
 ///
 /// # Safety
 /// The type must be `repr(C)`, begin with its size as a `usize`, and be valid when all of it is zero.
 pub unsafe trait Table: Copy {}
 
-// SAFETY: as asked; a zeroed `Option` of a function is `None`.
+// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
 unsafe impl Table for Host {}
-// SAFETY: as asked; a zeroed `Option` of a function is `None`.
+// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
 unsafe impl Table for ModuleTable {}
-// SAFETY: as asked; a zeroed `Option` of a function is `None`.
+// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
 unsafe impl Table for ComponentTable {}
 
-/// Copies as much of a table as its author knew of; slots beyond read as absent.
+/// Copies a table, up to the smaller of its size and ours; missing slots read as absent.
 ///
 /// # Safety
-/// `table` must be readable for as many bytes as the size it begins with says.
+/// `table` must be readable for the number of bytes that its first field gives.
 pub unsafe fn read<T: Table>(table: *const T) -> T {
-    // SAFETY: every table begins with its size, and the caller vouches for so many bytes.
+    // SAFETY: every table begins with its size (contract of [`Table`]), and the caller guarantees that it is readable.
     let known = unsafe { table.cast::<usize>().read() }.min(size_of::<T>());
     let mut copy = std::mem::MaybeUninit::<T>::zeroed();
-    // SAFETY: both are at least `known` bytes long, and zeroed is a valid `T`, as is any prefix of a table over it.
+    // SAFETY: both are at least `known` bytes long; a zeroed `T`, and any prefix of a table over it, is a valid `T` (contract of [`Table`]).
     unsafe {
         std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), known);
         copy.assume_init()
@@ -233,12 +233,12 @@ pub unsafe fn read<T: Table>(table: *const T) -> T {
 }
 
 impl Why {
-    /// No reason yet.
+    /// An empty reason.
     pub fn new() -> Why {
         Why { text: [0; 512] }
     }
 
-    /// The text, or what stands for a reason that was not given.
+    /// The text, or a default if the plugin gave no reason.
     pub fn sentence(&self) -> String {
         let end = self.text.iter().position(|c| *c == 0);
         let bytes = self.text.map(|c| c as u8);
@@ -248,7 +248,7 @@ impl Why {
         }
     }
 
-    /// Puts a text in, cut at a character if it is too long.
+    /// Stores a text, truncated at a character boundary if it is too long.
     pub fn set(&mut self, text: &str) {
         let room = text.len().min(self.text.len() - 1);
         let end = (0..=room)

@@ -1,12 +1,12 @@
 //! A plugin as a component of the coll framework: C tables in, [`Component`] and [`Module`] out.
 //!
-//! A blocking barrier runs the plugin's blocking function.
-//! A nonblocking one is a future that starts the plugin's and tests it in every turn of progress;
-//! it holds the engine restless meanwhile, since what it waits for is not a message.
+//! A blocking barrier calls the plugin's blocking function.
+//! A nonblocking barrier is a future that calls the plugin's start function, and its test function in every turn of progress.
+//! Meanwhile the engine must keep polling, since no message announces completion.
 //!
-//! A plugin may hand a barrier down long after it was called, and at another time than at other members: hardware that has been left is an example.
-//! Components below number the barriers that reach them, so those go down in the order in which they were called ([`TicketOrder`]);
-//! and they keep barriers and other calls apart, for the others do not pass here and may have overtaken.
+//! A plugin may pass a barrier down long after the call, and at a different time than on other members, for instance when hardware is abandoned.
+//! Lower components number the barriers that reach them, so barriers go down in call order ([`TicketOrder`]).
+//! Lower components also count barriers separately from other calls, which do not pass through here and may overtake.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
@@ -33,9 +33,9 @@ use std::task::Poll;
 pub(super) struct PluginComponent {
     plugin: Rc<Plugin>,
     retired: Rc<RetiredBlocks>,
-    /// The plugin's own, see `component_data` in the header.
+    /// The plugin's pointer, see `component_data` in the header.
     data: Rc<Cell<*mut c_void>>,
-    /// Put into C's words for the first communicator.
+    /// The parameters' values as C strings, made for the first communicator.
     values: OnceCell<Rc<Values>>,
 }
 
@@ -76,7 +76,7 @@ impl Component for PluginComponent {
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         if !comm.engine().may_block() {
-            // The same at every member: nonblocking and blocking calls do not match each other.
+            // The same on every member: nonblocking and blocking calls do not match each other.
             return Err(Refusal(
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));
@@ -91,7 +91,7 @@ impl Component for PluginComponent {
         let seat = Seat::new(&self.plugin, values, &self.retired, &self.data, comm);
         let seat = Rc::new(seat);
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
-        // SAFETY: the caller that loaded the plugin vouched for its functions; the seat lives until its module is freed.
+        // SAFETY: `Plugin::check`'s caller vouches for the plugin's functions; `seat` lives until after the module's `free`.
         let table = unsafe {
             (self.plugin.query)(
                 &HOST,
@@ -103,7 +103,7 @@ impl Component for PluginComponent {
         if table.is_null() {
             return Err(Refusal(why.sentence()));
         }
-        // SAFETY: a table that is not null begins with its size and stays as long as the module.
+        // SAFETY: the plugin ABI: a non-null table begins with its size and stays valid as long as the module.
         let table = unsafe { abi::read(table) };
         let module = PluginModule(Rc::new(Inner {
             plugin: self.plugin.clone(),
@@ -122,7 +122,7 @@ impl Component for PluginComponent {
 
 struct PluginModule(Rc<Inner>);
 
-/// The module itself, kept by the communicator and by every operation under way.
+/// The module, owned by the communicator and by every operation in progress.
 pub(super) struct Inner {
     pub(super) plugin: Rc<Plugin>,
     pub(super) table: ModuleTable,
@@ -135,18 +135,18 @@ pub(super) struct Inner {
 impl Inner {
     fn disable(&self) {
         if let (true, Some(disable)) = (self.enabled.replace(false), self.table.disable) {
-            // SAFETY: the module has not been freed.
+            // SAFETY: `this` is valid until `drop` calls `free`.
             unsafe { disable(self.this) };
         }
     }
 
-    /// Makes an outcome of what a function answered; `None` is `NEXT`.
+    /// Converts a function's return code; `None` is `NEXT`.
     fn outcome(&self, call: CallId, code: c_int, why: &Why) -> Result<Option<()>, Error> {
         let reason = match code {
             DONE => return Ok(Some(())),
             NEXT => return Ok(None),
             FAILED => {
-                // A member has died: that is what the program hears, and not what the component makes of it.
+                // After a member's death the program gets that error and not the component's.
                 self.seat.usable()?;
                 why.sentence()
             }
@@ -167,7 +167,7 @@ impl Inner {
 
     fn begin(&self, ticket: &mut u64, why: &mut Why) -> c_int {
         match self.table.barrier_start {
-            // SAFETY: the module has not been freed.
+            // SAFETY: `this` is valid until `drop` calls `free`.
             Some(start) => unsafe { start(self.this, ticket, why) },
             None => NEXT,
         }
@@ -175,7 +175,7 @@ impl Inner {
 
     fn test(&self, ticket: u64, why: &mut Why) -> c_int {
         match self.table.barrier_test {
-            // SAFETY: the module has not been freed.
+            // SAFETY: `this` is valid until `drop` calls `free`.
             Some(test) => unsafe { test(self.this, ticket, why) },
             None => NEXT,
         }
@@ -185,7 +185,7 @@ impl Inner {
         self.table.barrier_start.is_some() && self.table.barrier_test.is_some()
     }
 
-    /// The blocking form; `None` is `NEXT`.
+    /// Blocking form; `None` is `NEXT`.
     fn run(&self, cx: &Invocation, call: &Call) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let code = match self.table.barrier {
@@ -194,7 +194,7 @@ impl Inner {
                     cx: cx.clone(),
                     call: call.clone(),
                 };
-                // SAFETY: the module has not been freed, and the invocation outlives the function.
+                // SAFETY: `this` is valid until `drop` calls `free`, and `invocation` outlives the call.
                 unsafe { barrier(self.this, (&raw mut invocation).cast(), &mut why) }
             }
             None => self.run_split(call.id(), &mut why)?,
@@ -202,7 +202,7 @@ impl Inner {
         self.outcome(call.id(), code, &why)
     }
 
-    /// The blocking form of a plugin that has the nonblocking one only.
+    /// Blocking form for a plugin with a nonblocking barrier only.
     fn run_split(&self, call: CallId, why: &mut Why) -> Result<c_int, Error> {
         let mut ticket = 0;
         let mut code = self.begin(&mut ticket, why);
@@ -219,7 +219,7 @@ impl Inner {
         Ok(code)
     }
 
-    /// The nonblocking form; `None` is `NEXT`.
+    /// Nonblocking form; `None` is `NEXT`.
     async fn start(&self, cx: &Invocation, call: CallId) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let mut ticket = 0;
@@ -248,7 +248,7 @@ impl ProgressHook for Inner {
         if let (true, Some(attend)) = (self.enabled.get(), self.table.attend)
             && (occasion == Occasion::Time || self.seat.has_news())
         {
-            // SAFETY: the module has not been freed.
+            // SAFETY: `this` is valid until `drop` calls `free`.
             unsafe { attend(self.this) };
         }
     }
@@ -258,7 +258,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.disable();
         if let Some(free) = self.table.free {
-            // SAFETY: no other owner holds the module, so this is its last call; the seat is dropped after it.
+            // SAFETY: `drop` runs once, for the last owner, so this is the module's last call; `seat` is dropped after it.
             unsafe { free(self.this) };
         }
     }
@@ -291,7 +291,7 @@ impl Module for PluginModule {
             }
             let mut why = Why::new();
             let answered = match inner.table.enable {
-                // SAFETY: the module has not been freed.
+                // SAFETY: `this` is valid until `drop` calls `free`.
                 Some(enable) => unsafe { enable(inner.this, &mut why) },
                 None => DONE,
             };

@@ -1,4 +1,4 @@
-//! A plugin's eureka line as the engine's [`EurekaLine`].
+//! A plugin's eureka line, as the engine's [`EurekaLine`].
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, NEXT, PENDING, Why};
@@ -7,7 +7,7 @@ use crate::{CollError, Error, EurekaLine};
 use std::ffi::c_int;
 
 impl Inner {
-    /// Whether the plugin has all four functions.
+    /// Returns true if the plugin has all four functions.
     pub(super) fn has_line(&self) -> bool {
         let table = &self.table;
         table.eureka_begin.is_some()
@@ -16,12 +16,12 @@ impl Inner {
             && table.eureka_end.is_some()
     }
 
-    /// What a function answered, if that is one of these two.
+    /// Converts a function's return code: true for `yes`, false for `no`, otherwise an error.
     fn said(&self, code: c_int, [yes, no]: [c_int; 2], why: &Why) -> Result<bool, Error> {
         if code == yes || code == no {
             return Ok(code == yes);
         }
-        // A member has died: that is what the program hears, and not what the component makes of it.
+        // After a member's death the program gets that error and not the component's.
         self.seat.usable()?;
         Err(CollError::Eureka {
             component: self.plugin.name.into(),
@@ -36,7 +36,7 @@ impl EurekaLine for Inner {
     fn begin(&self) -> Result<bool, Error> {
         let mut why = Why::new();
         let code = match self.table.eureka_begin {
-            // SAFETY: the module has not been freed.
+            // SAFETY: `this` is valid until `Inner::drop` calls `free`.
             Some(begin) => unsafe { begin(self.this, &mut why) },
             None => NEXT,
         };
@@ -46,7 +46,7 @@ impl EurekaLine for Inner {
     fn raise(&self) -> Result<bool, Error> {
         let (mut why, mut first) = (Why::new(), 0);
         let code = match self.table.eureka_raise {
-            // SAFETY: as above, and `first` is a place for the answer.
+            // SAFETY: `this` is valid until `Inner::drop` calls `free`, and `first` is a writable `c_int`.
             Some(raise) => unsafe { raise(self.this, &mut first, &mut why) },
             None => NEXT,
         };
@@ -57,7 +57,7 @@ impl EurekaLine for Inner {
     fn is_found(&self) -> Result<bool, Error> {
         let mut why = Why::new();
         let code = match self.table.eureka_test {
-            // SAFETY: as above.
+            // SAFETY: `this` is valid until `Inner::drop` calls `free`.
             Some(test) => unsafe { test(self.this, &mut why) },
             None => NEXT,
         };
@@ -67,7 +67,7 @@ impl EurekaLine for Inner {
     fn end(&self) -> Result<(), Error> {
         let mut why = Why::new();
         let code = match self.table.eureka_end {
-            // SAFETY: as above.
+            // SAFETY: `this` is valid until `Inner::drop` calls `free`.
             Some(end) => unsafe { end(self.this, &mut why) },
             None => NEXT,
         };

@@ -1,8 +1,8 @@
-//! Finding and opening plugin files.
+//! Plugin discovery and loading.
 //!
-//! Every `*.so` of the plugin directories is opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol shows now and not in the middle of a run,
-//! and a plugin's symbols meet those of no other file.
-//! A file once opened stays open, because its constructors, thread-local storage and tables may be referred to until the process ends.
+//! Every `*.so` of the plugin directories is opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported at once and not in the middle of a run,
+//! and a plugin's symbols are invisible to other files.
+//! A file is never closed, because its constructors, thread-local storage and tables may be referred to until the process ends.
 #![allow(unsafe_code)]
 
 use super::abi;
@@ -12,28 +12,28 @@ use mpi_base::installation::PRELOAD;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a file of a plugin directory gave no component.
+/// Why a file or directory provides no component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// A directory that the user named cannot be read.
+    /// A directory that the user named is not readable.
     Directory {
         reason: String,
     },
-    /// The dynamic linker refuses the file.
+    /// The dynamic linker rejects the file.
     Open {
         reason: String,
     },
-    /// The file is no plugin.
+    /// The file is not a plugin.
     NoSymbol,
     Table(TableError),
-    /// Another component of that name is not older.
+    /// The file is not newer than the component of that name that was taken before.
     NotNewer {
         name: String,
         version: String,
         other: String,
         other_version: String,
     },
-    /// The name belongs to a component that is part of the engine.
+    /// The name belongs to a component of the engine.
     Reserved {
         name: String,
     },
@@ -71,31 +71,31 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Opens a file and looks at its table.
+/// Opens a file and checks its table.
 ///
-/// Running foreign code is what this is for: every user who may write to a plugin directory is trusted with the process,
-/// as the dynamic linker trusts every user who may write to a library directory.
+/// This runs foreign code: every user with write access to a plugin directory is trusted with the process,
+/// as the dynamic linker trusts every user with write access to a library directory.
 pub fn open(file: &Path) -> Result<Plugin, LoadError> {
-    // SAFETY: the file's constructors are the administrator's business, see above.
+    // SAFETY: running the file's constructors is intended; the plugin directories are trusted, see the function's comment.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| {
         LoadError::Open {
             reason: linker_text(&e),
         }
     })?;
-    // SAFETY: the header fixes the type of the one symbol that bears this name.
+    // SAFETY: `plugin.h` fixes the type of the symbol of this name.
     let entry = unsafe { library.get::<abi::Entry>(abi::SYMBOL.as_bytes()) }.map(|symbol| *symbol);
     std::mem::forget(library);
     let entry = entry.map_err(|_| LoadError::NoSymbol)?;
-    // SAFETY: the header says that the function takes nothing and returns a table that stays.
+    // SAFETY: `plugin.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
     unsafe { Plugin::check(entry()) }.map_err(LoadError::Table)
 }
 
-/// The dynamic linker's own words; libloading keeps them in the source of its error.
+/// The dynamic linker's error text, which libloading keeps in the source of its error.
 fn linker_text(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
 }
 
-/// The plugins among the files of a directory, in the order of their names; the library that an installation has there for `LD_PRELOAD` is none.
+/// The plugin files of a directory, sorted by name, without the installation's `LD_PRELOAD` library.
 pub fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {

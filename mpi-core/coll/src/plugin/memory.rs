@@ -1,9 +1,9 @@
-//! Memory that the members of a communicator on one node share, handed out to plugins.
+//! Shared memory of the members of a communicator on one node, allocated for plugins.
 //!
-//! The lowest of them takes a block out of its arena and tells the others its place.
-//! The block begins with a word of the host's own, the number of members that have not left it.
-//! An arena's block may go back only when no member uses it any more, and members leave when they like;
-//! so a block whose owner leaves early waits among the [`RetiredBlocks`] until the word is zero.
+//! The lowest of these members allocates a block from its arena and sends its offset to the others.
+//! The block begins with the host's reference count: the number of members that still use it.
+//! A block may be returned to its arena only when no member uses it, and members release it at different times;
+//! so a block that its owner releases early waits among the [`RetiredBlocks`] until the count is zero.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::Held;
@@ -11,20 +11,20 @@ use mpi_base::node::{RetiredBlocks, ShmBlock};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The host's own words in front of shared memory that it hands out.
+/// Size of the host's header in front of the shared memory.
 pub(super) const HEAD: usize = 64;
 
-/// What one seat has taken.
+/// The shared memory of one seat.
 pub(super) struct Memory {
     shares: RefCell<Vec<Share>>,
     retired: Rc<RetiredBlocks>,
 }
 
-/// A share of a block of memory that several processes use.
+/// One process's reference to a shared block.
 struct Share {
-    /// How many of them have not left it.
+    /// The reference count in the block.
     users: Held<AtomicU32>,
-    /// The block, at the one that took it out of its arena.
+    /// The block, on the process that allocated it.
     block: Option<ShmBlock>,
 }
 
@@ -36,12 +36,12 @@ impl Memory {
         }
     }
 
-    /// Returns the blocks that every member has left meanwhile.
+    /// Frees the retired blocks that all members have released.
     pub fn sweep(&self) {
         self.retired.sweep();
     }
 
-    /// From now on this seat has a share of a block, `block` at the seat that took it out of its arena.
+    /// Registers this seat's reference to a block; `block` is `Some` on the seat that allocated it.
     pub fn holds(&self, users: Held<AtomicU32>, block: Option<ShmBlock>) {
         self.shares.borrow_mut().push(Share { users, block });
     }
@@ -50,7 +50,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         for share in self.shares.take() {
-            // SYNC POINT memory.left: what was written here is seen by the member that finds the block left by all.
+            // SYNC POINT memory.left: this process's writes happen before the owner frees the block.
             share.users.fetch_sub(1, Ordering::Release);
             if let Some(block) = share.block {
                 // SYNC POINT memory.left

@@ -1,26 +1,26 @@
-//! Components from outside, loaded at run time: data with functions, in both directions.
+//! Plugins: collective components loaded at run time, through C tables in both directions.
 //!
-//! The promise, which `include/portcullis/plugin.h` states for C programmers: a plugin is a file in a directory.
-//! Neither the program nor the library is compiled or linked again, nothing is resolved by symbol beyond the one that names the plugin,
+//! The guarantee, which `include/portcullis/plugin.h` states for C programmers: a plugin is a file in a directory.
+//! Neither the program nor the library is compiled or linked again, no symbol is resolved except the one that returns the plugin's table,
 //! and every function slot is optional.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | [`abi`] | the tables, as in the header |
-//! | `passed` | plugins that were passed over on purpose |
-//! | `table` | a foreign table, checked |
-//! | `load` | files become tables |
-//! | `seat` | a module's place at a communicator, with the services in safe code |
-//! | `memory` | the service that hands out shared memory |
+//! | `passed` | plugins that were skipped on purpose |
+//! | `table` | validation of a foreign table |
+//! | `load` | discovery and opening of files |
+//! | `seat` | a module's connection to its communicator: the services in safe code |
+//! | `memory` | the shared memory service |
 //! | `host` | the same services as the C table that plugins get |
 //! | `adapter` | a table as a component of the coll framework |
-//! | [`guest`] | the other side: writing a plugin in safe Rust |
+//! | [`guest`] | the plugin's side: writing a plugin in safe Rust |
 //!
-//! A component that is built in goes through the same tables as one from a file, so both are one code path and one test.
+//! A built-in component uses the same tables as one from a file, so both share one code path and its tests.
 //!
-//! When a file brings a component that there is already, the newer version wins, and the one that is built in if versions are equal;
-//! `mca_component_prefer` takes the file in any case.
-//! Names of components that are part of the engine itself are not for files.
+//! If a file contains a component that exists already, the newer version wins, and the built-in one if versions are equal;
+//! `mca_component_prefer` always selects the file.
+//! Files must not use the names of components of the engine itself.
 
 pub mod abi;
 mod adapter;
@@ -47,7 +47,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Where plugins are looked for.
+/// The plugin directories.
 pub static PATH: Param<String> = Param::new(
     "mca",
     "component",
@@ -57,7 +57,7 @@ pub static PATH: Param<String> = Param::new(
     "Directories, separated by colons, whose *.so files are loaded as plugins; by default lib/portcullis of the installation",
 );
 
-/// Which plugins replace what is built in whatever their version.
+/// Plugins that replace built-in components regardless of version.
 pub static PREFER: Param<String> = Param::new(
     "mca",
     "component",
@@ -72,7 +72,7 @@ pub fn params() -> [&'static About; 2] {
     [PATH.about(), PREFER.about()]
 }
 
-/// Where a component came from.
+/// Origin of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Linked into the library.
@@ -89,13 +89,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A component that was taken.
+/// A component that is used.
 pub struct Taken {
     pub plugin: Rc<Plugin>,
     pub origin: Origin,
 }
 
-/// A file, or a directory, that gave no component, and why.
+/// A file or directory that provides no component, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     pub file: PathBuf,
@@ -108,7 +108,7 @@ impl fmt::Display for Rejected {
     }
 }
 
-/// What was found, for the engine and for listings.
+/// All plugins found, for the engine and for listings.
 #[derive(Default)]
 pub struct Catalogue {
     pub taken: Vec<Taken>,
@@ -117,9 +117,9 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Gathers what is built in and what lies in the plugin directories.
+    /// Collects the built-in components and those of the plugin directories.
     ///
-    /// `usual` is the plugin directory of the installation, and `engine_names` are those that files may not use.
+    /// `usual` is the installation's plugin directory; files must not use `engine_names`.
     pub fn gather(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],
@@ -128,7 +128,7 @@ impl Catalogue {
     ) -> Catalogue {
         let mut catalogue = Catalogue::default();
         for table in built_in {
-            // What we build in is checked by the tests of its crate.
+            // Built-in tables are checked by the tests of their crates.
             if let Ok(plugin) = table.check() {
                 catalogue.taken.push(Taken {
                     plugin: Rc::new(plugin),
@@ -156,7 +156,7 @@ impl Catalogue {
         catalogue
     }
 
-    /// The components for [`crate::engine::Parts::coll`].
+    /// Creates the components for [`crate::engine::Parts::coll`].
     pub fn components(&self) -> Vec<Box<dyn Component>> {
         let component = |taken: &Taken| adapter::PluginComponent::new(taken.plugin.clone());
         self.taken
@@ -165,11 +165,11 @@ impl Catalogue {
             .collect()
     }
 
-    /// The files to look at; directories that cannot be read are rejected if the user has named them.
+    /// The plugin files; unreadable directories are rejected only if the user has named them.
     fn files(&mut self, params: &Params, usual: Option<&Path>) -> Vec<PathBuf> {
         let named = text::to_os(params.text(PATH.about()));
         if let (false, Some(directory)) = (named.is_empty(), usual) {
-            // Only names are wanted of it, so that it cannot be read says nothing.
+            // Only file names are needed, so an unreadable directory is ignored.
             self.passed.files = load::files(directory).unwrap_or_default();
         }
         let usual = usual.filter(|_| named.is_empty()).map(Path::to_path_buf);
@@ -193,7 +193,7 @@ impl Catalogue {
         all
     }
 
-    /// Takes a component, unless there is one that it may not replace.
+    /// Adds a component, unless an existing one takes precedence.
     fn take(&mut self, plugin: Plugin, origin: Origin, prefer: &str) -> Result<(), LoadError> {
         let (name, version) = (plugin.name, plugin.version);
         let found = Taken {
@@ -224,7 +224,7 @@ impl Catalogue {
     }
 }
 
-/// A version as numbers, so that 1.10 is newer than 1.9; what is not a number counts as zero.
+/// Parses a version into numbers, so that 1.10 is newer than 1.9; a part that is not a number counts as zero.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers: Vec<u64> = version
         .split(['.', '-', '+'])

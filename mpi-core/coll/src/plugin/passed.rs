@@ -1,4 +1,4 @@
-//! Plugins that were passed over on purpose: what is set for them is no mistake, though nothing reads it.
+//! Plugins that were skipped on purpose: their parameters are not reported as unknown, although no code reads them.
 
 use mpi_base::param::About;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 /// Components that would have served under other settings or next to other versions.
 #[derive(Default)]
 pub struct Passed {
-    /// Parameters of tables that were read and not taken.
+    /// Parameters of tables that were read and not used.
     pub(super) params: Vec<&'static [About]>,
-    /// Files that were not even opened, because the user has named other directories.
+    /// Files that were not opened, because the user has named other directories.
     pub(super) files: Vec<PathBuf>,
 }
 
 impl Passed {
-    /// Whether a parameter of this name belongs to one of them.
+    /// Returns true if a parameter of this name belongs to a skipped plugin.
     ///
-    /// Of a file that was not opened only the name is known, which is the component's by custom: `coll_hwbarr.so`.
+    /// A file that was not opened is known by its name only, which by convention is the component's: `coll_hwbarr.so`.
     pub fn reads(&self, name: &str) -> bool {
         let mut tables = self.params.iter().flat_map(|params| params.iter());
         tables.any(|about| about.is_called(name)) || self.files.iter().any(|file| owns(file, name))

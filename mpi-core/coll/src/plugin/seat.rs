@@ -1,9 +1,9 @@
-//! A module's place at a communicator: what stands behind the opaque `portcullis_comm`.
+//! A seat: a module's connection to its communicator, the type behind the opaque `portcullis_comm`.
 //!
-//! A seat knows the communicator weakly, for the communicator owns the module and the module owns the seat.
-//! So its messages end with the communicator, and its facts, its memory and its bells stay until the module is freed.
+//! A seat holds the communicator weakly, because the communicator owns the module and the module owns the seat.
+//! So messages end with the communicator; rank, size, name, memory and doorbells stay valid until the module is freed.
 //!
-//! Messages go through conversations in the hidden plane, begun when the module is enabled, which all members do in the same order.
+//! Messages use conversations in the hidden plane, which all members begin in the same order when the module is enabled.
 
 use super::abi::WARNING;
 use super::memory::Memory;
@@ -28,10 +28,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// The parameters' values in the users' words, as C wants them.
+/// The parameters' values as C strings.
 pub(super) type Values = BTreeMap<&'static str, CString>;
 
-/// The values of a plugin's parameters.
+/// Returns the values of a plugin's parameters.
 pub(super) fn values(plugin: &Plugin, params: &Params) -> Rc<Values> {
     let each = plugin.params.iter();
     Rc::new(each.map(|p| (p.name, c_text(params.text(p)))).collect())
@@ -42,7 +42,7 @@ fn c_text(text: &str) -> CString {
     CString::new(text::to_bytes(&text)).unwrap_or_default()
 }
 
-/// A member on this node by its rank, and its doorbell.
+/// A member on this node: its rank and its doorbell.
 type Neighbour = (u32, Held<Inbox>);
 
 pub(super) struct Seat {
@@ -55,19 +55,19 @@ pub(super) struct Seat {
     pub is_world: bool,
     name: CString,
     group: Group,
-    /// Ascending; looked up when the plugin first asks for them.
+    /// Ascending; computed when the plugin first needs them.
     node: OnceCell<Box<[Neighbour]>>,
-    /// Once the conversations have begun.
+    /// Set when the conversations begin.
     tags: Cell<Option<Tags>>,
-    /// Messages under way by number, and the last number.
+    /// Messages in progress, by number.
     messages: RefCell<BTreeMap<u64, Message>>,
     last_message: Cell<u64>,
     pub(super) memory: Memory,
-    /// What the modules of the component share in this process; the host only keeps it.
+    /// Pointer shared by the component's modules in this process; the host only stores it.
     pub(super) component_data: Rc<Cell<*mut c_void>>,
 }
 
-/// What is kept apart: messages that are waited for, messages that are tested, fences.
+/// One tag per kind of traffic: blocking messages, tested messages, fences.
 #[derive(Clone, Copy)]
 struct Tags {
     waited: i32,
@@ -75,7 +75,7 @@ struct Tags {
     fences: i32,
 }
 
-/// A message that the plugin tests.
+/// A nonblocking message that the plugin tests.
 struct Message {
     pending: Pending,
     data: Scratch,
@@ -119,7 +119,7 @@ impl Seat {
         })
     }
 
-    /// Begins the conversations; every member does so at the same time.
+    /// Begins the conversations; every member calls it at the same point.
     pub fn begin(&self, comm: &Comm) {
         let tag = || comm.hidden().tag();
         self.tags.set(Some(Tags {
@@ -137,20 +137,20 @@ impl Seat {
         self.node().iter().map(|(rank, _)| *rank)
     }
 
-    /// The members that this process knows to be dead; a plugin asks while it waits, so the usual answer costs one look at a flag.
+    /// The members that this process knows to be dead. Plugins call it while they wait, so the common case only reads a flag.
     pub fn failed_ranks(&self) -> Vec<u32> {
         if let Some(comm) = self.comm.upgrade()
             && comm.usable().is_ok()
         {
             return Vec::new();
         }
-        // A module that goes with its communicator asks as well, so the communicator is not what knows.
+        // The communicator may already be gone when its module is freed, so this asks the engine.
         let failed = self.engine.failed_among(&self.group);
         let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
         ranks.collect()
     }
 
-    /// That the communicator still serves, or the error of what waits for its members.
+    /// Returns `Ok` if the communicator is usable, otherwise the error for operations that wait for its members.
     pub fn usable(&self) -> Result<(), Error> {
         self.comm.upgrade().map_or(Ok(()), |comm| comm.usable())
     }
@@ -161,7 +161,7 @@ impl Seat {
 
     pub fn log(&self, level: c_int, line: &str) {
         if level < WARNING {
-            // What goes as it should interests a user who asks for explanations.
+            // Informational lines are printed only if explanations are enabled.
             if self.engine.me() == 0 && self.engine.explains() {
                 let comm = self.name.to_string_lossy();
                 printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
@@ -244,7 +244,7 @@ impl Seat {
         number
     }
 
-    /// Whether a message is through; if it is, its number is forgotten and what was received is in `bytes`.
+    /// Returns true if a message is complete; it then copies a received message to `bytes` and forgets the number.
     pub fn test_message(&self, number: u64, bytes: &mut [u8]) -> Result<bool, String> {
         let mut messages = self.messages.borrow_mut();
         let message = messages
@@ -262,13 +262,13 @@ impl Seat {
         outcome.map(|()| true).map_err(|e| e.to_string())
     }
 
-    /// Whether a message that the plugin tests is through.
+    /// Returns true if a tested message is complete.
     pub fn has_news(&self) -> bool {
         let messages = self.messages.try_borrow();
         messages.is_ok_and(|all| all.values().any(|message| message.pending.is_through()))
     }
 
-    /// Waits until `ready`, or for so long; tells which.
+    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
     pub fn wait(
         &self,
         limit: Option<Duration>,
@@ -291,13 +291,13 @@ impl Seat {
         }
     }
 
-    /// What messages that are waited for go through.
+    /// The conversation of blocking messages.
     pub(super) fn waiting(&self, peer: u32) -> Result<Invocation, String> {
         self.may_block()?;
         self.conversation(peer, |tags| tags.waited)
     }
 
-    /// A conversation, if it has begun and `peer` is a member.
+    /// Returns a conversation, if it has begun and `peer` is a member.
     fn conversation(&self, peer: u32, tag: impl Fn(Tags) -> i32) -> Result<Invocation, String> {
         let comm = self
             .comm
@@ -325,7 +325,7 @@ impl Seat {
     }
 }
 
-/// Memory for a message.
+/// Allocates memory for a message.
 fn room(bytes: usize) -> Result<Scratch, String> {
     Scratch::bytes(bytes as i64).map_err(|e| e.to_string())
 }

@@ -1,4 +1,4 @@
-//! How the members of a communicator on one node come to a block of shared memory.
+//! Allocation of shared memory by the members of a communicator on one node.
 
 use super::memory::HEAD;
 use super::seat::Seat;
@@ -8,7 +8,7 @@ use mpi_base::mem::PAGE;
 use mpi_base::node::{ShmBlock, ShmOffset};
 
 impl Seat {
-    /// Takes zeroed memory that this node's members share; every one of them calls.
+    /// Allocates zeroed memory shared by this node's members; all of them must call.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut u8, String> {
         if !align.is_power_of_two() || align > PAGE {
             return Err(format!("shared memory cannot be aligned to {align} bytes"));
@@ -29,7 +29,7 @@ impl Seat {
             let place = block.as_ref().map(ShmBlock::place);
             if let Some(users) = place.and_then(|place| self.engine.node().hold::<AtomicU32>(place))
             {
-                // The message that names the place carries this to the others.
+                // The message that carries the offset orders this store before the others' accesses.
                 users.store(self.node_ranks().len() as u32, Ordering::Relaxed);
             }
             word.set(0, place.map_or(NOTHING, |place| place.0));

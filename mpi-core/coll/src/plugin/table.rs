@@ -1,7 +1,7 @@
-//! A component table that has been looked at: the only door through which a foreign table becomes a value.
+//! Validation of component tables: the only conversion from a foreign table to a Rust value.
 //!
-//! The caller that hands in a table vouches for two things, and everything below relies on them:
-//! the table and all it points to stay as they are for the rest of the process,
+//! The caller that passes a table guarantees two things, on which everything below relies:
+//! the table and all that it points to stay unchanged for the rest of the process,
 //! and its functions keep the rules of `plugin.h`.
 #![allow(unsafe_code)]
 
@@ -12,16 +12,16 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::mem::offset_of;
 
-/// What a component says about itself, checked.
+/// A validated component table.
 pub struct Plugin {
     pub name: &'static str,
     pub version: &'static str,
-    /// The default of its priority.
+    /// The default priority.
     pub priority: i32,
-    /// Its parameters, the first of which is its priority.
-    /// Kept to the end of the process, as the file is.
+    /// The component's parameters; the first is its priority.
+    /// Leaked, as the file is never closed.
     pub params: &'static [About],
-    /// The parameter by which the user asks for it.
+    /// The parameter with which the user asks for the component.
     pub asked_by: Option<&'static str>,
     pub(super) query: Query,
 }
@@ -102,21 +102,21 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
-/// The longest name that selection passes between processes.
+/// The maximum length of a component's name, as in the selection protocol.
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {
-    /// Looks at a table.
+    /// Validates a table.
     ///
     /// # Safety
-    /// See the head of the module.
+    /// See the module documentation.
     pub unsafe fn check(table: *const abi::ComponentTable) -> Result<Plugin, TableError> {
         if table.is_null() {
             return Err(TableError::Null);
         }
-        // SAFETY: the caller vouches for the table.
+        // SAFETY: the caller guarantees that the table is valid and stays unchanged.
         let table = unsafe { abi::read(table) };
-        // Another version's table may have any length, so the version is looked at as soon as it is there.
+        // A table of another version may have any length, so check the version as soon as the table contains it.
         if table.size >= offset_of!(abi::ComponentTable, priority)
             && table.abi_version != abi::ABI_VERSION
         {
@@ -132,14 +132,14 @@ impl Plugin {
                 needed,
             });
         }
-        // SAFETY: the caller vouches for the table's texts, here and below.
+        // SAFETY: the caller guarantees that every non-null text of the table is NUL-terminated and stays unchanged.
         let framework = unsafe { text(table.framework, "framework") }?;
         if framework != "coll" {
             return Err(TableError::Framework {
                 theirs: framework.into(),
             });
         }
-        // SAFETY: as above.
+        // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
         let name = unsafe { text(table.name, "name") }?;
         let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
         if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(plain) {
@@ -147,24 +147,24 @@ impl Plugin {
                 theirs: name.into(),
             });
         }
-        // SAFETY: as above.
+        // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
         let version = unsafe { text(table.version, "version") }?;
         let query = table.query.ok_or(TableError::NoQuery)?;
         let asked_by = match table.asked_by.is_null() {
             true => None,
-            // SAFETY: as above.
+            // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
             false => Some(unsafe { text(table.asked_by, "asked_by") }?),
         };
         let mut params = vec![priority::about(
             name,
-            // A listing wants texts that live as long as the library; one short text for each plugin is what that costs.
+            // Listings need static texts, so one short text per plugin is leaked.
             table.priority.to_string().leak(),
         )];
         if !table.params.is_null() {
-            // SAFETY: the caller vouches for the array.
+            // SAFETY: not null, and the caller guarantees that `params` points to `param_count` parameters.
             let declared = unsafe { std::slice::from_raw_parts(table.params, table.param_count) };
             for param in declared {
-                // SAFETY: the caller vouches for the parameters' texts.
+                // SAFETY: the caller guarantees that the parameters' texts are NUL-terminated and stay unchanged.
                 params.push(unsafe { about(name, param) }?);
             }
         }
@@ -178,14 +178,14 @@ impl Plugin {
         })
     }
 
-    /// One of the component's own parameters.
+    /// Returns one of the component's parameters by name.
     pub fn param(&self, name: &str) -> Option<&About> {
         self.params.iter().find(|p| p.name == name)
     }
 }
 
 /// # Safety
-/// The texts must be as the head of the module asks.
+/// The parameter's texts must satisfy the module documentation.
 unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, TableError> {
     const KINDS: [Kind; 7] = [
         Kind::Bool,
@@ -196,7 +196,7 @@ unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, Ta
         Kind::Duration,
         Kind::Text,
     ];
-    // SAFETY: the caller vouches for the texts, here and below.
+    // SAFETY: the caller guarantees that the parameter's texts are NUL-terminated and stay unchanged.
     let (name, default, help) = unsafe {
         (
             text(param.name, "param name")?,
@@ -207,7 +207,7 @@ unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, Ta
     let kind = if param.kind.is_null() {
         Kind::Text
     } else {
-        // SAFETY: as above.
+        // SAFETY: not null, and the caller guarantees that it is NUL-terminated and stays unchanged.
         let word = unsafe { text(param.kind, "param type") }?;
         KINDS
             .into_iter()
@@ -226,12 +226,12 @@ unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, Ta
 }
 
 /// # Safety
-/// `at` is null or a text that stays for the rest of the process.
+/// `at` is null or a NUL-terminated text that stays unchanged for the rest of the process.
 unsafe fn text(at: *const c_char, field: &'static str) -> Result<&'static str, TableError> {
     if at.is_null() {
         return Err(TableError::Text { field });
     }
-    // SAFETY: not null, and the caller vouches for the rest.
+    // SAFETY: not null, and the caller guarantees a NUL-terminated text that stays unchanged.
     unsafe { CStr::from_ptr(at) }
         .to_str()
         .map_err(|_| TableError::Text { field })

@@ -1,7 +1,7 @@
-//! Components that the user asks for by name, and what happens where `MPI_COMM_WORLD` cannot have one.
+//! Components that the user asks for by name, and the reaction where `MPI_COMM_WORLD` cannot use one.
 //!
-//! A component that is only asked for costs one warning of rank 0; one that is required ends the job.
-//! Other communicators are served without a word: a component may be meant for a few of them.
+//! A component that is asked for costs one warning by rank 0; a required one ends the job.
+//! On other communicators its absence is silent: a component may be intended for a few of them.
 
 use super::{Refused, Table, reason_for};
 use crate::{CallId, CollError, Component};
@@ -9,19 +9,19 @@ use mpi_base::param::{ParamError, Params, Value};
 use mpi_engine::comm::Comm;
 use std::rc::Rc;
 
-/// How much the user wants a component.
+/// How strongly the user asks for a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
     Asked,
     Required,
 }
 
-/// What the user wants of this process's components, by their names.
+/// The user's demands on this process's components, by name.
 #[derive(Clone, Default)]
 pub(super) struct Demands(Rc<[(Rc<str>, Demand)]>);
 
 impl Demands {
-    /// Reads the parameters; `may_serve` tells which components the user has not left out.
+    /// Reads the parameters; `may_serve` returns true for components that the user has not excluded.
     pub fn read(
         components: &[Box<dyn Component>],
         params: &Params,
@@ -43,7 +43,7 @@ impl Demands {
         Ok(Demands(demands.into()))
     }
 
-    /// Compares them with what the members of `comm` have agreed on; every member calls.
+    /// Compares the demands with what the members of `comm` have agreed on; every member calls it.
     pub fn compare(&self, comm: &Comm, table: &Table) -> Result<(), CollError> {
         if !comm.is_world() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Demands {
 
 /// The value of `coll_<component>_required`.
 fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
-    // Looked up by its text, as priorities are.
+    // Searched by name, as priorities are.
     let wanted = format!("coll_{component}_required");
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
         return Ok(false);
@@ -80,10 +80,10 @@ fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
     })
 }
 
-/// Why the component does not serve, as rank `me` says it.
+/// Why the component does not serve, phrased for a message of rank `me`.
 fn reason(name: &str, refused: &Refused, me: u32) -> String {
     let reason = reason_for(name, refused).0;
-    // The line begins with this rank.
+    // The output line already begins with this rank.
     match reason.strip_prefix(&format!("rank {me}: ")) {
         Some(own) => own.to_owned(),
         None => reason,

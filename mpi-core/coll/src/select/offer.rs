@@ -1,13 +1,13 @@
-//! What rank 0 tells the other members about its components: an entry for each of them.
+//! The wire format of rank 0's invitation: one entry per component.
 //!
-//! An entry has a head of four numbers, priority, [`Entry::sets_up`], and how long the other two parts are;
-//! behind it the name as text and the component's letter, which only the component reads.
+//! An entry has a header of four `u32`: priority, [`Entry::sets_up`], and the lengths of the name and of the config blob.
+//! The name follows as text, then the component's config blob, which only the component interprets.
 
-/// What rank 0 tells about one component.
+/// One component in rank 0's invitation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub priority: i32,
-    /// Whether the members have to set something up together.
+    /// True if the component has a collective set-up.
     pub sets_up: bool,
     pub name: &'a str,
     pub letter: &'a [u8],
@@ -16,7 +16,7 @@ pub struct Entry<'a> {
 const NUMBER: usize = size_of::<u32>();
 const HEAD: usize = 4 * NUMBER;
 
-/// Adds an entry, the letter of which `give` adds.
+/// Appends an entry; `give` appends its config blob.
 pub fn write(
     to: &mut Vec<u8>,
     (priority, sets_up, name): (i32, bool, &str),
@@ -24,7 +24,7 @@ pub fn write(
 ) {
     let head = to.len();
     let [priority, sets_up] = [priority, i32::from(sets_up)].map(i32::to_le_bytes);
-    // Names are short, and so are letters; the last number is written when it is known.
+    // The name and the config blob are short, so `u32` lengths suffice; the blob's length is filled in after `give`.
     let name_len = (name.len() as u32).to_le_bytes();
     for number in [priority, sets_up, name_len, [0; NUMBER]] {
         to.extend(number);
@@ -36,7 +36,7 @@ pub fn write(
     to[head + HEAD - NUMBER..head + HEAD].copy_from_slice(&letter_len.to_le_bytes());
 }
 
-/// The entries in the order in which they were added, up to one that is not whole.
+/// The entries in order, up to the first incomplete one.
 pub fn read(mut from: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     std::iter::from_fn(move || {
         let (head, rest) = from.split_first_chunk::<HEAD>()?;

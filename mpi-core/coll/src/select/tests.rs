@@ -1,4 +1,4 @@
-//! Agreement: what one member refuses no member uses, and every member knows why.
+//! Tests of selection: a component that one member refuses is used by no member, and every member knows the reason.
 
 use super::*;
 use crate::Call;
@@ -9,20 +9,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// At which rank what fails.
+/// The rank on which each step fails.
 #[derive(Clone, Copy, Default)]
 struct Faults {
-    /// Refuses when asked.
+    /// Refuses the query.
     query_at: Option<u32>,
-    /// Refuses rank 0's letter.
+    /// Refuses rank 0's config blob.
     take_at: Option<u32>,
-    /// Fails when enabled.
+    /// Fails in its set-up.
     enable_at: Option<u32>,
-    /// At which rank it says that there is something to set up.
+    /// The rank on which [`Module::sets_up`] returns true.
     set_up_at: Option<u32>,
 }
 
-/// How often what was called, at all ranks together.
+/// Counts of calls, over all ranks.
 #[derive(Default)]
 struct Calls {
     taken: AtomicU32,
@@ -31,7 +31,7 @@ struct Calls {
     disabled: AtomicU32,
 }
 
-/// A component with a fault at one rank.
+/// A component with a fault on one rank.
 struct Faulty {
     name: &'static str,
     faults: Faults,
@@ -44,7 +44,7 @@ struct FaultyModule {
     calls: Arc<Calls>,
 }
 
-/// What rank 0's module tells the others.
+/// The config blob of rank 0's module.
 const LETTER: &[u8] = b"the wire is the seventh";
 
 impl Component for Faulty {
@@ -111,7 +111,7 @@ impl Module for FaultyModule {
     }
 }
 
-/// A job with these faults, and how often what was called until its world was made and freed.
+/// A job with these faults, and the counts of calls until its world is freed.
 fn faulty(ranks: u32, faults: Faults) -> (Job, Arc<Calls>) {
     let calls: Arc<Calls> = Arc::default();
     let told = calls.clone();
@@ -131,7 +131,7 @@ fn faulty(ranks: u32, faults: Faults) -> (Job, Arc<Calls>) {
     (job, calls)
 }
 
-/// What is set up without a fault, as most things are, or with these.
+/// A component with a collective set-up, with these faults.
 fn all_set_up(faults: Faults) -> Faults {
     Faults {
         set_up_at: Some(0),
@@ -155,7 +155,7 @@ fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
     })
 }
 
-/// Every member has left the component out, and knows this reason.
+/// Checks that every member has dropped the component, and knows this reason.
 fn no_member_uses_it(job: &Job, why: &str) {
     for (chain, explained) in barrier_chains(job) {
         assert!(!chain.contains(&"faulty".to_string()));

@@ -1,10 +1,10 @@
-//! The members' votes on components: one outcome for each from every member, and one verdict.
+//! A vote round: every member votes on each offer, and all members learn one verdict per offer.
 
 use crate::Error;
 use crate::Refusal;
 use crate::comm::{Comm, ControlGroup, Conversation};
 
-/// Brings one outcome for each offer from every member together: `Err` with the lowest refuser's reason unless all agree.
+/// Combines every member's votes, one per offer: `Ok` if all agree, otherwise `Err` with the reason of the lowest refusing rank.
 ///
 /// When it returns, every member has voted.
 pub async fn vote(
@@ -37,7 +37,7 @@ pub async fn vote(
     Ok(verdicts)
 }
 
-/// The reason of the member `from`, at all members.
+/// Broadcasts the reason of the member `from`.
 async fn hear(cx: &Conversation, reason: String, from: u32) -> Result<String, Error> {
     let all = ControlGroup::of(cx, cx.comm().group(), cx.comm().rank());
     let text = all.tell(reason.into_bytes(), from).await?;

@@ -1,11 +1,11 @@
-//! The gate of a communicator's barriers: one of two kinds.
+//! The shared-memory barrier of a communicator: one of two algorithms.
 
 use super::counter::Counter;
 use super::flags::Flags;
 use super::members::{Members, Stage};
 use mpi_base::node::{Node, ShmOffset};
 
-/// Which gate; the numbers are those that rank 0 tells the others.
+/// The barrier's algorithm; the discriminants are the values in rank 0's config blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Kind {
@@ -20,7 +20,7 @@ impl Kind {
             .find(|kind| *kind as u64 == number)
     }
 
-    /// The bytes that a gate of this kind needs for so many members.
+    /// The bytes that a barrier of this kind needs for `members` members.
     pub fn len(self, members: u32) -> usize {
         match self {
             Kind::Counter => Counter::LEN,
@@ -29,14 +29,14 @@ impl Kind {
     }
 }
 
-/// A gate in shared memory.
+/// A barrier in shared memory.
 pub enum ShmBarrier {
     Counter(Counter),
     Flags(Flags),
 }
 
 impl ShmBarrier {
-    /// The gate at `place`, if that is inside the node's memory.
+    /// The barrier at `place`, if that is inside the node's memory.
     pub fn at(node: &Node, place: ShmOffset, kind: Kind, members: &Members) -> Option<ShmBarrier> {
         Some(match kind {
             Kind::Counter => ShmBarrier::Counter(Counter::at(node, place, members.count())?),
@@ -46,7 +46,7 @@ impl ShmBarrier {
         })
     }
 
-    /// Goes as far as possible through barrier `number`; true at the other side, after which the stage is used up.
+    /// Advances barrier `number` as far as possible; returns true when released, then `stage` must not be reused.
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         match self {

@@ -1,14 +1,14 @@
-//! A communicator's cells (see [`mpi_base::cells`]), and waiting for room in them.
+//! A communicator's cells (see [`mpi_base::cells`]), and waiting for free cells.
 //!
-//! Long data have long cells, [`DEPTH`] of each member. Short data have short ones of their own, close together,
-//! but for those of few members that wait for each other, which are worth the distance;
-//! and where no rank waits for all others ([`Flow::OneWay`]) there are many of those, so that the giver may run far ahead:
-//! where ranks share cores each wait for room costs switches (docs/adr/0019-short-data-have-short-cells.md).
+//! Long data use long cells, [`DEPTH`] per member. Short data use short cells of their own, adjacent to each other;
+//! only where few members wait for each other are these spaced apart.
+//! Where no rank waits for all others ([`Flow::OneWay`]) rings of short cells are deep, so that the sender may run far ahead:
+//! when oversubscribed, each wait for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
-//! A communicator has two sets of cells, one for each [`Lane`], so that what waits is never numbered behind what does not.
-//! A rank that finds others too far behind says that it is hungry, and the one that finishes wakes it.
-//! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]);
-//! but a rank that finishes a long operation has its own, since that interrupts no rank that is copying.
+//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call never gets a number behind a request.
+//! A rank that must wait for slower ranks registers as a waiter, and a rank that finishes wakes it.
+//! With a core per rank, finishing is frequent and waiting rare, so the waiter executes the fence for both ([`mpi_base::fence`]);
+//! a rank that finishes a long operation executes its own, since that interrupts no rank that is copying.
 
 use super::barrier::Kind;
 use super::members::{LINE, Members};
@@ -25,30 +25,30 @@ use std::ops::Deref;
 
 const WORD: usize = size_of::<u64>();
 
-/// How many operations of long data may be under way; of short data that go one way there may be more.
+/// The number of operations on long data in progress at once; [`Flow::OneWay`] operations on short data may be more.
 pub const DEPTH: u64 = 4;
 
-/// The longest cell.
+/// The maximum cell size.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
-/// One communicator's cells have one in so many bytes of what is left, unless they are as short as these.
+/// One communicator's cells get at most 1 / `SHARE` of the memory left, unless they are as short as `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;
 
-/// A cell for pieces: the longer they are, the fewer lines travel that say that there is one, and the more memory it takes.
+/// The cell size for pieces: with longer cells fewer cache lines travel to announce pieces, but they take more memory.
 const PIECE: usize = (32 << 10) + LINE;
 
-/// The cells of short data.
+/// The cell size of short data.
 pub const SHORT: usize = LINE;
 
-/// The cells of data that are not much longer.
+/// The cell size of slightly longer data.
 pub const MIDDLING: usize = (1 << 10) + LINE;
 
-/// How many short or middling cells of each member there are where no rank waits for all others.
+/// The number of short or middling cells per member where no rank waits for all others.
 ///
-/// Where ranks share cores they are switched in in any order, and in a row of scans a rank goes no further in one turn than the one before has come;
-/// so the deeper, the fewer switches: 8 bytes of 32 ranks, 0.20 of a rank for each scan where there are 64, 0.07 where there are 256, and 0.04 where there are 512.
-/// There are fewer where they would take more than this memory, but always enough.
+/// When oversubscribed, ranks are scheduled in any order, and in a series of scans a rank gets no further per time slice than its predecessor has.
+/// So deeper rings save switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
+/// The depth is reduced where the cells would exceed `MEMORY`, but not below `enough`.
 pub fn depth(cell: usize, members: u32, kind: Kind) -> u64 {
     const MEMORY: usize = 4 << 20;
     let enough = match cell {
@@ -65,12 +65,12 @@ pub fn depth(cell: usize, members: u32, kind: Kind) -> u64 {
     }
 }
 
-/// So many members have long cells for requests too.
+/// The maximum number of members for which requests have long cells too.
 pub const FEW: u32 = 4;
 
-/// The longest cell of requests: they are rarer than calls that wait, and among many members their cells are not worth as much memory.
+/// The maximum cell size of requests: they are rarer than blocking calls, and with many members their cells are not worth as much memory.
 ///
-/// Of a few, four cells have room for all of 128 KiB: 64 KiB from one of two ranks to the other took 13.7 us in a single copy, and take 1.7 in cells.
+/// With few members the four cells hold 128 KiB: 64 KiB from one of two ranks to the other took 13.7 us in a single copy, and takes 1.7 us in cells.
 fn longest_of_requests(members: u32) -> usize {
     match members {
         0..=FEW => PIECE,
@@ -78,10 +78,10 @@ fn longest_of_requests(members: u32) -> usize {
     }
 }
 
-/// Bytes in a cell unless the user wants otherwise and as far as there is memory; where ranks have cores, the more members there are, the less is worth it.
+/// The default cell size, if there is memory enough. With a core per rank, the more members there are, the shorter are the cells.
 ///
-/// Where ranks share cores, what goes whole lets a rank go before another is switched in, and two copies of it are faster than one by the system,
-/// which costs as much for looking pages up as for copying. What no rank uses is never touched.
+/// When oversubscribed, data that fit one cell let a rank continue before another is scheduled in, and two copies are faster than a single copy
+/// by the kernel, whose page lookups cost as much as the copying. Unused cells are never touched.
 pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     match (members, kind) {
         (_, Kind::Counter) => LONGEST,
@@ -91,8 +91,8 @@ pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     }
 }
 
-/// The longest cell up to this one whose cells are not too much of the memory that is left: so the more communicators there are, the shorter are their cells,
-/// and many have some before one has none.
+/// The largest cell size up to `longest` whose cells take at most 1 / `SHARE` of the memory left, but at least `SHORTEST` if `longest` is.
+/// So cells shrink as communicators are added, and many communicators get some before one gets none.
 pub fn affordable_cell(longest: usize, members: u32, kind: Kind, left: usize) -> usize {
     let needs = |cell: usize| -> usize { lens(members, cell, kind).iter().sum() };
     let halves = std::iter::successors(Some(longest), |cell| Some((cell - LINE) / 2 + LINE));
@@ -106,7 +106,7 @@ pub fn lens(members: u32, cell: usize, kind: Kind) -> [usize; 2] {
     [Lane::Blocking, Lane::Nonblocking].map(|lane| Cells::len(members, cell, lane, kind))
 }
 
-/// The cells of a lane where those of calls that wait are so long.
+/// The cell size of a lane, given that of blocking calls.
 pub fn cell_of(lane: Lane, cell: usize, members: u32) -> usize {
     match lane {
         Lane::Blocking => cell,
@@ -114,32 +114,32 @@ pub fn cell_of(lane: Lane, cell: usize, members: u32) -> usize {
     }
 }
 
-/// The cell that is made of a wish: whole lines, one at least.
+/// Rounds a requested cell size to whole lines, at least one and at most [`LONGEST`].
 pub fn possible_cell(wish: usize) -> usize {
     wish.clamp(LINE, LONGEST).next_multiple_of(LINE)
 }
 
-/// Which rank waits for which in an operation.
+/// The dependencies between the ranks of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// No rank ends before all have come.
+    /// No rank completes before all have arrived.
     CooperativeCopy,
-    /// A rank that has given goes on.
+    /// A rank that has sent its data continues.
     OneWay,
 }
 
-/// The cells of a lane.
+/// The rings of a lane.
 struct Layout {
     rings: Vec<Ring>,
-    /// By [`Flow`], which of the rings data lie in, from the shortest cells to the longest.
+    /// By [`Flow`]: indices into `rings`, from the shortest cells to the longest.
     choices: [[usize; 3]; 2],
 }
 
 impl Layout {
-    /// That of a lane, where the cells of calls that wait are so long.
+    /// The layout of a lane, given the cell size of blocking calls.
     fn of(lane: Lane, cell: usize, members: u32, kind: Kind) -> Layout {
         let longest = cell_of(lane, cell, members);
-        // Requests may end in any order, but the rank that works for all in one must know that no rank reads the result of one before.
+        // Requests may complete in any order, but the rank that works for all must know that no rank still reads an earlier result.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
         let choices = [Flow::CooperativeCopy, Flow::OneWay].map(|flow| {
@@ -152,9 +152,9 @@ impl Layout {
                 (MIDDLING, deep(MIDDLING)),
                 (longest, DEPTH),
             ];
-            // What one member of few shows is read ahead of, into what the next one is writing, so theirs lie apart:
-            // 1 KiB of two ranks, allreduce 0.178 and 0.168 us, allgather 0.179 and 0.171.
-            // Of 60 ranks, which share cores, 8 bytes side by side: allgather 77 and 100 us, alltoall 79 and 125.
+            // With few members, prefetching beyond one member's cell reaches the cell that the next member is writing, so these are spaced apart:
+            // 1 KiB on two ranks, adjacent and apart: allreduce 0.178 and 0.168 us, allgather 0.179 and 0.171.
+            // 8 bytes on 60 oversubscribed ranks, adjacent and apart: allgather 77 and 100 us, alltoall 79 and 125.
             let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth)| {
                 let cell = match apart {
@@ -173,7 +173,7 @@ impl Layout {
     }
 }
 
-/// A ring that there is, and how many bytes a member and a result have there.
+/// A ring, and its capacity for one member's data and for a result.
 #[derive(Clone, Copy)]
 struct Choice {
     track: Track,
@@ -181,7 +181,7 @@ struct Choice {
     bytes_of_result: usize,
 }
 
-/// The first of these rings in which something has room, or the last: no caller asks for more than fits that.
+/// Returns the first ring with sufficient capacity, or the last; no caller asks for more than the last ring holds.
 #[inline(always)]
 fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &Track {
     let [short, middling, long] = choices;
@@ -192,24 +192,24 @@ fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &Track {
     }
 }
 
-/// Whose cells they are.
+/// A set of cells, by the kind of calls that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Calls that wait: a rank that begins one has finished all before it.
+    /// Blocking calls: a rank that begins one has finished all before it.
     Blocking,
-    /// Requests: several may be under way, and end in any order.
+    /// Requests: several may be in progress, and they complete in any order.
     Nonblocking,
 }
 
 pub struct Cells {
     board: Board<Held<[AtomicU64]>>,
     lane: Lane,
-    /// By [`Flow`].
+    /// By [`Flow`], from the shortest cells to the longest.
     choices: [[Choice; 3]; 2],
-    /// The last operation that has begun here.
+    /// The number of the last operation begun on this rank.
     number: Cell<u64>,
     patience: PollDelay,
-    /// Whether hunger is frequent, as it is where ranks share cores: then the rank that finishes has the fence, else the hungry one.
+    /// True if waiters are frequent, as when oversubscribed: then the finishing rank executes the fence, otherwise the waiter does.
     shared: bool,
 }
 
@@ -223,7 +223,7 @@ impl Deref for Cells {
 }
 
 impl Cells {
-    /// The bytes that a lane's cells for so many members need, where those of calls that wait are so long.
+    /// The bytes of a lane's cells for `members` members, given the cell size of blocking calls.
     pub fn len(members: u32, cell: usize, lane: Lane, kind: Kind) -> usize {
         cells::words(members, &Layout::of(lane, cell, members, kind).rings) * WORD
     }
@@ -268,38 +268,38 @@ impl Cells {
         self.lane
     }
 
-    /// How many bytes a member can show.
+    /// The maximum number of bytes that a member can show.
     pub fn capacity(&self) -> usize {
         let [.., long] = self.choices[Flow::CooperativeCopy as usize];
         long.bytes
     }
 
-    /// Where the data of an operation lie, of which no member shows more than so many bytes, nor is the result longer.
+    /// The address of an operation's data, if neither a member's data nor the result are longer than `bytes`.
     #[inline(always)]
     pub fn spot(&self, number: u64, flow: Flow, bytes: usize) -> Spot<'_> {
         let choices = &self.choices[flow as usize];
         first(choices, |ring| bytes <= ring.bytes).spot(number)
     }
 
-    /// The same operation, whose result is so long.
+    /// The same operation with a result of `bytes` bytes.
     #[inline(always)]
     pub fn with_result<'a>(&'a self, spot: Spot<'a>, flow: Flow, bytes: usize) -> Spot<'a> {
         let choices = &self.choices[flow as usize];
         spot.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
     }
 
-    /// Where they lie if they need long cells and have no result.
+    /// The address of an operation on long data without a result.
     pub fn long_spot(&self, number: u64) -> Spot<'_> {
         let [short, .., long] = &self.choices[Flow::CooperativeCopy as usize];
         long.track.spot(number).with_result(&short.track)
     }
 
-    /// The bytes of a piece of data that are longer than a cell: elements of any predefined type end where it does.
+    /// The bytes per piece of data that are longer than a cell: a whole number of elements of any predefined type.
     pub fn piece(&self) -> usize {
         self.capacity() / LINE * LINE
     }
 
-    /// Begins as many operations, and gives the number of the first.
+    /// Begins `how_many` operations and returns the number of the first.
     #[inline]
     pub fn begin(&self, how_many: u64) -> u64 {
         let last = self.number.get();
@@ -307,23 +307,23 @@ impl Cells {
         last + 1
     }
 
-    /// The number that the next operation will get.
+    /// The number of the next operation.
     pub fn next(&self) -> u64 {
         self.number.get() + 1
     }
 
-    /// Whether no operation has begun here; then no member has written anything, for they begin the same ones.
+    /// Returns true if no operation has begun; then no member has written anything, since all begin the same operations.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0
     }
 
-    /// Every member has come to this point of the program, where it waits: so all have finished what they waited for before.
+    /// Records that every member waits at this point of the program, so all have finished the operations before it.
     #[inline]
     pub fn all_here(&self) {
         self.all_past(self.number.get());
     }
 
-    /// Waits until no rank can still be reading what the cells of an operation held before.
+    /// Waits until no rank can still be reading the previous contents of an operation's cells.
     #[inline]
     pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot<'_>) {
         if !self.has_room(spot) {
@@ -333,7 +333,7 @@ impl Cells {
         }
     }
 
-    /// Waits until those of the others for which `is_waited_for` says so have finished an operation, by [`Cells::end_long`], and all before it.
+    /// Waits until the other ranks selected by `is_waited_for` have finished an operation, with [`Cells::end_long`], and all before it.
     #[inline]
     pub async fn await_end(
         &self,
@@ -345,12 +345,12 @@ impl Cells {
     ) {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        // Requests may be finished by one that has no fence, out of turn.
+        // A request may be finished by a rank out of order, and without a fence.
         let fenced = self.shared || self.lane == Lane::Blocking;
         self.wait_for_members(wait, engine, fenced, finished).await;
     }
 
-    /// Waits for something that others say when they finish, `fenced` if they do so with a fence; they ring when that takes longer than a moment.
+    /// Waits for a condition that others signal when they finish, `fenced` if with a fence; they ring the doorbell if spinning was not enough.
     async fn wait_for_members(
         &self,
         wait: impl Waits,
@@ -362,7 +362,7 @@ impl Cells {
             return;
         }
         self.hungry().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.hungry: a rank that finishes from now on sees that one waits, or we see that it has finished.
+        // SYNC POINT shm.hungry: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
         if !fenced {
             heavy();
         }
@@ -370,12 +370,12 @@ impl Cells {
         self.hungry().fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// This rank has finished an operation in which it heard of every member.
+    /// Finishes an operation in which this rank has seen every member arrive.
     #[inline(always)]
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
-                // A rank that waits in this one has finished the one before.
+                // A rank that waits in this operation has finished the previous one.
                 self.all_past(number - 1);
                 self.finish(number);
             }
@@ -383,11 +383,11 @@ impl Cells {
         }
     }
 
-    /// This rank has finished an operation that it may be the last to finish.
+    /// Finishes an operation that this rank may be the last to finish.
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry: the fence is here, or the hungry rank has executed it for us, if the system lets it.
+        // SYNC POINT shm.hungry: this rank executes the fence, or the waiter has executed it for this rank where the system supports that.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
@@ -395,7 +395,7 @@ impl Cells {
         self.feed(members);
     }
 
-    /// The same of an operation that takes so long that others are hungry as a rule: a fence here is cheaper than one that they have executed.
+    /// Finishes an operation so long that others usually wait: a fence here is cheaper than one executed by the waiters.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.hungry
@@ -403,7 +403,7 @@ impl Cells {
         self.feed(members);
     }
 
-    /// Wakes the hungry, after a fence.
+    /// Wakes the waiters; the caller has executed a fence.
     #[inline(always)]
     fn feed(&self, members: &Members) {
         if self.hungry().load(Ordering::Relaxed) > 0 {
@@ -444,7 +444,7 @@ mod tests {
         }
     }
 
-    /// Of memory that has room for a few of the longest, hundreds of communicators get something.
+    /// With memory for a few communicators of the longest cells, hundreds get shorter ones.
     #[test]
     fn cells_become_shorter_before_there_are_none() {
         const ARENA: usize = 1 << 30;

@@ -1,11 +1,11 @@
-//! Reading and writing the members' memory, and whether all can.
+//! Cross-memory access to the members, and the test of whether every member has it.
 //!
-//! Every member tries to read a word of every other when the communicator is made, as the sm transport does,
-//! and counts itself in a word of the communicator's block if all tries succeeded.
-//! When that is the world, some may still be on their way to the node's memory. They are waited for, as every rank is before the world is made:
-//! otherwise the first to come found no rank to read, of four ranks on two cores in three runs of four, and there were no single copies for the whole of those.
-//! A rank that may read may write: the system asks for the same right.
-//! The members vote on the component after that, so at the first call the count stands still and all see the same.
+//! When the communicator is made, every member tries to read a word of every other, as the sm transport does,
+//! and increments a counter in the communicator's block if all reads succeed.
+//! In `MPI_COMM_WORLD` some members may not have attached to the node's memory yet. This waits for them, as world creation waits for every rank:
+//! otherwise the first rank found none to read, with four ranks on two cores in three runs of four, and those runs had no single copies at all.
+//! A rank that may read may write: the system checks the same permission.
+//! The members vote on the component after that, so at the first call the counter is final and all members read the same value.
 
 use super::members::Members;
 use crate::Error;
@@ -18,13 +18,13 @@ use mpi_base::valgrind;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// A rank that has not come in so long a time is not read; a rank comes within milliseconds of the others unless something is wrong, or a debugger starts it.
+/// How long to wait for a rank to attach. Ranks attach within milliseconds of each other unless something is wrong, or a debugger starts them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct CmaAccess {
     able: Held<AtomicU64>,
     members: u64,
-    /// Process numbers by rank, if this process can read all of them.
+    /// Process ids by rank, if this process can read all of them.
     pids: Option<Box<[u32]>>,
     all_can: OnceCell<bool>,
 }
@@ -33,13 +33,13 @@ impl CmaAccess {
     pub fn new(node: &Node, members: &Members, able: Held<AtomicU64>) -> CmaAccess {
         let before = Instant::now() + PATIENCE;
         let pid = |rank| match node.await_attached(rank, before) {
-            // Valgrind would take what others write here for uninitialised.
+            // Valgrind would report data that other processes write here as uninitialised.
             true => node.readable_pid(rank).filter(|_| !valgrind::is_running()),
             false => None,
         };
         let pids: Option<Box<[u32]>> = members.places().map(pid).collect();
         if pids.is_some() {
-            // SYNC POINT shm.able: the vote that follows orders this before every look.
+            // SYNC POINT shm.able: the vote that follows orders this before every load.
             able.fetch_add(1, Ordering::Release);
         }
         CmaAccess {
@@ -50,7 +50,7 @@ impl CmaAccess {
         }
     }
 
-    /// Whether every member can read every other's memory; the same answer at all of them.
+    /// Returns true if every member can read every other's memory; the same on all members.
     pub fn all_can(&self) -> bool {
         // SYNC POINT shm.able
         *self
@@ -58,14 +58,14 @@ impl CmaAccess {
             .get_or_init(|| self.able.load(Ordering::Acquire) >= self.members)
     }
 
-    /// Reads what lies at `at` in a member's memory.
+    /// Reads from address `at` in a member's memory.
     pub fn read(&self, cx: &Invocation, rank: u32, at: u64, into: &mut [u8]) -> Result<(), Error> {
         let bytes = into.len();
         let read = self.pid(rank).and_then(|pid| cma::read(pid, at, into));
         said(read, cx, rank, Copying::From, bytes)
     }
 
-    /// Writes to `at` in the memory of a member that has asked for it.
+    /// Writes to address `at` in the memory of a member that has asked for it.
     pub fn write(&self, cx: &Invocation, rank: u32, at: u64, data: &[u8]) -> Result<(), Error> {
         let written = self.pid(rank).and_then(|pid| cma::write(pid, at, data));
         said(written, cx, rank, Copying::To, data.len())
@@ -77,7 +77,7 @@ impl CmaAccess {
     }
 }
 
-/// What became of a copy, with both sides' names if it failed.
+/// Adds both ranks to the error of a failed copy.
 fn said(
     copied: Result<(), CmaError>,
     cx: &Invocation,

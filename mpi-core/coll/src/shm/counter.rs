@@ -1,11 +1,11 @@
-//! The gate for ranks that share cores: every rank adds one, and a rank that sees the sum complete is through.
+//! The barrier for oversubscribed ranks: every rank increments a counter, and a rank that reads the full count is released.
 //!
 //! The centralised barrier of J. M. Mellor-Crummey, M. L. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors",
-//! ACM TOCS 9(1), 1991, section 3.1, with a count that never turns back instead of a sense that is reversed.
-//! Only as many ranks as there are cores ever touch the word at the same time,
-//! and a rank that is switched in learns from one load whether it may go on.
+//! ACM TOCS 9(1), 1991, section 3.1, with a monotonic count instead of sense reversal.
+//! At most one rank per core touches the word at a time,
+//! and a rank that is scheduled in learns with one load whether it is released.
 //!
-//! The word: how many arrivals there have been in all barriers; barrier k is complete at (k + 1) times the number of members.
+//! The word counts the arrivals in all barriers; barrier k is complete at (k + 1) * members.
 //! No rank arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.
 
 use super::members::{LINE, Members, Stage};
@@ -33,7 +33,7 @@ impl Counter {
         let complete = (number + 1) * self.members;
         if !stage.told {
             stage.told = true;
-            // SYNC POINT shm.counter: each arrival releases what its rank did before; the last one collects it all.
+            // SYNC POINT shm.counter: each arrival releases its rank's earlier writes; the last one acquires all of them.
             if self.arrivals.fetch_add(1, Ordering::AcqRel) + 1 == complete {
                 members.ring_all();
                 return true;

@@ -1,15 +1,15 @@
-//! The gate for ranks with a core each: dissemination through flags in shared memory.
+//! The barrier for ranks with a core each: dissemination through flags in shared memory.
 //!
 //! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
-//! in round r a rank writes the flag of the rank 2^r ahead and waits for its own, with plain stores and loads.
-//! Each flag has a line of its own and one writer.
+//! in round r, rank i writes a flag of rank (i + 2^r) mod n and waits for its own, with plain stores and loads.
+//! Each flag has a cache line of its own and one writer.
 //!
-//! A flag holds the number of the barrier, counted from one, that its writer has entered.
-//! Barriers use two sets of flags in turn.
-//! The writer may be one barrier ahead but not two, since that takes this rank's own arrival; so nothing is missed.
+//! A flag holds the number, counted from one, of the barrier that its writer has entered.
+//! Barriers alternate between two sets of flags.
+//! The writer may be one barrier ahead but not two, since that requires this rank's own arrival; so no value is missed.
 //!
-//! A line that the other core has read costs a round trip before it can be written.
-//! So the writer of a flag asks for the line of the next one at once, which no rank looks at yet.
+//! A line that another core has read costs a round trip before it can be written.
+//! So the writer of a flag at once prefetches the line of the next flag for writing, which no rank polls yet.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
@@ -20,7 +20,7 @@ pub struct Flags {
     rounds: Box<[Round]>,
 }
 
-/// One round as one rank sees it, in even and in odd barriers.
+/// One round for one rank, in even and in odd barriers.
 struct Round {
     to: u32,
     /// The flags of `to`, which this rank writes.
@@ -66,7 +66,7 @@ impl Flags {
         while let Some(round) = self.rounds.get(stage.round as usize) {
             if !stage.told {
                 stage.told = true;
-                // SYNC POINT shm.flags: releases what this rank and those it has heard of did before.
+                // SYNC POINT shm.flags: releases the earlier writes of this rank and of those whose flags it has acquired.
                 round.theirs[set].store(mark, Ordering::Release);
                 members.ring(round.to);
                 prefetch_for_write(std::ptr::from_ref::<AtomicU64>(&round.theirs[next]).cast());

@@ -1,12 +1,12 @@
-//! Which ranks meet in shared memory, and how far one of them has come in a barrier.
+//! The members of a shared-memory group, and a rank's progress in a barrier.
 
 pub use mpi_base::cells::LINE;
 pub use mpi_engine::NodeMembers as Members;
 
-/// How far a rank has come in a barrier; zero is in front of the gate.
+/// A rank's progress in a barrier; zero before it has entered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
     pub round: u32,
-    /// Whether the others have been told about this round.
+    /// True if this rank has signalled this round to the others.
     pub told: bool,
 }

@@ -1,16 +1,17 @@
-//! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
+//! `shm`: collectives of ranks on one node, through the node's shared memory.
 //!
-//! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells,
-//! long data through cells too, in pieces, or straight from the others' memory, as [`large`] tells, whichever [`protocol_choice`] has found to be faster, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
-//! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
-//! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
+//! It serves communicators whose members all are on one node.
+//! Short data go through [`cells`] (see [`small`]). Long data go through cells in pieces, or by single copies between processes (see [`large`]),
+//! whichever [`protocol_choice`] has measured to be faster. `MPI_Barrier` and `MPI_Ibarrier` use one of two barriers:
+//! with a core per rank, [`flags`] takes log n rounds of one cache line each;
+//! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
 //!
-//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others [`segment`] and choice in its letter.
-//! Rank 0 alone gives the block back, when all have left; or, if some member does not take the place, when all have said whether they do.
+//! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
+//! Rank 0 alone frees the block: when all members have left, or, if some member refuses, after the vote.
 //!
-//! Operations are numbered when they are called or started, which all members do in the same order; [`route`] tells which way they go.
-//! Barriers of one communicator pass the gate one after another: an `MPI_Ibarrier` enters when the one before it has left.
-//! Other requests go on side by side, as far as there are cells.
+//! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
+//! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.
+//! Other requests run concurrently, as far as there are cells.
 
 mod barrier;
 mod cells;
@@ -98,7 +99,7 @@ impl Component for Shm {
             0 => None,
             wish => Some(cells::possible_cell(wish)),
         };
-        // A member that fails has its buffers back while others may still read them, so nothing is read from buffers where deaths are survived.
+        // With fault tolerance, a member that fails gets its buffers back while others may still read them, so no buffer is read by others then.
         let survives = comm.engine().is_fault_tolerant();
         let (single_copy_from, long_way) = match survives {
             true => (u64::MAX, LongWay(Some(Way::Fragments))),
@@ -125,31 +126,31 @@ impl Component for Shm {
     }
 }
 
-/// One communicator's services; barriers under way share the state.
+/// One communicator's module; barriers in progress share the state.
 struct ShmModule(Rc<State>);
 
 struct State {
     members: Members,
     choice: GateChoice,
-    /// Whether the communicator may lose members.
+    /// True if the communicator may lose members.
     survives: bool,
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
-    /// As the user wants it.
+    /// The cell size set by the user.
     cell: Option<usize>,
     reproducible: bool,
     retired: Rc<RetiredBlocks>,
-    /// At rank 0, from its letter to the place.
+    /// On rank 0, from the export of its config blob to the import.
     block: Cell<Option<ShmBlock>>,
     place: OnceCell<Segment>,
-    /// How many barriers have been called here, and how many have let this rank pass.
+    /// The number of barriers called on this rank, and of those completed.
     called: Cell<u64>,
     passed: Cell<u64>,
 }
 
 impl Drop for State {
-    /// Where the members have not agreed because one has died, some of them may look at the block all the same.
+    /// If the members have not agreed because one has died, some may still access the block, so it is never freed.
     fn drop(&mut self) {
         if let (true, Some(block)) = (self.survives, self.block.take()) {
             block.abandon();
@@ -157,9 +158,9 @@ impl Drop for State {
     }
 }
 
-/// A barrier that this rank is in.
+/// A barrier in progress on this rank.
 struct Pass {
-    /// Which of the communicator's barriers; the first is number 0.
+    /// Index among the communicator's barriers, counted from 0.
     number: u64,
     stage: Stage,
 }
@@ -174,13 +175,13 @@ impl State {
         }
     }
 
-    /// Goes as far as possible; true once the barrier is passed.
+    /// Advances as far as possible; returns true once the barrier is complete.
     #[inline]
     fn step(&self, pass: &mut Pass) -> bool {
         let Some(place) = self.place.get() else {
             return true;
         };
-        // Asked again after the end it stays true, and before its turn it stays out.
+        // Polled again after completion it returns true; before its turn it returns false.
         let passed = self.passed.get();
         if passed != pass.number {
             return passed > pass.number;
@@ -192,7 +193,7 @@ impl State {
         through
     }
 
-    /// Passes a barrier.
+    /// Runs a blocking barrier.
     #[inline]
     fn pass(&self, comm: &Comm) -> Result<(), Error> {
         let mut pass = self.begin();
@@ -203,21 +204,21 @@ impl State {
         Ok(())
     }
 
-    /// The short collectives of calls that wait.
+    /// The short collectives of blocking calls.
     #[inline(always)]
     fn blocking(&self) -> Option<&Small> {
         let small = self.place.get()?.small.as_ref()?;
         Some(&small[Lane::Blocking as usize])
     }
 
-    /// Whether the members have met and nothing more.
+    /// Returns true if the segment has been set up but not used.
     fn is_untouched(&self, place: &Segment) -> bool {
         self.called.get() == 0 && place.is_untouched()
     }
 }
 
-/// What a reduce-scatter combines, as a buffer that begins where the result goes and in place is all of the operand,
-/// and which elements of it are this rank's.
+/// The operand of a reduce-scatter, as a buffer that begins at the result and with MPI_IN_PLACE is the whole operand,
+/// and the range of elements that is this rank's.
 fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     let (recv, before, mine, total) = match call {
         Call::ReduceScatterBlock { recv, .. } => {
@@ -303,7 +304,7 @@ impl Module for ShmModule {
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
-                // The gate rings the bell, but no message comes: some thread has to look.
+                // The barrier rings the doorbell but sends no message, so the engine must keep polling.
                 let _restless = cx.engine().poll_always();
                 let passed = async {
                     Later.until(cx.engine(), || state.step(&mut pass)).await;
@@ -315,7 +316,7 @@ impl Module for ShmModule {
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
-            // What a short call keeps is less than half of what others do, and allocators are quicker with that.
+            // The future of a short call is less than half as large as the others, and allocators are faster with that.
             Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
                 if let Some(emptied) = cx.emptied(&call) {
                     call = emptied;
@@ -324,7 +325,7 @@ impl Module for ShmModule {
                     let _restless = cx.engine().poll_always();
                     match state.in_cells(&begun, Later, &cx) {
                         Some(turn) => wait::unless_broken(cx.comm(), turn.run_at_once(&call)).await,
-                        // Nothing is taken up without them.
+                        // Unreachable: `begin_data` returns `None` without cells.
                         None => Ok(()),
                     }
                 })
@@ -358,7 +359,7 @@ impl Module for ShmModule {
             let emptied = state.carry_out(begun, Here(comm), cx, &emptied);
             return wait::now(comm, emptied);
         }
-        // Each future around a short call is a good part of it.
+        // Each nested future is a considerable part of the cost of a short call.
         match (route, state.in_cells(&begun, Here(comm), cx)) {
             (Route::Cells(shape), Some(turn)) => wait::now(comm, turn.run(call, shape)),
             _ => wait::now(comm, state.carry_out(begun, Here(comm), cx, call)),
@@ -381,7 +382,7 @@ impl Module for ShmModule {
     fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
         let (false, Some(small)) = (matches!(brief, FastCall::Barrier), state.blocking()) else {
-            // Nothing else is taken without cells.
+            // Without cells only barriers are accepted as fast calls.
             return state.pass(comm);
         };
         let turn = small::Turn {

@@ -1,10 +1,10 @@
-//! What a user can set of collectives in shared memory.
+//! The parameters of `shm`.
 
 use super::barrier::Kind;
 use crate::trial::Way;
 use mpi_base::param::{self, Level, Param, Value};
 
-/// Which gate the ranks of a node pass.
+/// The barrier algorithm within a node.
 pub static GATE: Param<GateChoice> = Param::new(
     "coll",
     "shm",
@@ -14,7 +14,7 @@ pub static GATE: Param<GateChoice> = Param::new(
     "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto",
 );
 
-/// From how many bytes on data are read from where they lie.
+/// Minimum size of data that are read from the other rank's memory in a single copy.
 pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "coll",
     "shm",
@@ -24,7 +24,7 @@ pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "Size from which blocks that do not fit a cell may be read from the other ranks' memory in a single copy; rank 0's value is used",
 );
 
-/// Up to how many bytes data go in pieces.
+/// Maximum size of data that are sent through cells in pieces.
 pub static PIECES_UP_TO: Param<usize> = Param::new(
     "coll",
     "shm",
@@ -34,7 +34,7 @@ pub static PIECES_UP_TO: Param<usize> = Param::new(
     "Size up to which the data of a blocking call may travel through cells in pieces; rank 0's value is used",
 );
 
-/// Which way data go that can go in pieces.
+/// The protocol of data that can be sent in pieces.
 pub static LONG_WAY: Param<LongWay> = Param::new(
     "coll",
     "shm",
@@ -44,7 +44,7 @@ pub static LONG_WAY: Param<LongWay> = Param::new(
     "Protocol of blocking collectives that do not fit a cell: pieces (pipelined), copies (single copy), or measured (the faster one); rank 0's value is used",
 );
 
-/// How long cells are.
+/// The cell size.
 pub static CELL_SIZE: Param<usize> = Param::new(
     "coll",
     "shm",
@@ -54,7 +54,7 @@ pub static CELL_SIZE: Param<usize> = Param::new(
     "Size of the cells in which ranks of a node show each other short data; 0 fits it to the number of ranks; rank 0's value is used",
 );
 
-/// A value of [`GATE`]; `None` is what fits.
+/// A value of [`GATE`]; `None` is `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateChoice(pub(super) Option<Kind>);
 
@@ -71,7 +71,7 @@ impl Value for GateChoice {
     }
 }
 
-/// A value of [`LONG_WAY`]; `None` is measured.
+/// A value of [`LONG_WAY`]; `None` is `measured`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongWay(pub(super) Option<Way>);
 
@@ -89,7 +89,7 @@ impl Value for LongWay {
 }
 
 impl LongWay {
-    /// The number that rank 0 tells the others.
+    /// The value in rank 0's config blob.
     pub(super) fn number(self) -> u64 {
         match self.0 {
             None => 0,

@@ -1,21 +1,21 @@
-//! A moment before the first look at what another core is about to write.
+//! A delay before polling a cache line that another core is about to write.
 //!
-//! A reader that looks at a line before its writer has written it takes it away from the writer: that asks for it once more, and so does the reader afterwards.
-//! Two ranks that come out of a barrier and into a broadcast or a scan do that to each other every time;
-//! with a pause before the look, which is shorter than one such journey, the reader has an exclusive scan of 8 bytes after 151 ns and without it after 165.
-//! But in a row of calls the data are there before, and the pause is all that a call waits for: 25 ns became 62.
+//! A reader that polls a line before it is written takes it away from the writer, which must fetch it again, and so must the reader afterwards.
+//! Two ranks that go from a barrier into a broadcast or a scan do that to each other every time;
+//! with a delay before the poll that is shorter than one such transfer, an exclusive scan of 8 bytes takes 151 ns instead of 165.
+//! But in a series of calls the data are already there, and the delay is the only wait of a call: 25 ns became 62.
 //!
-//! So there is a pause only after a look that came too early, and now and then one look without it, which may find that that has changed.
+//! So polls are delayed only after one that came too early, and occasionally a poll is not delayed, to detect a change.
 
 use std::cell::Cell;
 
-/// So many looks have a pause, after one that has come too early.
+/// The number of delayed polls after one that came too early.
 const PATIENT: u32 = 15;
 
 pub struct PollDelay {
-    /// Where others cannot come before this rank makes room, or it does not wait, a pause is for nothing.
+    /// False where others cannot arrive before this rank yields, or where it does not wait: a delay is useless there.
     may_pause: bool,
-    /// So many looks still have one.
+    /// The number of delayed polls left.
     left: Cell<u32>,
 }
 
@@ -27,7 +27,7 @@ impl PollDelay {
         }
     }
 
-    /// Looks once.
+    /// Polls once.
     #[inline(always)]
     pub fn look(&self, seen: impl Fn() -> bool) -> bool {
         if self.left.get() > 0 {

@@ -1,23 +1,23 @@
-//! Which way the data of long calls go: in pieces through cells, or the way they would go if there were no pieces.
+//! Measured choice of the protocol of long calls: in pieces through cells, or the protocol without pieces.
 //!
-//! Neither is the faster one everywhere ([`crate::trial`]), so it is measured, for each operation and each order of size;
-//! and since a call goes one way at all members, rank 0 decides.
+//! Neither is faster everywhere ([`crate::trial`]), so both are measured, per operation and order of magnitude of the size;
+//! and since all members must use the same protocol in a call, rank 0 decides.
 //!
-//! Promise: all members go the same way in the same call, and nothing is sent for that.
+//! Guarantee: all members use the same protocol in the same call, and no message is sent for that.
 //!
 //! Protocol. The members make the same calls in the same order, and each counts those of a class, from 0 on.
-//! For each class there is a word, the [`Plan`]: up to which call it goes one way, how many calls go another from there on, and which way all behind those go.
+//! Each class has one word, the [`Plan`]: the calls before `from` use one protocol, the next `run` calls another, and the calls after these a third.
 //! 1. A member that begins a call has room for its first number in the long cells: every rank has finished the number [`LAG`] before it. Then it reads the plan, once.
-//! 2. Rank 0 may write a plan when it begins a call, for the calls from [`LAG`] behind that one on.
-//!    Each call takes a number at least, so a member that comes to those calls knows by 1 that rank 0 has finished the one in which it wrote, and sees the plan.
-//!    A member that reads the new plan in a call before those finds in it what the old one said.
-//! 3. That is so because rank 0 writes when every rank has finished a number of the last call of which the old plan says something special:
-//!    all calls that are still to be read for go the one way that the old plan ends with, and that the new one begins with.
+//! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
+//!    Each call takes at least one number, so by 1 a member that reaches those calls sees that rank 0 has finished the call in which it wrote, and so sees the plan.
+//!    A member that reads the new plan in an earlier call finds in it what the old plan says.
+//! 3. That holds because rank 0 writes only after every rank has finished a number of the last call with a special rule in the old plan:
+//!    all calls for which the plan is still to be read use the final protocol of the old plan, which is the first of the new one.
 //!
-//! What a call costs is the mean of what it took each member: each writes that into a word of its own, with the call's number,
-//! and rank 0 reads them when it begins the next such call; a member that has not yet written, or has overwritten it, does not count.
+//! The cost of a call is the mean over the members: each writes its time into a word of its own, with the call's number,
+//! and rank 0 reads the words when it begins the next measured call; a member that has not written yet, or has overwritten its word, is left out.
 //!
-//! SYNC POINT shm.plan: the plan is ordered by `cells.finished`, as rank 0 writes it before it finishes a number and every member reads it after it has seen that.
+//! SYNC POINT shm.plan: `cells.finished` orders the plan: rank 0 writes it before it finishes a number, and every member reads it after it has seen that.
 
 use super::cells::DEPTH;
 use crate::CallId;
@@ -28,38 +28,38 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::time::Instant;
 
-/// So many calls, or numbers, are between writing a plan and its beginning.
+/// The number of calls, or cell numbers, between writing a plan and its first call.
 const LAG: u64 = DEPTH;
 
-/// So many calls say nothing of their way.
+/// The number of first calls of a class whose times are ignored.
 const COLD: u64 = 3;
 
-/// Trying the worse way may take so small a part of the time: one in so many.
+/// Trying the slower protocol may take at most 1 / `PRICE` of the time.
 const PRICE: f32 = 64.0;
 
 const CLASSES: usize = CallId::ALL.len() * ORDERS;
 const WORD: usize = size_of::<u64>();
 const STEP: usize = LINE / WORD;
 
-/// The words that ways need for so many members: the plans, and a line for each member.
+/// The number of words needed for `members` members: the plans, and a line for each member.
 pub fn words(members: u32) -> usize {
     CLASSES.next_multiple_of(STEP) + members as usize * STEP
 }
 
-/// One communicator's ways, as one member sees them; `M` is zero at first.
+/// One communicator's choices, on one member; `M` must be zero-initialised.
 pub struct ProtocolChoice<M> {
     memory: M,
     me: u32,
     members: u32,
-    /// By call, the way before the first plan begins.
+    /// By call: the protocol before the first plan applies.
     first: [Way; CallId::ALL.len()],
-    /// By class, how many calls have begun here.
+    /// By class: the number of calls begun on this rank.
     begun: OnceCell<Box<[Cell<u64>]>>,
-    /// Rank 0's.
+    /// Used on rank 0 only.
     decider: RefCell<Decider>,
 }
 
-/// Calls that are alike.
+/// A class of calls: the same operation and order of magnitude of the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class(usize);
 
@@ -73,13 +73,13 @@ impl Class {
     }
 }
 
-/// Which way which calls of a class go.
+/// The protocol of each call of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
-    /// The calls before this one go the way `before`.
+    /// The calls before this one use `before`.
     from: u64,
     before: Way,
-    /// So many calls, three at most, go the way `tried`, and those behind them `then`.
+    /// The next `run` calls, at most three, use `tried`, and those after them `then`.
     run: u64,
     tried: Way,
     then: Way,
@@ -104,12 +104,12 @@ impl Plan {
         }
     }
 
-    /// The first call of which it says nothing but `then`.
+    /// The first call from which on the plan says `then` only.
     fn end(&self) -> u64 {
         self.from + self.run
     }
 
-    /// Not zero, which says that there is none.
+    /// Never zero, which means no plan.
     fn to_word(self) -> u64 {
         let ways = [self.before, self.tried, self.then].map(|way| way as u64);
         let bits = ways
@@ -137,23 +137,23 @@ impl Plan {
     }
 }
 
-/// What rank 0 knows.
+/// The measurements of rank 0.
 #[derive(Default)]
 struct Decider {
-    /// By class; none before the first call.
+    /// By class; empty before the first call.
     classes: Vec<Decided>,
-    /// The call before, if its cost is still to be learnt.
+    /// The previous call, if its cost has not been read yet.
     before: Option<Measured>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Decided {
     known: Known,
-    /// The first number of the last call of which the plan says something special, once that has begun.
+    /// The first number of the last call with a special rule in the plan, once that call has begun.
     ends: Option<u64>,
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Clone, Copy)]
 pub struct Measured {
     pub way: Way,
@@ -164,7 +164,7 @@ pub struct Measured {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
-    /// Those in memory of [`words`] words.
+    /// The choices in `memory`, which must have [`words`] words.
     pub fn new(
         memory: M,
         me: u32,
@@ -182,7 +182,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         })
     }
 
-    /// The way that a call goes as long as nothing is known.
+    /// The protocol of a call while nothing has been measured.
     pub fn first(&self, call: CallId) -> Way {
         self.first[call as usize]
     }
@@ -192,12 +192,12 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
-    /// What a member says about its last call: the lower bits of the number, and how many nanoseconds that took.
+    /// A member's report about its last call: the lower bits of the call's number, and its time in nanoseconds.
     fn took(&self, member: u32) -> &AtomicU64 {
         &self.memory[CLASSES.next_multiple_of(STEP) + member as usize * STEP]
     }
 
-    /// Begins a call of blocks of so many bytes, for whose first number this member has room; `finished` says whether all have finished a number.
+    /// Begins a call of blocks of `bytes` bytes, for whose first number this member has room; `finished` returns true for a number that all have finished.
     pub fn begin(
         &self,
         (call, bytes): (CallId, u64),
@@ -225,7 +225,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         measured
     }
 
-    /// The call is over.
+    /// Ends the call and reports its time.
     pub fn end(&self, call: Measured) {
         let nanos = crate::trial::now().duration_since(call.began).as_nanos() as u64;
         self.say(call.number, nanos);
@@ -236,7 +236,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         self.took(self.me).store(word, Ordering::Relaxed);
     }
 
-    /// The mean of what members say about a call that rank 0 has ended.
+    /// The mean of the members' reports about a call that rank 0 has ended.
     fn cost(&self, number: u64) -> Option<f32> {
         let words = (0..self.members).map(|rank| self.took(rank).load(Ordering::Relaxed));
         let said = words.filter(|word| word >> TIME == number << TIME >> TIME);
@@ -246,13 +246,13 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         (count > 0).then(|| sum as f32 / count as f32)
     }
 
-    /// Learns from the call before, and makes a new plan for the class of this one if the old one is used up.
+    /// Records the cost of the previous call, and writes a new plan for this call's class if the old one is used up.
     fn decide(&self, plan: &Plan, call: u64, measured: &Measured, finished: impl Fn(u64) -> bool) {
         let decider = &mut *self.decider.borrow_mut();
         if decider.classes.is_empty() {
             decider.classes = vec![Decided::default(); CLASSES];
         }
-        // In the first calls memory is cold, and not only in the very first, as cells are used in turn.
+        // In the first calls memory is cold, and not only in the very first one, since cells are used in turn.
         let counts = (call >= COLD).then_some(*measured);
         if let Some(before) = std::mem::replace(&mut decider.before, counts)
             && let Some(cost) = self.cost(before.number)
@@ -285,13 +285,13 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
     }
 }
 
-/// Bits of a time.
+/// The number of bits of a time.
 const TIME: u32 = 40;
 
 impl Decided {
-    /// What is to be tried next and how often, if that or what comes after it is not what goes on anyway.
+    /// The protocol to try next and how often; `None` if the current one continues anyway.
     fn wish(&mut self, now: Way, first: Way) -> Option<(Way, u64)> {
-        // The other way is tried as often as it has to be at once; of the first one there are samples meanwhile.
+        // The other protocol is sampled as often as needed at once; samples of the first one accumulate meanwhile.
         let missing = self.known.missing(first.other());
         if missing > 0 {
             return Some((first.other(), missing as u64));
@@ -299,7 +299,7 @@ impl Decided {
         if self.known.missing(first) > 0 {
             return None;
         }
-        // The first time it is cheap to have been wrong: what is new may have been slow for that.
+        // The first wrong trial is cheap: a new protocol may have been slow only because it was new.
         let way = self.known.next(FREE, PRICE);
         let goes_on = way == now && self.known.better() == Some(now);
         (!goes_on).then_some((way, 1))
@@ -330,19 +330,19 @@ mod tests {
 
     const CALLS: [(CallId, u64); 2] = [(CallId::Bcast, 1 << 16), (CallId::Gather, 1 << 20)];
 
-    /// One member of a job that runs step by step.
+    /// One member of a simulated job.
     struct Member<'a> {
         ways: ProtocolChoice<&'a [AtomicU64]>,
         /// The last number that it has begun, and the last that it has finished.
         number: u64,
         finished: u64,
         under_way: Option<Measured>,
-        /// Which way its calls have gone.
+        /// The protocol of each of its calls.
         gone: Vec<Way>,
     }
 
-    /// Lets members make calls in an order of their own and says which way those went, of each member;
-    /// call by call, `which` of [`CALLS`] it is, how many numbers it takes, less one, either way, and what it costs.
+    /// Runs the members' calls in a given order and returns the protocols used, per member;
+    /// `which` returns for each call its index in [`CALLS`], and per protocol the numbers it takes, less one, and its cost.
     fn play(
         members: u32,
         order: &[u32],
@@ -382,7 +382,7 @@ mod tests {
     }
 
     proptest! {
-        /// However far ahead of one another they are, and whatever calls cost.
+        /// Holds however far ahead of each other the members are, and for any costs.
         #[test]
         fn all_members_go_the_same_way_in_the_same_call(
             members in 2u32..5,
@@ -391,7 +391,7 @@ mod tests {
         ) {
             let which = |call: u64| {
                 let (which, a, b, copy, fragments) = seeds[(call / 5) as usize % seeds.len()];
-                // Mostly one class, now and then the other.
+                // Mostly one class, sometimes the other.
                 (usize::from(which == 0), [a, b], [copy * 1000, fragments * 1000])
             };
             let gone = play(members, &order, &which);

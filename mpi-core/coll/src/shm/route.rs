@@ -1,14 +1,14 @@
-//! Which way an operation's data go, and going it.
+//! Routing: the choice of a protocol for an operation's data, and its execution.
 //!
-//! There are three: through [`cells`](super::cells), straight from the others' memory, or that of the next component.
-//! Short data go through cells whole. Of those that could go there in pieces rank 0 has said which way they go, or that it is measured ([`protocol_choice`](super::protocol_choice)).
+//! There are three routes: through [`cells`](super::cells), by single copies from the others' memory, or the next component.
+//! Short data go through cells whole. For data that could go through cells in pieces, rank 0 has fixed the protocol, or it is measured ([`protocol_choice`](super::protocol_choice)).
 //!
-//! Promise: all members go the same way in the same call, and nothing is sent for that.
-//! A way follows from what the standard makes equal at all members, from rank 0's letter, and from plans that all read alike.
+//! Guarantee: all members use the same route in the same call, and no message is sent for that.
+//! A route depends on what the standard makes equal on all members, on rank 0's config blob, and on plans that read the same everywhere.
 //!
-//! Protocol: an operation has its [`Route`], and the numbers that this takes of its lane's cells ([`Begun`]), when it is called or started, and may be carried out later;
-//! members make the same calls in the same order, so an operation has the same numbers at all of them.
-//! One that is measured has its numbers when there is room for the first of them, which is waited for: so requests are not measured.
+//! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]), when it is called or started, and may be carried out later;
+//! members make the same calls in the same order, so an operation has the same numbers on all of them.
+//! A measured operation gets its numbers only when the first of them has room, for which it waits: so requests are not measured.
 
 use super::cells::Lane;
 use super::large::{self, Large};
@@ -21,27 +21,27 @@ use crate::Error;
 use crate::trial::Way;
 use crate::{Call, CallId, Invocation, Table};
 
-/// How an operation other than a barrier is carried out.
+/// The protocol of an operation other than a barrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
     /// Through cells.
     Cells(Shape),
-    /// From the others' memory, with so many numbers.
+    /// By single copies from the others' memory, with this many cell numbers.
     Copies(u64),
-    /// Through several cells, or as if there were none: as is faster.
+    /// Through several cells or without cells, whichever is measured to be faster.
     Measured(Shape),
 }
 
-/// An operation that has its number.
+/// An operation that has its numbers.
 pub(super) struct Begun {
     pub(super) route: Route,
     lane: Lane,
-    /// The first of its numbers.
+    /// Its first number.
     number: u64,
 }
 
 impl State {
-    /// How an operation is carried out, unless it is for the next component; the same answer at all members.
+    /// Returns the route of an operation, or `None` if it is for the next component; the same on all members.
     #[inline]
     pub(super) fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
         let place = self.place.get()?;
@@ -60,13 +60,13 @@ impl State {
         }
     }
 
-    /// The way of long data without pieces, if it is not the next component's.
+    /// The single-copy route of long data, or `None` if the next component serves them.
     fn copies(&self, place: &Segment, call: &Call) -> Option<Route> {
         let serves = place.large.serves(call, self.members.count());
         serves.then(|| Route::Copies(Large::numbers(call)))
     }
 
-    /// The way of data that can go through several cells.
+    /// The protocol of data that can go through several cells.
     fn long_way(&self, place: &Segment, lane: Lane, call: &Call, shape: Shape) -> LongWay {
         let moves = matches!(
             call.id(),
@@ -78,12 +78,12 @@ impl State {
         };
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
-            // As many messages as there are ranks take longer, whatever they carry.
+            // One message per rank takes longer, whatever the messages carry.
             return LongWay(Some(Way::Fragments));
         }
-        // What is combined is so here in one order, whichever way; the next component does not promise that.
-        // What is only moved can go as its messages: they find out for themselves which way is the faster one for them,
-        // and on some machines neither theirs nor pieces are.
+        // Both protocols combine operands in the same order here; the next component does not promise that order.
+        // Data that are only moved can also go as the next component's messages: these choose the faster protocol for themselves,
+        // and on some machines neither theirs nor pieces are faster everywhere.
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
@@ -91,14 +91,14 @@ impl State {
         }
     }
 
-    /// Numbers an operation.
+    /// Assigns numbers to an operation.
     #[inline]
     pub(super) fn begin_data(&self, lane: Lane, route: Route) -> Option<Begun> {
         let small = &self.place.get()?.small.as_ref()?[lane as usize];
         let numbers = match route {
             Route::Cells(shape) => shape.numbers(),
             Route::Copies(numbers) => numbers,
-            // As many as the way needs that it will go.
+            // The numbers are assigned once the protocol is known.
             Route::Measured(_) => 0,
         };
         Some(Begun {
@@ -108,7 +108,7 @@ impl State {
         })
     }
 
-    /// Carries a call out the way that is found to be the faster one, and finds that out.
+    /// Carries out a call with the protocol measured to be faster, and measures it.
     pub(super) async fn run_measured(
         &self,
         shape: Shape,
@@ -117,7 +117,7 @@ impl State {
     ) -> Result<(), Error> {
         let began = crate::trial::now();
         let Some((place, cells)) = self.place.get().zip(self.blocking().map(|s| &s.cells)) else {
-            // Nothing is taken up without them.
+            // Unreachable: no call is measured without cells.
             return Ok(());
         };
         let Long::Measured(ways) = &place.long else {
@@ -149,7 +149,7 @@ impl State {
         outcome
     }
 
-    /// An operation in the cells, unless it goes another way.
+    /// Returns the operation if it goes through cells.
     #[inline]
     pub(super) fn in_cells<'a, W>(
         &'a self,
@@ -185,7 +185,7 @@ impl State {
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
-            // Nothing is taken up without them.
+            // Unreachable: no operation has numbers without cells.
             return Ok(());
         };
         let turn = large::Turn {

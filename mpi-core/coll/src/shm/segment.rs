@@ -1,9 +1,9 @@
-//! Where the members meet: memory that rank 0 takes and all of them find by its letter.
+//! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
-//! Its first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]);
-//! behind it are the gate, two sets of cells, for calls that wait and for requests, and the words about ways, if those are measured.
-//! How long each part is follows from the letter and the number of members, so all find the same;
-//! and no rank looks at a place that rank 0 has named unless all of it is inside the node's memory.
+//! The first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]).
+//! The barrier follows, then two sets of cells, for blocking calls and for requests, and the words of [`ProtocolChoice`] if protocols are measured.
+//! The layout follows from the config blob and the number of members, so all members compute the same;
+//! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
 
 use super::barrier::{Kind, ShmBarrier};
 use super::cells::{self, Cells, Lane};
@@ -24,34 +24,34 @@ use mpi_base::mem::Held;
 use mpi_base::node::ShmOffset;
 use std::cell::RefCell;
 
-/// What a member has found there.
+/// One member's view of the segment.
 pub(super) struct Segment {
     pub(super) gate: ShmBarrier,
-    /// By [`Lane`], unless the node's memory had no room for them.
+    /// By [`Lane`]; `None` if the node's memory was full.
     pub(super) small: Option<[Small; 2]>,
     pub(super) large: Large,
-    /// Which way data go that can go in pieces.
+    /// The protocol of data that can go in pieces.
     pub(super) long: Long,
-    /// Whether reductions compute the same expression wherever their ranks lie; rank 0's choice.
+    /// True if reductions must compute the same expression regardless of placement; rank 0's choice.
     pub(super) reproducible: bool,
     pub(super) lease: SegmentLease,
 }
 
-/// Which of two ways.
+/// The protocol of long data: fixed or measured.
 pub(super) enum Long {
     Measured(ProtocolChoice<Held<[AtomicU64]>>),
     Always(Way),
 }
 
 impl Segment {
-    /// Whether a call is left to the next component although there are cells:
-    /// the expression of the one algorithm for scans that also runs between nodes is another one.
+    /// Returns true if a call is left to the next component although there are cells:
+    /// the only scan algorithm that also runs between nodes computes another expression.
     #[inline]
     pub(super) fn leaves(&self, call: CallId) -> bool {
         self.reproducible && matches!(call, CallId::Scan | CallId::Exscan)
     }
 
-    /// Whether it has been met at and nothing was said in the cells.
+    /// Returns true if no operation has used the cells.
     pub(super) fn is_untouched(&self) -> bool {
         let mut lanes = self.small.iter().flatten();
         lanes.all(|small| small.cells.are_untouched())
@@ -59,7 +59,7 @@ impl Segment {
 }
 
 impl State {
-    /// Finds the place that rank 0 has named.
+    /// Imports rank 0's config blob and maps the segment.
     pub(super) fn meet(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
         let Some(letter) = SegmentConfig::read(letter) else {
             return Err(Refusal("rank 0's part of the node's memory is full".into()));
@@ -97,7 +97,7 @@ impl State {
         };
         let long = match letter.long_way {
             LongWay(Some(way)) => Long::Always(way),
-            // Nothing is taken up without cells.
+            // Only operations in cells are measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
                 let cells: usize = cells::lens(members.count(), letter.cell, letter.kind)
@@ -122,7 +122,7 @@ impl State {
         Ok(())
     }
 
-    /// Rank 0's part: takes the memory; no letter says that there was none.
+    /// On rank 0: allocates the segment; an empty config blob means that the memory was full.
     pub(super) fn open(&self, comm: &Comm) -> Option<SegmentConfig> {
         self.retired.sweep();
         let fitting = || match comm.engine().is_oversubscribed() {
@@ -160,12 +160,12 @@ impl State {
     }
 }
 
-/// The way that long data go as long as nothing else is known.
+/// The protocol of long data while nothing is measured.
 fn usual(kind: Kind, call: CallId) -> Way {
     match kind {
         Kind::Flags => Way::Fragments,
         Kind::Counter if goes_in_rows(call, kind) => Way::Fragments,
-        // The giver would be switched out and in for every few pieces.
+        // The sender would be switched out and in once every few pieces.
         Kind::Counter => Way::Copy,
     }
 }

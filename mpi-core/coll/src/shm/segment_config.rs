@@ -1,14 +1,14 @@
-//! The letter in which rank 0 tells the other members where they meet and what was chosen.
+//! The config blob of `shm`: the offset of rank 0's segment and its parameters.
 
 use super::barrier::Kind;
 use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 
-/// What rank 0 tells the others; nothing at all if there is no place.
+/// The contents of the config blob; an empty blob means that there is no segment.
 pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
-    /// Bytes in the cells behind the gate; zero if there are none.
+    /// The cell size; zero if there are no cells.
     pub(super) cell: usize,
     pub(super) single_copy_from: u64,
     pub(super) pieces_up_to: u64,

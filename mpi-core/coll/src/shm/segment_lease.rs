@@ -1,8 +1,8 @@
-//! Giving shared memory back when no rank looks at it any more.
+//! Release of a shared segment once no rank accesses it.
 //!
-//! A rank that has passed its last barrier may free the communicator while others have yet to look at the gate.
-//! So every member says that it has left, in the first word of the block, and rank 0, whose memory it is,
-//! returns the block when all have; until then it is among the [`RetiredBlocks`].
+//! A rank that has passed its last barrier may free the communicator while others still poll the barrier.
+//! So every member increments the first word of the block when it leaves, and rank 0, which owns the memory,
+//! frees the block when all have left; until then it is among the [`RetiredBlocks`].
 
 use super::members::LINE;
 use mpi_base::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use mpi_base::mem::Held;
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use std::cell::Cell;
 
-/// One member's share in a block.
+/// One member's reference to a block.
 pub struct SegmentLease {
     left: Held<AtomicU64>,
     members: u64,
-    /// At rank 0.
+    /// On rank 0.
     block: Cell<Option<ShmBlock>>,
-    /// Whether others may look at the block though this rank drops it.
+    /// True if others may access the block after this rank has dropped it.
     outlives: bool,
 }
 
@@ -29,7 +29,7 @@ impl Drop for SegmentLease {
 }
 
 impl SegmentLease {
-    /// Rank 0 has the `block`; it `outlives` a lease that is dropped before it has ended, if members may use what they have not agreed on.
+    /// Rank 0 has the `block`; with `outlives`, dropping a lease before [`SegmentLease::end`] leaks it, as members may use what they have not agreed on.
     pub fn new(
         left: Held<AtomicU64>,
         (block, outlives): (Option<ShmBlock>, bool),
@@ -43,14 +43,14 @@ impl SegmentLease {
         }
     }
 
-    /// Says that this rank does not look at the block any more; of one that is `untouched` only the first line has been written.
+    /// Ends this rank's use of the block; if `untouched`, only the first line of it has been written.
     pub fn end(&self, retired: &RetiredBlocks, untouched: bool) {
         let mut block = self.block.take();
         if let (Some(block), true) = (&mut block, untouched) {
-            // Many communicators carry messages only, and giving the pages back is a third of making and freeing one.
+            // Many communicators carry messages only, and returning the pages takes a third of the time of making and freeing one.
             block.is_clean_behind(LINE);
         }
-        // SYNC POINT shm.left: this rank's last look comes before.
+        // SYNC POINT shm.left: this rank's last access comes before.
         self.left.fetch_add(1, Ordering::Release);
         match block {
             None => retired.sweep(),

@@ -1,4 +1,4 @@
-//! `shm` joins the claims of barriers, with both of its gates, and serves all reductions; more in the folder, by subject.
+//! Tests of `shm`: the barrier suite with both barriers, and all reductions; the folder has more, by subject.
 
 mod config;
 mod fast_calls;
@@ -12,7 +12,7 @@ use crate::testing::Job;
 use crate::{CallId, Table};
 use mpi_base::param::Source;
 
-/// A job whose world passes this gate, whatever this machine has cores.
+/// A job whose world uses this barrier, regardless of the machine's cores.
 fn job(ranks: u32, kind: Kind) -> Job {
     let mut job = Job::of(ranks);
     let gate = match kind {
@@ -24,7 +24,7 @@ fn job(ranks: u32, kind: Kind) -> Job {
     job
 }
 
-/// The same where long data always go one way, if they can.
+/// The same with a fixed protocol for long data, where it can be used.
 fn job_with(ranks: u32, kind: Kind, way: &str) -> Job {
     job(ranks, kind).with("coll_shm_protocol", way)
 }

@@ -1,19 +1,19 @@
-//! How a rank waits for the others of its node.
+//! Waiting for the other ranks of a node.
 //!
-//! With a core for each rank the others are about to come: the place is watched alone for about a microsecond.
-//! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in,
-//! and then for a moment, since a rank that is still missing is on another core ([`Engine::hold_core`]).
-//! A rank that has watched in vain yields too: strangers may have taken the core of a rank it waits for, and on a free core a yield costs little.
-//! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
+//! With a core per rank the others are about to arrive: the rank spins on the condition for about a microsecond.
+//! When oversubscribed, they cannot arrive before this rank releases its core: it yields at once, polls when it is scheduled in again,
+//! and then spins briefly, since a rank that is still missing runs on another core ([`Engine::hold_core`]).
+//! A rank that has spun without success yields too: another program may occupy the core of a rank that it waits for, and on a free core a yield is cheap.
+//! Then, in both cases, it waits like every MPI call, progressing and finally asleep, so that messages move and a computing rank gets the core.
 //!
-//! An operation is written once, over [`Waits`]: a blocking call waits [`Here`], inside the only poll that its future ever sees,
-//! so the compiler makes straight code of it; a request comes back [`Later`], when progress polls it again.
+//! An operation is written once, over [`Waits`]. A blocking call waits [`Here`], inside the only poll of its future,
+//! so the compiler produces straight-line code; a request returns pending ([`Later`]) and is polled again by progress.
 //!
-//! What is waited for does not come any more once a member has died or the communicator is revoked.
-//! A request looks whether that is so whenever it is polled ([`unless_broken`]).
-//! A blocking call looks at last, before it sleeps; then it leaves the operation by unwinding, up to [`now`],
-//! since a way out behind each wait would cost calls to which nothing happens.
-//! No operation of the communicator looks at its memory after that.
+//! A wait cannot complete once a member has died or the communicator is revoked.
+//! A request checks for that whenever it is polled ([`unless_broken`]).
+//! A blocking call checks last, before it sleeps; on failure it leaves the operation by unwinding, up to [`now`],
+//! since an error path after each wait would slow down calls that do not fail.
+//! No operation of the communicator accesses its memory after that.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -26,32 +26,32 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Switches to others in a row before the engine waits.
+/// The number of consecutive yields before the engine waits.
 const YIELDS: u32 = 8;
 
-/// A way of waiting.
+/// A strategy of waiting.
 pub trait Waits: Copy {
-    /// Waits until `done`, which may be asked again after it has said yes.
+    /// Waits until `done`, which may be called again after it has returned true.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool);
 
-    /// The same, if others on this core may be able to go on before this rank is.
+    /// Waits until `done`, where other ranks on this core may be able to continue before this one.
     async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool);
 
-    /// Waits as long as that needs no future, which costs as much as half a short call; whether it was long enough.
+    /// Spins without creating a future, which costs half as much as a short call. Returns true if `done`.
     fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 
-    /// Waits for a moment only; whether it was long enough.
+    /// Spins briefly. Returns true if `done`.
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
 
-/// Does not come back before it is time; for operations of this communicator that [`now`] runs.
+/// Waits without returning; for operations of this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
 pub struct Here<'a>(pub &'a Comm);
 
-/// What unwinds from a wait that would not end.
+/// The panic payload of a wait that cannot complete.
 struct Broken;
 
-/// Comes back at once, and is asked again by progress.
+/// Returns pending, and is polled again by progress.
 #[derive(Clone, Copy)]
 pub struct Later;
 
@@ -100,7 +100,7 @@ impl Waits for Later {
     }
 }
 
-/// Runs an operation that waits [`Here`]; the error if it can never end.
+/// Runs an operation that waits [`Here`]; returns an error if it cannot complete.
 #[inline(always)]
 pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     unless_left(comm, || {
@@ -110,13 +110,13 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
             .poll(&mut Context::from_waker(Waker::noop()))
         {
             Poll::Ready(outcome) => outcome,
-            // It waits for something else beside.
+            // It also waits for something else, such as a message.
             Poll::Pending => comm.engine().block_on(operation),
         }
     })
 }
 
-/// Waits until `done` without coming back; the error if that can never be.
+/// Waits until `done` without returning; returns an error if that cannot happen.
 #[inline(always)]
 pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
     unless_left(comm, || {
@@ -125,7 +125,7 @@ pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
     })
 }
 
-/// Runs what may unwind from its waits.
+/// Runs an operation whose waits may unwind.
 #[inline(always)]
 fn unless_left(comm: &Comm, operation: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     match catch_unwind(AssertUnwindSafe(operation)) {
@@ -138,12 +138,12 @@ fn unless_left(comm: &Comm, operation: impl FnOnce() -> Result<(), Error>) -> Re
 fn why_left(comm: &Comm, thrown: Box<dyn Any + Send>) -> Result<(), Error> {
     match (thrown.is::<Broken>(), comm.usable()) {
         (true, Err(error)) => Err(error),
-        // A defect somewhere else.
+        // Another panic: a defect.
         _ => resume_unwind(thrown),
     }
 }
 
-/// Ends an operation that waits [`Later`] with an error when it can never end otherwise.
+/// Runs an operation that waits [`Later`]; ends it with an error when it cannot complete otherwise.
 pub async fn unless_broken(
     comm: &Comm,
     operation: impl Future<Output = Result<(), Error>>,
@@ -159,9 +159,9 @@ pub async fn unless_broken(
     .await
 }
 
-/// Waits until `done`; where ranks share cores, whether to hold this one.
+/// Waits until `done`; `holds` allows it to hold this core when oversubscribed.
 ///
-/// There the first switch is made without a call, since each return behind it is guessed wrong ([`mpi_base::yield_now`]).
+/// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]
 fn wait(comm: &Comm, engine: &Engine, holds: bool, mut done: impl FnMut() -> bool) {
     if done() {
@@ -184,7 +184,7 @@ fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Waits on, after looking or a switch in vain.
+/// Continues to wait after spinning or a yield without success.
 #[cold]
 fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
     if holds && engine.hold_core(&mut *done) {
@@ -197,7 +197,7 @@ fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> boo
         engine.progress();
         match engine.is_oversubscribed() {
             true => engine.give_core_away(),
-            // Where the system has put two ranks on one core, one of them moves.
+            // If the system has placed two ranks on one core, one of them migrates.
             false => yield_core(Instant::now()),
         }
         if done() {

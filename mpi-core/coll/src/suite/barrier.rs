@@ -1,6 +1,6 @@
-//! The claims of every barrier, whatever it is made of.
+//! The barrier suite: properties of every barrier, regardless of its algorithm.
 //!
-//! A component joins with one line for each claim, and gives a function that makes a job of so many ranks in which it serves.
+//! A component joins with one line per test, which passes a function that makes a job of the given size in which it serves.
 
 use crate::comm::Comm;
 use crate::datatype::Scratch;
@@ -12,18 +12,18 @@ use crate::{Call, CallId, Table};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How a barrier is called.
+/// The form of the barrier call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `MPI_Barrier`.
     Blocking,
-    /// `MPI_Ibarrier` and `MPI_Wait`.
+    /// Alternates between the two.
     Nonblocking,
     /// Now this, now that.
     Mixed,
 }
 
-/// Passes one barrier.
+/// Executes one barrier.
 pub fn pass(comm: &Comm, form: Form, round: u32) {
     let blocking = match form {
         Form::Blocking => true,
@@ -38,7 +38,7 @@ pub fn pass(comm: &Comm, form: Form, round: u32) {
     }
 }
 
-/// The world, in which the component called `name` must be the one that serves barriers.
+/// Returns the world, after checking that the component `name` serves its barriers.
 fn world_of(engine: &Engine, name: &str) -> Comm {
     let world = engine.world().expect("a world");
     let table = Table::chosen(&world).expect("a table");
@@ -47,14 +47,14 @@ fn world_of(engine: &Engine, name: &str) -> Comm {
     world
 }
 
-/// A cheap sequence of numbers that differs between ranks and rounds and is the same in every run.
+/// A cheap pseudorandom sequence that differs between ranks and rounds and is the same in every run.
 fn scatter(rank: u32, round: u32) -> u64 {
     let mut x = (u64::from(rank) << 32 | u64::from(round)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;
     x.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
 }
 
-/// Comes a little late, now and then very late.
+/// Delays a rank's arrival a little, and sometimes a lot.
 fn dawdle(rank: u32, round: u32) {
     match scatter(rank, round) % 16 {
         0 => std::thread::sleep(Duration::from_micros(scatter(round, rank) % 400)),
@@ -63,7 +63,7 @@ fn dawdle(rank: u32, round: u32) {
     }
 }
 
-/// A rank that leaves the barrier finds that every rank has entered it, however late it came.
+/// Checks that every rank has entered the barrier when a rank leaves it, however late the last one arrives.
 pub fn no_rank_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, rounds: u32) {
     let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
     job.run(|engine| {
@@ -84,7 +84,7 @@ pub fn no_rank_leaves_before_all_have_entered(job: &Job, name: &str, form: Form,
     });
 }
 
-/// While one rank does not come, no rank leaves; afterwards every rank does.
+/// Checks that no rank leaves while one is missing, and that every rank leaves afterwards.
 pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
     let come = AtomicU32::new(0);
     job.run(|engine| {
@@ -103,7 +103,7 @@ pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
     });
 }
 
-/// Barriers that are under way at the same time end in their order, in whichever order they are waited for.
+/// Checks that barriers in progress at the same time complete in order, regardless of the order of the waits.
 pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
     const FLIGHT: usize = 4;
     let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
@@ -130,7 +130,7 @@ pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
     });
 }
 
-/// A rank with a large message still to be sent waits in the barrier, and its peer receives the message before it enters.
+/// A rank waits in the barrier while its large message is still being sent; its peer receives the message before it enters.
 pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
     const LARGE: i64 = 1 << 20;
     job.run(|engine| {
@@ -138,7 +138,7 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
         let (me, size) = (world.rank(), world.size());
         let (to, from) = ((me + 1) % size, (me + size - 1) % size);
         let space = Scratch::bytes(LARGE).expect("memory").all();
-        // Even ranks enter while they are sending; odd ranks enter when they have received.
+        // Even ranks enter while they are sending; odd ranks enter after they have received.
         let buf = space.as_send();
         if me.is_multiple_of(2) && to != me && !to.is_multiple_of(2) {
             let sent = world
@@ -157,7 +157,7 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
     });
 }
 
-/// Communicators pass their barriers independently of each other, and come and go.
+/// Checks that communicators execute their barriers independently of each other, and can be made and freed meanwhile.
 pub fn communicators_do_not_meet(job: &Job, rounds: u32) {
     job.run(|engine| {
         let world = engine.world().expect("a world");

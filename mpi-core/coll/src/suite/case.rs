@@ -1,7 +1,7 @@
-//! Random collective calls and what they must give, computed by each rank alone.
+//! Random collective calls and their expected results, computed by each rank on its own.
 //!
-//! Every rank's input follows from the case's seed, so a rank knows all inputs and, by the plain definition of the call, its own output.
-//! Data are 64-bit words; a datatype has one of them in an element, or two with holes around them and a negative lower bound.
+//! Every rank's input follows from the case's seed, so a rank knows all inputs and computes its own output from the definition of the call.
+//! Data are 64-bit words; an element of the datatype has one of them, or two with holes around them and a negative lower bound.
 #![allow(unsafe_code)]
 
 mod neighbours;
@@ -12,7 +12,7 @@ use crate::op::{Op, Predefined};
 use crate::{Call, CallId};
 use std::rc::Rc;
 
-/// A cheap generator (splitmix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014), the same at every rank.
+/// A cheap generator (splitmix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014), the same on every rank.
 pub struct Random(pub u64);
 
 impl Random {
@@ -30,14 +30,14 @@ impl Random {
     }
 }
 
-/// What combines words.
+/// An operator on words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Combine {
     Sum,
     Bxor,
-    /// A user's sum.
+    /// A user-defined sum.
     UserSum,
-    /// A user's composition of the maps x -> a x + b, with a and b the halves of a word: associative, not commutative.
+    /// A user-defined composition of the maps x -> a x + b, with a and b the halves of a word: associative, not commutative.
     Compose,
 }
 
@@ -70,9 +70,9 @@ impl Combine {
     }
 
     fn apply(self, input: *const u8, inout: *mut u8, count: i64, datatype: &Datatype) {
-        // SAFETY: an operator is called with `count` readable elements of the datatype at `input`.
+        // SAFETY: the library calls an operator with `count` readable elements of `datatype` at `input`.
         let left = unsafe { SendBuf::new(input, count, datatype.clone()) };
-        // SAFETY: and with as many writable ones at `inout`.
+        // SAFETY: the library calls an operator with `count` readable and writable elements of `datatype` at `inout`.
         let mut right = unsafe { RecvBuf::new(inout, count, datatype.clone()) };
         let pairs = words_of(&left).into_iter().zip(words_of(&right.as_send()));
         let combined: Vec<u64> = pairs.map(|(l, r)| self.words(l, r)).collect();
@@ -80,12 +80,12 @@ impl Combine {
     }
 }
 
-/// One call, the same at all ranks.
+/// One call, the same on all ranks.
 #[derive(Debug)]
 pub struct Case {
     call: CallId,
     root: u32,
-    /// By rank; calls with one count for all use the first.
+    /// By rank; calls with a single count use the first.
     counts: Vec<i64>,
     ragged: bool,
     combine: Combine,
@@ -93,17 +93,17 @@ pub struct Case {
     seed: u64,
 }
 
-/// One rank's part in a case: what it calls, and what its buffers must hold afterwards.
+/// One rank's part in a case: its call, and the expected contents of its buffers.
 pub struct Part {
     pub call: Call,
     expected: Expected,
 }
 
-/// Buffers and the words that they must hold.
+/// Buffers and their expected words.
 type Expected = Vec<(RecvBuf, Vec<u64>)>;
 
 impl Part {
-    /// Compares, after the call has ended.
+    /// Compares the buffers after the call has ended.
     pub fn check(&self, what: &dyn std::fmt::Debug) {
         for (buf, words) in &self.expected {
             assert!(
@@ -116,7 +116,7 @@ impl Part {
 
 impl Case {
     pub fn random(call: CallId, size: u32, random: &mut Random) -> Case {
-        // Most are short, some empty, some beyond what a transport sends eagerly, and some longer than a segment of a pipeline.
+        // Most are short, some empty, some beyond a transport's eager limit, and some longer than a pipeline segment.
         let most = [1, 5, 5, 40, 40, 2000, 2000, 9000][random.below(8) as usize];
         let ragged = random.below(2) == 0;
         let combine = match random.below(4) {
@@ -136,7 +136,7 @@ impl Case {
         }
     }
 
-    /// Whether some rank's input is where its output goes.
+    /// Returns true if some rank uses MPI_IN_PLACE.
     pub fn is_in_place(&self) -> bool {
         self.in_place
     }
@@ -160,7 +160,7 @@ impl Case {
         holes
     }
 
-    /// What `rank` has for block `block` at the start.
+    /// The initial data of `rank` for block `block`.
     fn input(&self, rank: u32, block: u32, count: i64) -> Vec<u64> {
         let mut random = Random(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
         (0..count as usize * self.words_per_element())
@@ -168,7 +168,7 @@ impl Case {
             .collect()
     }
 
-    /// A buffer that holds these words.
+    /// A buffer with these words.
     fn filled(&self, words: &[u64]) -> RecvBuf {
         let count = words.len() / self.words_per_element();
         let buf = Scratch::new(count as i64, &self.datatype())
@@ -178,7 +178,7 @@ impl Case {
         buf
     }
 
-    /// A buffer without data yet.
+    /// A buffer with filler words.
     fn blank(&self, count: i64) -> RecvBuf {
         self.filled(&vec![
             0xdead_dead_dead_dead;
@@ -186,7 +186,7 @@ impl Case {
         ])
     }
 
-    /// The combination of the first `ranks` ranks' inputs, from left to right.
+    /// The inputs of the first `ranks` ranks, combined from left to right.
     fn combined(&self, ranks: u32, count: i64) -> Vec<u64> {
         let first = self.input(0, 0, count);
         (1..ranks).fold(first, |acc, rank| {
@@ -198,9 +198,9 @@ impl Case {
         })
     }
 
-    /// How many elements go from one rank to another in a call with counts for each pair.
+    /// The number of elements from one rank to another, in calls with counts for each pair.
     fn between(&self, from: u32, to: u32) -> i64 {
-        // In place both directions have the same count.
+        // With MPI_IN_PLACE both directions have the same count.
         let (a, b) = if self.in_place {
             (from.min(to), from.max(to))
         } else {
@@ -209,7 +209,7 @@ impl Case {
         (self.counts[a as usize] * 3 + i64::from(b) * 7) % 23
     }
 
-    /// Rank `me`'s part.
+    /// The part of rank `me`.
     pub fn part(&self, me: u32) -> Part {
         use CallId as Id;
         let (size, root, count, op) = (self.size(), self.root, self.counts[0], self.combine.op());
@@ -218,7 +218,7 @@ impl Case {
         let own = self.input(me, 0, count);
         let send_unless =
             |in_place: bool, words: &[u64]| (!in_place).then(|| self.filled(words).as_send());
-        // All ranks' blocks one after another, and the same with only one's own filled in.
+        // All ranks' blocks, contiguous, and the same with only this rank's own block filled in.
         let all_blocks = |count: i64| {
             ranks()
                 .flat_map(|r| self.input(r, 0, count))
@@ -387,7 +387,7 @@ impl Case {
                 let words = match (self.call, me) {
                     (Id::Allreduce, _) => self.combined(size, count),
                     (Id::Scan, _) => self.combined(me + 1, count),
-                    // Rank 0's buffer stays as it was.
+                    // Rank 0's buffer is unchanged.
                     (_, 0) => words_of(&recv.as_send()),
                     _ => self.combined(me, count),
                 };

@@ -1,4 +1,4 @@
-//! What collective components promise, as claims that each of them joins.
+//! Test suites of the guarantees of collective components, which each component joins.
 
 pub mod barrier;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Every algorithm and every component against the plain definition of each call.
+//! Tests of every algorithm and every component against the definition of each call.
 
 use super::barrier::{self, Form};
 use super::case::{Case, Part, Random};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
 
-/// Runs `algorithm` on random cases of `call`, at once and as a request.
+/// Runs `algorithm` on random cases of `call`, blocking and as a request.
 fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) {
     const CASES: u32 = 4;
     let engine = world.engine();
@@ -63,7 +63,7 @@ fn algorithms(sizes: &[u32]) {
     }
 }
 
-/// How one call of a random program is made.
+/// A call in progress in a random program.
 enum Flight {
     Nonblocking(Req),
     Persistent(Box<Persistent>),
@@ -83,7 +83,7 @@ impl Flight {
     }
 }
 
-/// The world, a duplicate, and a part of it in which ranks have other numbers.
+/// The world, a duplicate, and a split of it in which ranks have other numbers.
 fn communicators(engine: &Engine) -> Vec<Comm> {
     let world = engine.world().expect("a world");
     let twin = engine.block_on(world.dup()).expect("a duplicate");
@@ -96,14 +96,14 @@ fn communicators(engine: &Engine) -> Vec<Comm> {
     [world, twin].into_iter().chain(part).collect()
 }
 
-/// Runs random calls through whatever serves them in `job`, on several communicators:
-/// now one at a time, now several under way and waited for in any order, by ranks that come late now and then.
+/// Executes random calls in `job` on several communicators, with the components that serve them there:
+/// one at a time, or several in progress and waited for in any order, by ranks that are sometimes late.
 pub(crate) fn exercise(job: &Job, seed: u64) {
     const LAPS: u32 = 12;
     job.run(|engine| {
         let comms = communicators(engine);
         let me = engine.world().expect("a world").rank();
-        // Decisions that all ranks share, and those that each makes for itself.
+        // Decisions shared by all ranks, and decisions of each rank.
         let mut shared = Random(seed ^ u64::from(comms[0].size()));
         let mut own = Random(seed ^ u64::from(me) << 32);
         for _ in 0..LAPS {
@@ -111,7 +111,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
             for _ in 0..1 + shared.below(6) {
                 let comm = &comms[shared.below(comms.len() as u64) as usize];
                 let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-                // Drawn by every rank alike, though the parts of the world may have other sizes.
+                // Drawn on every rank, although the parts of the world may have different sizes.
                 let mut drawn = Random(shared.next());
                 let case = Case::random(call, comm.size(), &mut drawn);
                 let part = case.part(comm.rank());
@@ -158,7 +158,7 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
             for call in CallId::ALL {
                 let case = Case::random(call, size, &mut random);
                 if case.is_in_place() {
-                    // Its input is gone after the first time.
+                    // Its input is overwritten by the first start.
                     continue;
                 }
                 let part = case.part(world.rank());
@@ -175,7 +175,7 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
     }
 }
 
-/// Every algorithm as users force it, blocking and not, through the component that chooses.
+/// Every algorithm, forced by its parameter, blocking and nonblocking, through the component `tuned`.
 #[test]
 fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
     for call in CallId::ALL {
@@ -194,7 +194,7 @@ fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
     }
 }
 
-/// A job in which these components are asked, in the order of their priorities.
+/// A job with these components, in the order of their priorities.
 fn job(ranks: u32, coll: &str) -> Job {
     let mut job = Job::of(ranks);
     job.params.set("coll", coll, Source::Environment);
@@ -229,16 +229,16 @@ fn all_components_together_serve_everything_in_any_order_of_waiting() {
     }
 }
 
-/// Blocking calls one after another, by ranks that are now ahead of each other and now behind.
+/// A series of blocking calls, by ranks that run ahead of each other in turn.
 fn one_after_another(job: &Job, seed: u64, calls: u32) {
-    // Runs of one call, since what is kept from one to the next is what can go wrong.
+    // Repetitions of one call, since errors come from state kept from one call to the next.
     in_a_row(job, seed, calls, |call, random| match random.below(4) {
         0 => CallId::ALL[random.below(CallId::ALL.len() as u64) as usize],
         _ => call,
     });
 }
 
-/// The same, where `next` says which call follows on one.
+/// The same; `next` chooses the following call.
 fn in_a_row(job: &Job, seed: u64, calls: u32, next: impl Fn(CallId, &mut Random) -> CallId + Sync) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -273,7 +273,7 @@ fn short_calls_in_shared_memory_do_not_mix() {
 
 #[test]
 fn calls_in_single_copies_do_not_mix() {
-    // Nearly every length goes through the others' memory, or only what is long, beside short calls in cells.
+    // Nearly every length uses single copies, or only long data do, besides short calls in cells.
     for (cell, gate) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
@@ -288,7 +288,7 @@ fn calls_in_single_copies_do_not_mix() {
     }
 }
 
-/// What can go in pieces does so always, or never, or now and then: at all members in the same calls.
+/// Long data go in pieces always, never or sometimes: on all members in the same calls.
 #[test]
 fn long_calls_do_not_mix_whichever_way_they_go() {
     long_calls(&[2, 3], 400);
@@ -320,7 +320,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
                     .with("coll_shm_barrier", gate)
                     .with("coll_shm_cell_size", "4k")
                     .with("coll_shm_protocol", way);
-                // Often enough the same one that each way is tried.
+                // Repeats a call often enough that each protocol is tried.
                 in_a_row(&job, 6, calls, |call, random| match random.below(40) {
                     0 => CUT[random.below(CUT.len() as u64) as usize],
                     _ => call,
@@ -332,7 +332,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
 
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
-    // Short and long data, in every way in which they go, with calls that wait among them.
+    // Short and long data with every protocol, with blocking calls among them.
     for (cell, gate, way) in [
         ("0", "flags", "pieces"),
         ("0", "counter", "pieces"),
@@ -351,7 +351,7 @@ fn requests_in_shared_memory_end_in_any_order() {
     }
 }
 
-/// More requests at once than there are cells for, waited for from the last to the first.
+/// More requests at once than there are cells, waited for from the last to the first.
 #[test]
 fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
     const FLIGHTS: usize = 23;
@@ -414,7 +414,7 @@ fn every_algorithm_for_barriers_holds_what_every_barrier_promises() {
     }
 }
 
-/// A component whose barrier lets every rank through at once.
+/// A component whose barrier releases every rank at once.
 struct Open;
 
 impl Component for Open {

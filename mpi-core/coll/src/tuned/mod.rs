@@ -1,10 +1,10 @@
-//! `tuned`: every collective by the algorithm that a decision table names for the ranks, the bytes and the cores.
+//! `tuned`: selects the algorithm of every collective from a decision table, by ranks, bytes and oversubscription.
 //!
 //! The table is data ([`rules`]); `coll_tuned_rules` replaces it by a file, and `coll_tuned_<call>_algorithm` forces one algorithm.
-//! What decides must be equal at all members: the size of the communicator, the bytes that the standard makes equal everywhere,
-//! and whether ranks share cores, which rank 0 tells the others when the communicator is made.
-//! An algorithm that reorders operands is passed over where the operator does not commute.
-//! A table that cannot be read, or the name of an algorithm that does not exist, ends the job with a sentence.
+//! The criteria must be equal on all members: the size of the communicator, the bytes that the standard makes equal everywhere,
+//! and whether ranks are oversubscribed, which rank 0 sends to the others when the communicator is made.
+//! An algorithm that reorders operands is skipped if the operator does not commute.
+//! An unreadable table, or the name of an unknown algorithm, ends the job with an error.
 
 mod params;
 mod rules;
@@ -29,7 +29,7 @@ static PRIORITY: About = priority::about("tuned", "30");
 /// The component.
 #[derive(Default)]
 pub struct Tuned {
-    /// Read at the first communicator.
+    /// Read for the first communicator.
     choices: OnceCell<Result<Rc<Choices>, String>>,
 }
 
@@ -75,7 +75,7 @@ impl Component for Tuned {
     }
 }
 
-/// By [`CallId`], what the parameters force.
+/// By [`CallId`]: the algorithm that the parameters force.
 type Forced = [Option<Algorithm>; CallId::ALL.len()];
 
 fn forced(params: &Params) -> Result<Forced, String> {
@@ -109,13 +109,13 @@ struct Choices {
     rules: Rules,
     forced: Forced,
     reproducible: bool,
-    /// Everything that has to be the same at all members, condensed.
+    /// A hash of everything that must be the same on all members.
     fingerprint: u64,
-    /// The plan that was made last: most communicators have as many members as the one before.
+    /// The last plan made: most communicators have as many members as the previous one.
     last: RefCell<Option<(Setting, Rc<Plan>)>>,
 }
 
-/// By [`CallId`], the rows that concern a communicator.
+/// By [`CallId`]: the rows that apply to a communicator.
 type Plan = [Box<[Step]>; CallId::ALL.len()];
 
 impl Choices {
@@ -162,7 +162,7 @@ struct TunedModule {
 }
 
 impl TunedModule {
-    /// The algorithm for a call; a table that says nothing about it leaves it to the first there is.
+    /// The algorithm for a call; if no row of the table applies, the first that serves it.
     fn choose(&self, call: &Call, ranks: u32) -> Option<Algorithm> {
         let bytes = decisive_bytes(call, ranks);
         let steps = self
@@ -180,7 +180,7 @@ impl TunedModule {
     }
 }
 
-/// The bytes that decide: a number that the standard makes equal at all members.
+/// The size that decides: a number of bytes that the standard makes equal on all members.
 fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
     let bytes = call.agreed_bytes().unwrap_or(0);
     match call {
@@ -194,13 +194,13 @@ impl Module for TunedModule {
         CallSet::ALL
     }
 
-    /// Tells what the members might see differently: whether ranks share cores, and what rank 0's choices are condensed to.
+    /// Exports what members could see differently: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
     fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
         letter.push(comm.engine().is_oversubscribed().into());
         letter.extend(self.choices.fingerprint.to_le_bytes());
     }
 
-    /// Picks the rows that concern this communicator.
+    /// Selects the rows that apply to this communicator.
     fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
         let own = self.choices.fingerprint.to_le_bytes();
         let Some((crowded, _)) = letter.split_first().filter(|l| *l.1 == own) else {
@@ -230,7 +230,7 @@ impl Module for TunedModule {
     }
 }
 
-/// Which step serves from how many bytes on: one that a later step replaces everywhere is not taken, and not told.
+/// Lists the steps with their sizes, without those that a later step replaces everywhere.
 fn shown(steps: &[Step], call: CallId) -> String {
     let ladder = |serves: fn(Algorithm) -> bool| -> Vec<Step> {
         let steps = steps.iter().filter(|(_, algorithm)| serves(*algorithm));
@@ -239,7 +239,7 @@ fn shown(steps: &[Step], call: CallId) -> String {
             ladder.retain(|(lower, _)| *lower < from);
             ladder.push((from, algorithm));
         }
-        // Below the first step, and where there is none, the usual one serves.
+        // Below the first step, or without steps, the usual algorithm serves.
         if ladder.first().is_none_or(|(from, _)| *from > 0) {
             let usual = Algorithm::usual(call, false).filter(|usual| serves(*usual));
             ladder.splice(0..0, usual.map(|usual| (0, usual)));

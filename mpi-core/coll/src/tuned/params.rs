@@ -4,7 +4,7 @@ use crate::CallId;
 use mpi_base::param::{About, Level, Param};
 use std::path::PathBuf;
 
-/// A decision table instead of the built-in one.
+/// The file of a decision table that replaces the built-in one.
 pub static RULES: Param<PathBuf> = Param::new(
     "coll",
     "tuned",
@@ -58,7 +58,7 @@ pub fn algorithm(call: CallId) -> &'static Param<String> {
     &ALGORITHMS[call as usize]
 }
 
-/// All of them, for listings.
+/// All parameters, for listings.
 pub fn all() -> impl Iterator<Item = &'static About> {
     std::iter::once(RULES.about()).chain(ALGORITHMS.iter().map(Param::about))
 }

@@ -1,20 +1,20 @@
-//! The decision table: text with one choice to a line; [`BUILT_IN`] explains itself.
+//! The decision table: text with one choice per line; [`BUILT_IN`] documents the format.
 
 use crate::CallId;
 use crate::algo::Algorithm;
 use mpi_base::param::Value;
 use std::fmt;
 
-/// The table of this library.
+/// The built-in table.
 pub const BUILT_IN: &str = include_str!("rules.txt");
 
-/// One choice.
+/// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Rule {
     call: CallId,
     ranks: u32,
     bytes: i64,
-    /// Only where ranks share cores.
+    /// Applies only when oversubscribed.
     shared: bool,
     algorithm: Algorithm,
 }
@@ -42,18 +42,18 @@ impl fmt::Display for RuleError {
     }
 }
 
-/// What decides between algorithms, apart from the data.
+/// The criteria that do not depend on the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub ranks: u32,
     pub crowded: bool,
 }
 
-/// An algorithm and the bytes from which on it is taken.
+/// An algorithm and the minimum size at which it is used.
 pub type Step = (i64, Algorithm);
 
 impl Rules {
-    /// Reads a table; empty lines and what follows a `#` say nothing.
+    /// Parses a table; empty lines are skipped, and a `#` begins a comment.
     pub fn parse(text: &str) -> Result<Rules, RuleError> {
         let mut rules = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -72,7 +72,7 @@ impl Rules {
         Ok(Rules(rules))
     }
 
-    /// The rows about a call as sentences; of those that are met the last one counts.
+    /// Describes the rows of a call as sentences; of those that apply the last one counts.
     pub fn explain(&self, call: CallId) -> Vec<String> {
         let rows = self.0.iter().filter(|rule| rule.call == call);
         rows.map(|rule| {
@@ -91,7 +91,7 @@ impl Rules {
         .collect()
     }
 
-    /// The choices for a call in one setting, in their order.
+    /// The rows of a call that apply to a setting, in their order.
     pub fn steps(&self, call: CallId, setting: Setting) -> Box<[Step]> {
         let met = |rule: &&Rule| {
             rule.call == call && rule.ranks <= setting.ranks && (!rule.shared || setting.crowded)
@@ -125,7 +125,7 @@ impl Rule {
     }
 }
 
-/// The algorithm of this name, or which names there are.
+/// The algorithm of this name, or an error that lists the names.
 pub fn algorithm_named(call: CallId, name: &str) -> Result<Algorithm, String> {
     Algorithm::named(call, name).ok_or_else(|| {
         let names: Vec<&str> = Algorithm::serving(call).map(Algorithm::name).collect();

@@ -1,4 +1,4 @@
-//! What is forced is taken, what cannot be is refused with the choices.
+//! Tests of `tuned`: forced algorithms are used, and unknown ones are rejected with a list.
 
 use super::*;
 use crate::algo;
@@ -45,7 +45,7 @@ fn who_has_another_table_than_rank_0_refuses() {
     assert_ne!(prints[0], prints[1]);
 }
 
-/// What `coll` gives for a sum whose rounding depends on the order of additions.
+/// The result of `call` for a sum whose rounding depends on the order of additions.
 fn sum(job: &Job, call: impl Fn(RecvBuf, u32) -> Call + Sync) -> Vec<Vec<u8>> {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -168,7 +168,7 @@ fn what_is_told_are_the_steps_that_are_taken() {
         built_in(CallId::ReduceScatter, 2),
         "halving, from 262144 bytes pairwise (reduce if the operator does not commute)"
     );
-    // A table that begins late, or says nothing.
+    // A table that begins late, or is empty.
     assert_eq!(
         told(CallId::Bcast, "bcast 1 4k any chain", 2),
         "binomial, from 4096 bytes chain"

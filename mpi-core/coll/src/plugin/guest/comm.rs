@@ -1,7 +1,7 @@
-//! The services of the library, as a component's modules call them.
+//! The services of the library for a component's modules.
 //!
-//! A service is a function of the host's table; one that an older library lacks, or that is called after the communicator has gone,
-//! answers with a sentence, or with nothing where it cannot fail.
+//! Each service is a function of the host's table. A call fails if an older library lacks the service or the communicator has been freed;
+//! a service that cannot fail returns an empty value then.
 #![allow(unsafe_code)]
 
 use crate::plugin::abi::{self, DONE, FAILED, Host, Why};
@@ -20,27 +20,27 @@ pub struct Comm(Rc<Link>);
 struct Link {
     host: Host,
     comm: *mut abi::Comm,
-    /// Whether `comm` may still be handed to the host.
+    /// True while `comm` may be passed to the host.
     alive: Cell<bool>,
 }
 
-/// A message under way.
+/// A message in progress.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message(u64);
 
-/// Memory that members on one node share; it stays until the last of them has lost its module.
+/// Memory shared by the members on one node; valid until the last of them has dropped its module.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedMemory {
     pub at: NonNull<u8>,
     pub len: usize,
 }
 
-/// Calls a service and makes a `Result` of its answer.
+/// Calls a service and converts its return code to a `Result`.
 macro_rules! ask {
     ($self:ident . $service:ident ( $($argument:expr),* )) => {{
         let (service, comm) = $self.service($self.0.host.$service, stringify!($service))?;
         let mut why = Why::new();
-        // SAFETY: the communicator is alive, and the arguments are what the header asks for.
+        // SAFETY: `service` returns a `comm` only while it is alive, and the arguments are as `plugin.h` requires.
         match unsafe { service(comm, $($argument,)* &mut why) } {
             FAILED => Err(why.sentence()),
             code => Ok(code),
@@ -48,11 +48,11 @@ macro_rules! ask {
     }};
 }
 
-/// Calls a service that cannot fail; without it, or without the communicator, the answer is `$nothing`.
+/// Calls a service that cannot fail; returns `$nothing` if the service is missing or the communicator has been freed.
 macro_rules! tell {
     ($nothing:expr, $self:ident . $service:ident ( $($argument:expr),* )) => {
         match $self.service($self.0.host.$service, stringify!($service)) {
-            // SAFETY: the communicator is alive, and the arguments are what the header asks for.
+            // SAFETY: `service` returns a `comm` only while it is alive, and the arguments are as `plugin.h` requires.
             Ok((service, comm)) => unsafe { service(comm, $($argument),*) },
             Err(_) => $nothing,
         }
@@ -65,7 +65,7 @@ impl Comm {
         Comm(Rc::new(Link { host, comm, alive }))
     }
 
-    /// The communicator has gone: services fail from now on, in every copy of this.
+    /// The communicator is freed: from now on services fail, in every clone.
     pub(super) fn close(&self) {
         self.0.alive.set(false);
     }
@@ -74,10 +74,10 @@ impl Comm {
         self.0.alive.get()
     }
 
-    /// Where the host keeps what the component's modules share.
+    /// Returns the address at which the host stores the pointer shared by the component's modules.
     pub(super) fn common_place(&self) -> Result<*mut *mut c_void, String> {
         let (service, comm) = self.service(self.0.host.component_data, "component_data")?;
-        // SAFETY: the communicator is alive.
+        // SAFETY: `service` returns a `comm` only while it is alive.
         Ok(unsafe { service(comm) })
     }
 
@@ -86,23 +86,23 @@ impl Comm {
         tell!(0, self.comm_rank())
     }
 
-    /// How many members it has.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         tell!(0, self.comm_size())
     }
 
-    /// What the program called it when the component was asked, or what can be said of one without a name.
+    /// The communicator's name when the component was queried, or a description if it had none.
     pub fn name(&self) -> String {
         self.text(tell!(std::ptr::null(), self.comm_name()))
             .unwrap_or_default()
     }
 
-    /// Whether it is `MPI_COMM_WORLD`.
+    /// Returns true for `MPI_COMM_WORLD`.
     pub fn is_world(&self) -> bool {
         tell!(0, self.comm_is_world()) != 0
     }
 
-    /// Members that share this process's memory, ascending.
+    /// The members on this node, ascending.
     pub fn node_ranks(&self) -> Vec<u32> {
         let mut ranks = vec![0; self.size() as usize];
         let count = tell!(
@@ -113,7 +113,7 @@ impl Comm {
         ranks
     }
 
-    /// The members that this process knows to be dead, ascending; none unless the job survives deaths.
+    /// The members that this process knows to be dead, ascending; empty unless the job survives failures.
     pub fn failed_ranks(&self) -> Vec<u32> {
         if tell!(0, self.failed_ranks(std::ptr::null_mut(), 0)) == 0 {
             return Vec::new();
@@ -125,12 +125,12 @@ impl Comm {
         ranks
     }
 
-    /// Sends a message to a member, which receives messages of one sender in their order; waits, while progress goes on.
+    /// Sends a message, blocking, while MPI progresses; messages of one sender arrive in order.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
     }
 
-    /// Receives the next message of a member, which is as long as `data`; waits, while progress goes on.
+    /// Receives the next message of a member, which must be as long as `data`; blocks, while MPI progresses.
     pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         ask!(self.recv(source, data.as_mut_ptr().cast(), data.len())).map(|_| ())
     }
@@ -140,31 +140,31 @@ impl Comm {
         ask!(self.fence()).map(|_| ())
     }
 
-    /// Starts a message to be tested; what is sent is copied at once.
+    /// Starts a nonblocking send; `data` is copied at once.
     pub fn start_send(&self, dest: u32, data: &[u8]) -> Result<Message, String> {
         let mut number = 0;
         ask!(self.start_send(dest, data.as_ptr().cast(), data.len(), &raw mut number))
             .map(|_| Message(number))
     }
 
-    /// Starts receiving a message of so many bytes.
+    /// Starts a nonblocking receive of `bytes` bytes.
     pub fn start_recv(&self, source: u32, bytes: usize) -> Result<Message, String> {
         let mut number = 0;
         ask!(self.start_recv(source, bytes, &raw mut number)).map(|_| Message(number))
     }
 
-    /// Whether a message is through; true once, and then what was received is in `data`.
+    /// Returns true, once, when a message is complete; a received message is then in `data`.
     pub fn test_message(&self, message: &Message, data: &mut [u8]) -> Result<bool, String> {
         ask!(self.test_message(message.0, data.as_mut_ptr().cast(), data.len()))
             .map(|code| code == DONE)
     }
 
-    /// Lets MPI look once at what has arrived.
+    /// Runs one turn of MPI's progress.
     pub fn progress(&self) -> bool {
         tell!(0, self.progress()) != 0
     }
 
-    /// Waits until `ready`, or for so long; tells which.
+    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
     pub fn wait(
         &self,
         limit: Option<Duration>,
@@ -175,7 +175,7 @@ impl Comm {
             panic: Option<Box<dyn Any + Send>>,
         }
         unsafe extern "C" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
-            // SAFETY: `wait` below hands in an `Asked` of this type, and the host asks from one thread, one question at a time.
+            // SAFETY: `wait` below passes an `Asked` of this type, which outlives the wait; the host calls from one thread, one call at a time.
             let asked = unsafe { &mut *argument.cast::<Asked<F>>() };
             match catch_unwind(AssertUnwindSafe(&mut asked.ready)) {
                 Ok(ready) => ready.into(),
@@ -200,12 +200,12 @@ impl Comm {
         Ok(came? == DONE)
     }
 
-    /// Wakes a member on this node if it sleeps.
+    /// Wakes a member on this node if it is blocked.
     pub fn ring(&self, rank: u32) {
         tell!((), self.ring(rank));
     }
 
-    /// Zeroed memory that this node's members share; every one of them calls.
+    /// Allocates zeroed memory shared by this node's members; all of them must call.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<SharedMemory, String> {
         let mut at = std::ptr::null_mut();
         ask!(self.shared_memory(bytes, align, &raw mut at))?;
@@ -213,23 +213,23 @@ impl Comm {
         Ok(SharedMemory { at, len: bytes })
     }
 
-    /// One of the component's own parameters in the user's words; empty if it has none of that name.
+    /// Returns the value of one of the component's parameters as text; empty if there is none of that name.
     pub fn param(&self, name: &CStr) -> String {
         self.text(tell!(std::ptr::null(), self.param(name.as_ptr())))
             .unwrap_or_default()
     }
 
-    /// Says a line to the user who asked for explanations.
+    /// Logs a line that is printed only if explanations are enabled.
     pub fn info(&self, line: &str) {
         self.log(abi::INFO, line);
     }
 
-    /// Tells reports of the hardware barrier's wire that this process drives; a library without this service does not ask.
+    /// Reports how many barriers the hardware wire that this process drives has entered and released; ignored by a library without this service.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         tell!((), self.barrier_wire(wire, entered, released));
     }
 
-    /// Says a line that the user should see.
+    /// Logs a warning for the user.
     pub fn warn(&self, line: &str) {
         self.log(abi::WARNING, line);
     }
@@ -239,7 +239,7 @@ impl Comm {
         tell!((), self.log(level, line.as_ptr()));
     }
 
-    /// A service, if the library has it and the communicator is still there.
+    /// Returns a service if the library has it and the communicator is alive.
     fn service<F>(&self, service: Option<F>, name: &str) -> Result<(F, *mut abi::Comm), String> {
         let service =
             service.ok_or_else(|| format!("this library does not offer the service {name}"))?;
@@ -256,7 +256,7 @@ impl Comm {
         if at.is_null() {
             return None;
         }
-        // SAFETY: the host's texts stay while the communicator is alive, and it was when it answered.
+        // SAFETY: the host's texts are valid while the communicator is alive, which the service call has checked.
         Some(mpi_base::text::from_bytes(
             unsafe { CStr::from_ptr(at) }.to_bytes(),
         ))

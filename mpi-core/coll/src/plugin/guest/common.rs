@@ -1,6 +1,6 @@
-//! What the modules of a component share in one process.
+//! State shared by a component's modules in one process.
 //!
-//! Protocol: the host keeps one pointer for each component; the first module puts it there, the last one to let go takes it away.
+//! Protocol: the host stores one pointer per component; the first module sets it, and the last owner that is dropped clears it.
 #![allow(unsafe_code)]
 
 use super::Comm;
@@ -9,17 +9,17 @@ use std::ffi::c_void;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// What the component's modules in this process share; see [`Comm::share`].
+/// Shared state of the component's modules in this process; see [`Comm::share`].
 ///
-/// A module owns it and drops it before its communicator goes, as it does with all it has.
+/// A module owns it and must drop it before its communicator is freed.
 pub struct Common<T: 'static> {
     value: Rc<Tagged<T>>,
     place: *mut *mut c_void,
-    /// Tells whether `place` is still there.
+    /// Used to check that `place` is still valid.
     comm: Comm,
 }
 
-/// A value with its type in front, because the place in the host has none.
+/// A value preceded by its type id, because the host's pointer is untyped.
 #[repr(C)]
 struct Tagged<T> {
     kind: TypeId,
@@ -40,27 +40,27 @@ impl<T> Drop for Common<T> {
             return;
         }
         if self.comm.is_open() {
-            // SAFETY: the communicator is alive, and with it the host's place.
+            // SAFETY: the communicator is alive, so the host's pointer `place` is valid.
             unsafe { self.place.write(std::ptr::null_mut()) };
         } else {
-            // The place may still point here, so the value has to stay.
+            // The host's pointer may still refer to the value, so leak it.
             std::mem::forget(self.value.clone());
         }
     }
 }
 
 impl Comm {
-    /// What the component's modules in this process share, if one of them has made it.
+    /// Returns the shared state of the component's modules in this process, if one exists.
     pub fn common<T: 'static>(&self) -> Option<Common<T>> {
         let place = self.common_place().ok()?;
-        // SAFETY: the host's place is readable, and no other code uses it while this thread is in the component.
+        // SAFETY: `place` is null or readable, and no other code uses it while this thread runs the component.
         let found: *const Tagged<T> = unsafe { place.as_ref() }?.cast_const().cast();
-        // SAFETY: what is there was put there by `share`, and it is alive, for the holder that drops the last one takes it away.
+        // SAFETY: null or set by `share`; the value is alive, because dropping the last owner clears the pointer.
         let kind = unsafe { found.cast::<TypeId>().as_ref() }?;
         if *kind != TypeId::of::<T>() {
             return None;
         }
-        // SAFETY: the type is right, so this is the pointer that `share` got from an `Rc`, of which one more is handed out.
+        // SAFETY: the type matches, so this is the pointer that `share` got from an `Rc`; the count is incremented for the new owner.
         let value = unsafe {
             Rc::increment_strong_count(found);
             Rc::from_raw(found)
@@ -72,10 +72,10 @@ impl Comm {
         })
     }
 
-    /// Shares a value with the component's other modules in this process, for as long as one of them keeps it.
+    /// Shares a value with the component's other modules in this process, until its last owner is dropped.
     pub fn share<T: 'static>(&self, value: T) -> Result<Common<T>, String> {
         let place = self.common_place()?;
-        // SAFETY: as in `common`.
+        // SAFETY: `place` is null or writable, and no other code uses it while this thread runs the component.
         let there =
             unsafe { place.as_mut() }.ok_or("the library gave no place for what modules share")?;
         if !there.is_null() {

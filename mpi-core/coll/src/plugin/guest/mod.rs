@@ -1,7 +1,7 @@
-//! Writing a plugin in safe Rust: the other side of the tables.
+//! The plugin side of the tables: writing a plugin in safe Rust.
 //!
-//! A component implements [`Guest`] and its modules [`Module`]; [`BuiltIn::of`] makes the C table of it, once, at compile time.
-//! The same table is built into the library and returned by the plugin file's one symbol:
+//! A component implements [`Guest`] and its modules [`Module`]; [`BuiltIn::of`] makes its C table at compile time.
+//! The same table is built into the library and returned by the plugin file's exported function:
 //!
 //! ```ignore
 //! static TABLE: BuiltIn = BuiltIn::of::<Mine>();
@@ -12,8 +12,8 @@
 //! }
 //! ```
 //!
-//! A panic in a component ends here and becomes a failure with a sentence.
-//! A [`Comm`] may be kept anywhere; once its module is gone its services fail.
+//! A panic in a component does not cross the ABI; it becomes a failure with an error text.
+//! A [`Comm`] may be stored anywhere; its services fail once its module has been freed.
 
 mod comm;
 mod common;
@@ -29,20 +29,20 @@ use std::task::Poll;
 
 /// A component.
 pub trait Guest: 'static {
-    /// The user's word for it in `--mca coll` and in its parameters.
+    /// The component's name in `--mca coll` and in its parameters.
     const NAME: &'static CStr;
-    /// Shown by `mpi-info`; the library compares [`abi::ABI_VERSION`], and not this.
+    /// Shown by `mpi-info`; the compatibility check uses [`abi::ABI_VERSION`] instead.
     const VERSION: &'static CStr;
-    /// The default of its priority parameter.
+    /// Default of the priority parameter.
     const PRIORITY: i32;
-    /// What the user can set besides the priority; each is read by [`Comm::param`].
+    /// Parameters besides the priority; [`Comm::param`] reads them.
     const PARAMS: &'static [abi::Param] = &[];
-    /// The parameter by which the user asks for the component: its value is not the default then.
+    /// The parameter with which the user asks for the component, by giving it a value other than the default.
     const ASKED_BY: Option<&'static CStr> = None;
-    /// What one communicator is served by.
+    /// The component's module for one communicator.
     type Module: Module;
 
-    /// Whether this process can serve the communicator; the error is the reason why not. No communication here.
+    /// Creates a module if this process can serve the communicator; the error is the reason if not. Must not communicate.
     fn query(comm: Comm) -> Result<Self::Module, String>;
 }
 
@@ -50,60 +50,60 @@ pub trait Guest: 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     Here,
-    /// The next component down shall do it; every member says so for the same call.
+    /// The next lower component serves it; every member returns the same for the same call.
     Next,
 }
 
-/// What a started barrier is asked for by.
+/// Result of starting a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
     Ticket(u64),
-    /// As [`Served::Next`].
+    /// The next lower component serves it, as [`Served::Next`].
     Next,
 }
 
-/// What a component does for one communicator.
+/// A component's functions for one communicator.
 ///
-/// Methods take `&self`, because a barrier that waits lets MPI progress, and progress tests barriers that were started before.
+/// Methods take `&self`: a blocking barrier progresses MPI, and progress tests barriers that were started before.
 pub trait Module: 'static {
-    /// Sets up what all members set up together; blocking services may be used.
+    /// Collective set-up; may use blocking services.
     fn enable(&self) -> Result<(), String>;
 
-    /// `MPI_Barrier`; blocking services may be used.
+    /// `MPI_Barrier`; may use blocking services.
     fn barrier(&self) -> Result<Served, String>;
 
-    /// The first half of `MPI_Ibarrier`.
+    /// Starts `MPI_Ibarrier`.
     fn start(&self) -> Result<Started, String>;
 
-    /// The second half, until it is ready.
+    /// Tests a started barrier until it is complete.
     fn test(&self, ticket: u64) -> Result<Poll<Served>, String>;
 
-    /// A message that was started with [`Comm::start_recv`] or [`Comm::start_send`] is through, or some time has passed,
-    /// whatever this process waits for; no blocking services.
+    /// Called when a message of [`Comm::start_recv`] or [`Comm::start_send`] completes, and periodically,
+    /// whatever this process waits for; must not use blocking services.
     fn attend(&self) {}
 
-    /// Opens a round of a eureka line, in one order with barriers at all members; blocking services may be used.
-    /// [`Served::Next`], at all members alike, if the round has to go another way. Until its end no barrier lowers the line.
+    /// Opens a round of the eureka line, ordered with barriers on all members; may use blocking services.
+    /// [`Served::Next`], on all members, if the component does not serve the round. Until the round ends, no barrier lowers the line.
     fn eureka_begin(&self) -> Result<Served, String> {
         Ok(Served::Next)
     }
 
-    /// This member has found it: the line is high when this returns; true if it is the first of the round.
+    /// Raises the line: it is high on return. Returns true if this member is the first in the round.
     fn eureka_raise(&self) -> Result<bool, String> {
         Err("this component has no eureka line".into())
     }
 
-    /// Whether a member has found it in this round.
+    /// Returns true if a member has raised the line in this round.
     fn eureka_test(&self) -> Result<bool, String> {
         Err("this component has no eureka line".into())
     }
 
-    /// Ends the round, returning after every member has called it; blocking services may be used.
+    /// Ends the round; returns after every member has called it. May use blocking services.
     fn eureka_end(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The communicator goes away: leave everything as it was. Members do not call it together.
+    /// The communicator is being freed: restore the initial state. Not a collective call.
     fn disable(&self);
 }
 

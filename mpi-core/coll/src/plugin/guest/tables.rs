@@ -1,6 +1,6 @@
-//! A component's C tables, made of its Rust at compile time, and the functions in them.
+//! A component's C tables, made from its Rust implementation at compile time, and their functions.
 //!
-//! Life of a module: `query` boxes it and hands the pointer to the host, which hands it back with every call; `free` is the last one.
+//! Lifetime of a module: `query` boxes it and returns the pointer to the host, which passes it to every call; `free` is the last one.
 #![allow(unsafe_code)]
 
 use super::{Comm, Guest, Module, Served, Started};
@@ -17,18 +17,18 @@ use std::task::Poll;
 pub struct BuiltIn(&'static ComponentTable);
 
 impl BuiltIn {
-    /// The table of a component: a constant, to be kept in a `static`.
+    /// Makes the table of a component, for a `static`.
     pub const fn of<G: Guest>() -> BuiltIn {
         BuiltIn(Tables::<G>::COMPONENT)
     }
 
-    /// For the exported function.
+    /// Returns the table, for the exported function.
     pub const fn as_ptr(&self) -> *const ComponentTable {
         self.0
     }
 
     pub(in crate::plugin) fn check(&self) -> Result<Plugin, TableError> {
-        // SAFETY: the table was made by `of`, from constants and from functions of this module.
+        // SAFETY: `of` made the table from constants and from functions of this module, so it is valid and stays unchanged.
         unsafe { Plugin::check(self.0) }
     }
 }
@@ -68,7 +68,7 @@ impl<G: Guest> Tables<G> {
     };
 }
 
-/// A module and the communicator whose services end with it.
+/// A module, and the communicator handle that is closed with it.
 struct Instance<M> {
     module: M,
     comm: Comm,
@@ -81,7 +81,7 @@ unsafe extern "C" fn query<G: Guest>(
     why: *mut Why,
 ) -> *const ModuleTable {
     let ask = || {
-        // SAFETY: the host hands in its table, which begins with its size.
+        // SAFETY: the host passes its table, which begins with its size.
         let host = unsafe { abi::read(host) };
         if host.abi_version != abi::ABI_VERSION {
             return Err(format!(
@@ -103,28 +103,28 @@ unsafe extern "C" fn query<G: Guest>(
             }
         };
         let instance = Box::into_raw(Box::new(Instance { module, comm }));
-        // SAFETY: the host gives a place for the module's pointer.
+        // SAFETY: the host passes a writable `this`.
         unsafe { this.write(instance.cast()) };
         Ok(DONE)
     };
-    // SAFETY: the host's `why` is writable.
+    // SAFETY: the host passes a writable `why`.
     match unsafe { answer(why, ask) } {
         DONE => Tables::<G>::MODULE,
         _ => std::ptr::null(),
     }
 }
 
-/// The module behind the pointer that the host hands back.
+/// The module behind the pointer that the host passes.
 ///
 /// # Safety
 /// `this` came from `query` of the same component and has not been freed.
 unsafe fn module<'a, M: Module>(this: *mut c_void) -> &'a M {
-    // SAFETY: `query` made it of a box of this type.
+    // SAFETY: `query` made the pointer from a box of this type, and the caller guarantees that it has not been freed.
     unsafe { &(*this.cast::<Instance<M>>()).module }
 }
 
 unsafe extern "C" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).enable().map(|()| DONE)) }
 }
 
@@ -133,7 +133,7 @@ unsafe extern "C" fn barrier<M: Module>(
     _: *mut abi::Call,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).barrier().map(code)) }
 }
 
@@ -143,17 +143,17 @@ unsafe extern "C" fn barrier_start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: the host keeps the rule of `module`.
+        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
         Ok(match unsafe { module::<M>(this) }.start()? {
             Started::Next => NEXT,
             Started::Ticket(number) => {
-                // SAFETY: the host gives a place for the ticket.
+                // SAFETY: the host passes a writable `ticket`.
                 unsafe { ticket.write(number) };
                 PENDING
             }
         })
     };
-    // SAFETY: the host's `why` is writable.
+    // SAFETY: the host passes a writable `why`.
     unsafe { answer(why, start) }
 }
 
@@ -163,25 +163,25 @@ unsafe extern "C" fn barrier_test<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let test = || {
-        // SAFETY: the host keeps the rule of `module`.
+        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
         Ok(match unsafe { module::<M>(this) }.test(ticket)? {
             Poll::Pending => PENDING,
             Poll::Ready(served) => code(served),
         })
     };
-    // SAFETY: the host's `why` is writable.
+    // SAFETY: the host passes a writable `why`.
     unsafe { answer(why, test) }
 }
 
 unsafe extern "C" fn attend<M: Module>(this: *mut c_void) {
-    // SAFETY: the host keeps the rule of `module`.
+    // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
     let module = unsafe { module::<M>(this) };
-    // What went wrong is met again by the caller that asks for an outcome.
+    // A persistent failure reappears in the next call that returns an outcome.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
 unsafe extern "C" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_begin().map(code)) }
 }
 
@@ -191,40 +191,40 @@ unsafe extern "C" fn eureka_raise<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let raise = || {
-        // SAFETY: the host keeps the rule of `module`.
+        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
         let is_first = unsafe { module::<M>(this) }.eureka_raise()?;
-        // SAFETY: the host gives a place for it.
+        // SAFETY: the host passes a writable `first`.
         unsafe { first.write(is_first.into()) };
         Ok(DONE)
     };
-    // SAFETY: the host's `why` is writable.
+    // SAFETY: the host passes a writable `why`.
     unsafe { answer(why, raise) }
 }
 
 unsafe extern "C" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     let test = || {
-        // SAFETY: the host keeps the rule of `module`.
+        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
         let is_found = unsafe { module::<M>(this) }.eureka_test()?;
         Ok(if is_found { DONE } else { PENDING })
     };
-    // SAFETY: the host's `why` is writable.
+    // SAFETY: the host passes a writable `why`.
     unsafe { answer(why, test) }
 }
 
 unsafe extern "C" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_end().map(|()| DONE)) }
 }
 
 unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {
-    // SAFETY: the host keeps the rule of `module`.
+    // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
     let module = unsafe { module::<M>(this) };
-    // No caller is left to tell.
+    // No caller is left to report a panic to.
     let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
 }
 
 unsafe extern "C" fn free<M: Module>(this: *mut c_void) {
-    // SAFETY: `query` made it of a box of this type, and the host says that this is the last call.
+    // SAFETY: `query` made the pointer from a box of this type, and `free` is the host's last call.
     let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));
     comm.close();

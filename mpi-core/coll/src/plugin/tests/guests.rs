@@ -1,4 +1,4 @@
-//! Components in Rust for the tests, all through the C tables.
+//! Test components in Rust, all used through the C tables.
 
 use crate::plugin::abi;
 use crate::plugin::guest::{BuiltIn, Comm, Guest, Module, Served, SharedMemory, Started, param};
@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::task::Poll;
 
-/// A counter in shared memory for each member: barrier n is over when all have come n times.
+/// A counter in shared memory per member: barrier n is complete when all counters are at least n.
 pub struct Counter {
     comm: Comm,
     memory: Cell<Option<SharedMemory>>,
@@ -18,7 +18,7 @@ impl Counter {
     #[allow(unsafe_code)]
     fn arrivals(&self) -> &[AtomicU64] {
         let memory = self.memory.get().expect("enabled");
-        // SAFETY: zeroed shared memory of so many aligned words, used as atomics by all members, which stays as long as the module.
+        // SAFETY: zeroed, aligned shared memory of `len` bytes, accessed as atomics by all members, which stays valid as long as the module.
         unsafe {
             std::slice::from_raw_parts(memory.at.cast().as_ptr(), memory.len / size_of::<u64>())
         }
@@ -102,13 +102,13 @@ impl Guest for CounterComponent {
 
 pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
 
-/// Serves nothing, but members with an even rank find out late that the next component shall do it.
+/// Serves nothing; members with an even rank pass a barrier down late.
 pub struct Waverer {
     comm: Comm,
     looks: Cell<u64>,
 }
 
-/// How often a started barrier is looked at before it is handed down.
+/// The number of tests of a started barrier before it is passed down.
 const WAVERING: u64 = 50;
 
 impl Module for Waverer {
@@ -156,7 +156,7 @@ impl Guest for WavererComponent {
 
 pub const WAVERER: BuiltIn = BuiltIn::of::<WavererComponent>();
 
-/// Refuses everything.
+/// Refuses every communicator.
 pub struct Old;
 
 impl Guest for Old {

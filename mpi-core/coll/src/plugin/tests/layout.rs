@@ -1,4 +1,4 @@
-//! The header and the Rust tables are the same tables.
+//! Layout tests: the header and the Rust tables are equal.
 
 use super::compile;
 use crate::plugin::abi;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 use std::process::Command;
 
-/// Names each field once and yields what Rust says of it and a line of C that says the same.
+/// Expands each field to its offset in Rust and a line of C that prints its offset there.
 macro_rules! tables {
     ($($rust:ident is $c:literal { $($field:ident = $c_field:literal),* })*) => {{
         let (mut ours, mut program) = (String::new(), String::new());

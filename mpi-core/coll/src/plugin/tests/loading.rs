@@ -1,9 +1,9 @@
-//! Which files become components, and what is said about the others.
+//! Tests of discovery: which files become components, and the errors of the others.
 
 use super::{Catalogue, Shelf};
 use crate::plugin::{LoadError, Origin, TableError, load};
 
-/// The sentence about the only file that was rejected.
+/// The error of the only rejected file.
 fn sentence(catalogue: &Catalogue) -> String {
     assert!(catalogue.taken.is_empty() && catalogue.rejected.len() == 1);
     catalogue.rejected[0].reason.to_string()
@@ -89,7 +89,7 @@ fn every_defect_of_a_table_has_its_own_sentence() {
 
 #[test]
 fn a_newer_and_larger_table_is_taken() {
-    // A plugin built against a later header of the same version says a larger size; what is beyond ours is not read.
+    // A plugin built against a later header of the same version has a larger size; what is beyond ours is not read.
     let catalogue = Shelf::new().with("later.so", &["-DSIZE=4096"]).gather();
     assert_eq!(catalogue.taken.len(), 1);
 }
@@ -166,7 +166,7 @@ fn the_newer_of_two_wins_and_a_preferred_file_always() {
         origin(&older, "x, old"),
         Origin::File(older.path().join("a.so"))
     );
-    // Whichever is passed over, what is set for it is no mistake.
+    // The parameters of the skipped one are not reported as unknown.
     for prefer in ["", "old"] {
         let passed = older.gather_preferring(prefer).passed;
         assert!(passed.reads("coll_old_priority"), "{prefer}");

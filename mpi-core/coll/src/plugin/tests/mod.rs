@@ -1,4 +1,4 @@
-//! Plugins in C, compiled here against the public header, and components in Rust through the same tables.
+//! Tests of plugins in C, compiled here against the public header, and of components in Rust through the same tables.
 
 mod guests;
 mod layout;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../include");
 const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/linear.c");
 
-/// Runs the C compiler, strictly.
+/// Runs the C compiler with strict warnings.
 fn compile(source: &Path, options: &[&str], to: &Path) {
     let mut cc = Command::new("cc");
     cc.args([
@@ -48,7 +48,7 @@ impl Shelf {
         Shelf(tempfile::tempdir().expect("a directory"))
     }
 
-    /// Puts a variant of the C plugin here.
+    /// Adds a variant of the C plugin.
     fn with(self, file: &str, defines: &[&str]) -> Shelf {
         let options = [&["-shared", "-fPIC"], defines].concat();
         compile(Path::new(LINEAR), &options, &self.0.path().join(file));

@@ -1,4 +1,4 @@
-//! Plugins serving communicators, ranks as threads.
+//! Tests of plugins that serve communicators, with ranks as threads.
 
 use super::{Shelf, guests};
 use crate::Engine;
@@ -12,7 +12,7 @@ use mpi_base::param::{Params, Source};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A job with the components of a catalogue above those of the engine, and these parameters.
+/// A job with the components of a catalogue in addition to the engine's, and these parameters.
 fn job(
     ranks: u32,
     gather: impl Fn() -> Catalogue + Send + Sync + 'static,
@@ -129,7 +129,7 @@ fn a_blocking_barrier_may_come_between_started_ones() {
     });
 }
 
-/// What the members hear when this component misbehaves in a nonblocking barrier.
+/// The members' errors when this component misbehaves in a nonblocking barrier.
 fn complaints(misbehave: &str) -> Vec<String> {
     counter(2, misbehave).run(|engine| {
         let req = world(engine).icollective(Call::Barrier).expect("started");
@@ -169,7 +169,7 @@ fn waverer(ranks: u32, nodes: u32) -> Job {
     job
 }
 
-/// What was started first is handed down first, though a later barrier is ready to go down at once.
+/// The barrier started first is passed down first, although a later one could go down at once.
 #[test]
 fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     for nodes in [1, 2] {
@@ -191,7 +191,7 @@ fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     }
 }
 
-/// Other calls go on meanwhile and arrive where they belong, though members begin them and the barrier in different orders.
+/// Other calls progress meanwhile and are not confused with the barrier, although members begin them and the barrier in different orders.
 #[test]
 fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
     for (ranks, nodes) in [(4, 1), (4, 2), (7, 3)] {
@@ -218,7 +218,7 @@ fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
     }
 }
 
-/// The communicators on which `han` does its steps take nothing of what a plugin has.
+/// The communicators for the steps of `han` use nothing of a plugin.
 #[test]
 fn what_is_made_for_steps_is_offered_to_no_plugin() {
     waverer(5, 2).run(|engine| {

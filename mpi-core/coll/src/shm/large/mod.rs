@@ -1,17 +1,17 @@
-//! Collectives of long data: every rank tells where its data lie, and reads from the others what it needs, in one copy;
-//! or a root tells where it wants them, and the others write there, all at the same time.
+//! Collectives of long data by single copies: every rank publishes the address of its data, and reads from the others what it needs;
+//! or a root publishes the address of its buffer, and the others write there, all at the same time.
 //!
-//! Reading and writing another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
-//! which all of them find out when the communicator is made ([`CmaAccess`]).
-//! The addresses travel through [`Cells`], an operation or two for each call, so all that waits, rings and sleeps there does so here:
-//! 1. a rank that has data shows the address in its cell;
-//! 2. one that needs them waits for the cell and reads;
-//! 3. a reader that has finished says so, and no rank whose memory is read leaves before all readers have.
+//! The system reads and writes another process's memory (`mpi_base::cma`). This is used where every member can read every other,
+//! which the members find out when the communicator is made ([`CmaAccess`]).
+//! The addresses travel through [`Cells`], one or two operations per call, which also do all the waiting, ringing and sleeping:
+//! 1. a rank that has data shows their address in its cell;
+//! 2. a rank that needs them waits for the cell and reads;
+//! 3. a reader ends its operation, and no rank whose memory is read leaves before all readers have ended theirs.
 //!
-//! Reductions are shared among workers: each combines one piece of every rank's data, and the pieces are then read from the workers.
-//! Scans go from rank to rank: each reads what the one before has combined, which is the least work of all ranks together.
-//! In reduce-scatters every rank combines for itself, as it has a result of its own;
-//! and so do two ranks always: what one would read of the other's work is as long as what it spares.
+//! Reductions are divided among workers: each combines one piece of every rank's data, and the others read the pieces from the workers.
+//! Scans go from rank to rank: each reads its predecessor's result, which is the least work in total.
+//! In reduce-scatters every rank combines for itself, as it has a result of its own.
+//! Two ranks always combine for themselves: reading a piece from the other takes as long as what it saves.
 //! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
 //!
 //! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
@@ -31,24 +31,24 @@ use mpi_base::cells::Spot;
 use mpi_base::cma::Region;
 use std::cell::RefCell;
 
-/// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
+/// The bytes read at once into temporary memory; a few such blocks fit the nearest cache.
 const BLOCK: i64 = 64 << 10;
 
-/// From so many bytes on it pays that both sides of a message work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
+/// The minimum size at which both sides of a message should work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
 const SHARED_COPY: i64 = 128 << 10;
 
-/// Shown instead of an address by a root that does not want to be written to.
+/// Shown instead of an address by a root whose buffer cannot be written to.
 const NOWHERE: u64 = 0;
 
-/// Room for operands is kept up to this length.
+/// The maximum size of temporary memory kept between calls.
 const KEPT: i64 = 512 << 10;
 
 /// The long collectives of one communicator.
 pub struct Large {
     pub readers: CmaAccess,
-    /// From so many bytes on; rank 0's choice.
+    /// The minimum size; rank 0's choice.
     pub from: u64,
-    /// Room for operands, kept from call to call.
+    /// Temporary memory for operands, kept between calls.
     pub room: RefCell<Option<Scratch>>,
 }
 
@@ -58,17 +58,17 @@ pub struct Turn<'a, W> {
     pub cells: &'a Cells,
     pub members: &'a Members,
     pub cx: &'a Invocation,
-    /// The first of its numbers, of which there are as many as [`Large::numbers`] says.
+    /// Its first number; a call has [`Large::numbers`] of them.
     pub number: u64,
     pub wait: W,
 }
 
 impl Large {
-    /// Whether this call is served; the same answer at all members.
+    /// Returns true if this call is served; the same on all members.
     pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
         let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
-        // Of two ranks one would read and the other wait; a message between them both copy.
+        // With two ranks, one would read and the other wait; for a message between them both copy.
         let one_way = |bytes: i64| long(bytes) && (members > 2 || bytes < SHARED_COPY);
         let wanted = match call {
             Call::Bcast { buf, .. } => one_way(buf.bytes()),
@@ -95,16 +95,16 @@ impl Large {
         wanted && self.readers.all_can()
     }
 
-    /// How many operations of the cells a call takes.
+    /// The number of cell operations that a call takes.
     pub fn numbers(call: &Call) -> u64 {
         match call {
-            // The operands, and the results.
+            // One for the operands, one for the results.
             Call::Reduce { .. } | Call::Allreduce { .. } => 2,
             _ => 1,
         }
     }
 
-    /// Room for so many elements, as it was left by an earlier call if that was of the same type.
+    /// Temporary memory for `count` elements; reuses an earlier call's if the type is the same.
     fn room(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
         let kept = self.room.take();
         let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
@@ -114,7 +114,7 @@ impl Large {
         }
     }
 
-    /// Keeps what was used, unless it is too long to be worth it.
+    /// Keeps temporary memory for later calls, if it is at most [`KEPT`] bytes.
     fn keep(&self, room: Scratch) {
         if room.all().bytes() <= KEPT {
             *self.room.borrow_mut() = Some(room);
@@ -122,26 +122,26 @@ impl Large {
     }
 }
 
-/// The bytes of one rank's block, which each member knows from what is significant at its place.
+/// The bytes of one rank's block, from the argument that is significant on this member.
 fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
     let of_send = send.as_ref().map(SendBuf::bytes);
     of_send.or(recv.as_ref().map(RecvBuf::bytes)).unwrap_or(0)
 }
 
-/// Whether operands can be cut anywhere between elements: predefined types without holes, which are the same at all members.
+/// Returns true if operands can be cut between any two elements: predefined types without holes.
 ///
-/// Members give the same type and count, so they all answer the same; where the data lie does not matter, a member that has none may have no buffer.
+/// All members pass the same type and count, so the result is equal everywhere; addresses are not checked, as some members may have no buffer.
 fn plain(buf: &SendBuf) -> bool {
     buf.datatype().as_named().is_some() && buf.is_one_run()
 }
 
-/// Memory that others read, and what keeps it.
+/// Memory that others read, and its owner.
 struct Exposed {
     at: u64,
     _own: Option<Scratch>,
 }
 
-/// A buffer's packed bytes where others can read them.
+/// A buffer's packed bytes in memory that others can read.
 fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
     if let Some(run) = buf.contiguous() {
         return Ok(Exposed {
@@ -162,7 +162,7 @@ fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
 }
 
 impl<W: Waits> Turn<'_, W> {
-    /// Carries out a call that [`Large::serves`].
+    /// Carries out a call for which [`Large::serves`] has returned true.
     pub async fn run(&self, call: &Call) -> Result<(), Error> {
         match call {
             Call::Bcast { buf, root } => self.bcast(buf, *root).await,
@@ -201,7 +201,7 @@ impl<W: Waits> Turn<'_, W> {
             }
             Call::Scan { send, recv, op } => self.scan(send.as_ref(), recv, op).await,
             Call::Exscan { send, recv, op } => self.exscan(send.as_ref(), recv, op).await,
-            // `serves` has said no to all others.
+            // `serves` returns false for all others.
             _ => Ok(()),
         }
     }
@@ -214,18 +214,18 @@ impl<W: Waits> Turn<'_, W> {
         self.members.count()
     }
 
-    /// The other ranks, from the one ahead around, so that not every rank reads from the same one.
+    /// The other ranks, from the next one on, cyclically, so that not all ranks read from the same one.
     fn around(&self) -> impl Iterator<Item = u32> + use<W> {
         let (me, size) = (self.me(), self.size());
         (me + 1..size).chain(0..me)
     }
 
-    /// Where addresses and counts lie: a few words.
+    /// The address of an operation's words in the cells.
     fn spot(&self, number: u64) -> Spot<'_> {
         self.cells.spot(number, Flow::CooperativeCopy, 2 * WORD)
     }
 
-    /// Shows the others where this rank's data lie.
+    /// Shows the address of this rank's data to the others.
     async fn show(&self, number: u64, at: u64) {
         self.place(number, at).await;
         self.members.ring_all();
@@ -253,7 +253,7 @@ impl<W: Waits> Turn<'_, W> {
         cells.show(self.me(), spot, [address, len].as_flattened());
     }
 
-    /// Waits until a rank shows where its data lie.
+    /// Waits for the address of a rank's data.
     async fn address(&self, number: u64, rank: u32) -> u64 {
         self.run_of(number, rank).await.address
     }
@@ -268,7 +268,7 @@ impl<W: Waits> Turn<'_, W> {
         Region { address, len }
     }
 
-    /// Reads packed data of another rank into a buffer.
+    /// Reads a rank's packed data into a buffer.
     fn read(&self, rank: u32, at: u64, buf: &RecvBuf) -> Result<(), Error> {
         let mut buf = buf.clone();
         let read = |at, into: &mut [u8]| self.large.readers.read(self.cx, rank, at, into);
@@ -287,7 +287,7 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// Writes packed data, of which there is room for `len` bytes, to another rank that has asked for them.
+    /// Writes packed data, at most `len` bytes, to a rank that has asked for them.
     fn write(&self, rank: u32, at: u64, len: u64, buf: &SendBuf) -> Result<(), Error> {
         let write = |at, data: &[u8]| self.large.readers.write(self.cx, rank, at, data);
         let total = buf.bytes().min(i64::try_from(len).unwrap_or(i64::MAX));
@@ -305,18 +305,18 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// This rank has read everything, and written.
+    /// Ends an operation: this rank has read and written everything.
     fn end(&self, number: u64) {
         self.cells.end_long(self.members, number);
     }
 
-    /// As [`Turn::end`], and waits for the others that read this rank's memory.
+    /// As [`Turn::end`], then waits for the ranks that read this rank's memory.
     async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
         self.end(number);
         self.await_readers(number, readers).await;
     }
 
-    /// Whether this rank would wait for data, longer than a moment: then it does first what it can do alone, and otherwise while others still read.
+    /// Returns true if the next rank's data do not arrive after a short spin: then this rank does its local work first, otherwise while others still read.
     fn is_early(&self, number: u64) -> bool {
         let Some(next) = self.around().next() else {
             return false;
@@ -381,7 +381,7 @@ impl<W: Waits> Turn<'_, W> {
         let whole = |one: i64| one * i64::from(self.size());
         let data = match send {
             Some(send) => expose(&send.with_count(whole(send.count())))?,
-            // What others read must not change while blocks come in.
+            // What others read must not change while blocks arrive.
             None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
         };
         self.show(number, data.at).await;
@@ -405,7 +405,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Reads what every other rank has from byte `from` of what it shows on, each into its block.
+    /// Reads every other rank's data, from byte `from` on, each into its block.
     async fn read_blocks(
         &self,
         number: u64,
@@ -420,7 +420,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Where the root's buffer is one run, every rank writes its block there while the root copies its own; elsewhere the root reads.
+    /// If the root's buffer is contiguous, every rank writes its block there while the root copies its own; otherwise the root reads.
     async fn gather(
         &self,
         send: Option<&SendBuf>,

@@ -8,23 +8,23 @@ use crate::op::Op;
 use crate::shm::wait::Waits;
 use std::ops::Range;
 
-/// A worker's piece is not shorter than this: below, one more read costs more than it saves.
+/// The minimum size of a worker's piece: with smaller ones another read costs more than it saves.
 const PIECE: i64 = 16 << 10;
 
-/// The same where one rank alone wants the result and has to read all pieces but its own a second time.
+/// The same for a reduction to a root, which must read all pieces but its own a second time.
 const ROOTS_PIECE: i64 = 256 << 10;
 
-/// What is copied at once before it is combined.
+/// The bytes copied at once before they are combined.
 const STEP: i64 = 8 << 10;
 
-/// What one rank combines: every rank's elements from `start` on, as many as `place` has room for.
+/// The work of one rank: every rank's elements from `start` on, up to the length of `place`.
 struct Job<'a> {
     start: i64,
     place: &'a RecvBuf,
 }
 
 impl<W: Waits> Turn<'_, W> {
-    /// To `recv` at the root, or at all ranks if there is none; `recv` is `Some` where there is a result.
+    /// Reduces to `recv` at the root, or on all ranks if `root` is `None`; `recv` is `Some` where there is a result.
     pub(super) async fn reduce(
         &self,
         own: &SendBuf,
@@ -32,7 +32,7 @@ impl<W: Waits> Turn<'_, W> {
         op: &Op,
         root: Option<u32>,
     ) -> Result<(), Error> {
-        // In place, two ranks would read what the other's result overwrites.
+        // With MPI_IN_PLACE, each of two ranks would read what the other's result overwrites.
         let moved = match (recv, self.size(), root) {
             (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
             _ => own.clone(),
@@ -55,7 +55,7 @@ impl<W: Waits> Turn<'_, W> {
         }
     }
 
-    /// Each worker combines a piece where it belongs, and every rank reads the pieces of the others.
+    /// Each worker combines a piece into its result buffer, and every rank reads the others' pieces.
     async fn reduce_to_all(
         &self,
         own: &SendBuf,
@@ -81,7 +81,7 @@ impl<W: Waits> Turn<'_, W> {
             if rank == self.me() {
                 continue;
             }
-            // This also says that the worker has read our data.
+            // The address also shows that the worker has read this rank's data.
             let at = self.address(results, rank).await;
             let place = recv.slice(team.piece(own.count(), worker));
             outcome = outcome.and_then(|()| self.read(rank, at, &place));
@@ -91,7 +91,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Each worker combines a piece and writes it where the root wants it.
+    /// Each worker combines a piece and writes it to the root's buffer.
     async fn reduce_to_root(
         &self,
         own: &SendBuf,
@@ -119,7 +119,7 @@ impl<W: Waits> Turn<'_, W> {
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
-            // What is written has been combined, so nothing is read any more.
+            // The workers write after they have combined, so none reads any more.
             Some(_) => self.end_with(results, is_worker).await,
             None => {
                 self.end(results);
@@ -163,7 +163,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// A rank that wants the result works alone, and lets each of the others go when it has read what that one has.
+    /// A rank that needs the result works alone, and releases each other rank once it has read that rank's data.
     async fn reduce_alone(
         &self,
         own: &SendBuf,
@@ -180,7 +180,7 @@ impl<W: Waits> Turn<'_, W> {
         let mut outcome = Ok(());
         match (root, job) {
             (None, Some(job)) => {
-                // Of two ranks there is one to be read from.
+                // With two ranks, there is only one to read from.
                 let mut ended = false;
                 let read = |_| {
                     ended = true;
@@ -219,7 +219,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Each rank gets the sum of its elements: the rank that reads them works on them, and nothing is left to be read from others.
+    /// Each rank combines its own elements of all operands, so no result has to be read from other ranks.
     pub(super) async fn reduce_scatter(
         &self,
         send: Option<&SendBuf>,
@@ -238,7 +238,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Combines what all ranks up to this one have: from rank to rank, each reads what the one before has combined.
+    /// Inclusive scan from rank to rank: each reads its predecessor's result.
     pub(super) async fn scan(
         &self,
         send: Option<&SendBuf>,
@@ -252,18 +252,18 @@ impl<W: Waits> Turn<'_, W> {
             }
         };
         let Some(before) = self.before() else {
-            // The next rank reads sooner what no rank has just written.
+            // The next rank reads faster what no rank has just written, so pass the operand on before copying it.
             self.pass_on(own.ptr().addr() as u64, copy_own).await;
             return Ok(());
         };
         copy_own();
         let outcome = self.prepend(before, recv, op).await;
-        // Also where something has failed, for the next rank waits.
+        // Pass on after a failure too, since the next rank waits.
         self.pass_on(recv.ptr().addr() as u64, || ()).await;
         outcome
     }
 
-    /// The same of all ranks before this one, which has to combine more than it keeps.
+    /// Exclusive scan; a rank combines more than it keeps.
     pub(super) async fn exscan(
         &self,
         send: Option<&SendBuf>,
@@ -288,12 +288,12 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// The rank before this one.
+    /// The previous rank.
     fn before(&self) -> Option<u32> {
         self.me().checked_sub(1)
     }
 
-    /// `place = what another rank shows op place`
+    /// `place = data of rank op place`
     async fn prepend(&self, rank: u32, place: &RecvBuf, op: &Op) -> Result<(), Error> {
         let at = self.address(self.number, rank).await;
         let datatype = place.datatype();
@@ -311,7 +311,7 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// Lets the next rank read what has been combined so far, and waits until it has; what is to do `meanwhile` changes nothing of it.
+    /// Lets the next rank read the result so far, and waits until it has; `meanwhile` must not change the result.
     async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) {
         let next = self.me() + 1;
         self.end(self.number);
@@ -324,7 +324,7 @@ impl<W: Waits> Turn<'_, W> {
         self.await_readers(self.number, |rank| rank == next).await;
     }
 
-    /// As [`Turn::combine`], in room of its own.
+    /// As [`Turn::combine`], with temporary memory of its own.
     async fn combine_alone(
         &self,
         own: &SendBuf,
@@ -340,13 +340,13 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Reads a rank's operand from byte `offset` on, as soon as it is there.
+    /// Reads a rank's operand from byte `offset` on, as soon as its address is shown.
     async fn fetch(&self, rank: u32, offset: u64, into: &RecvBuf) -> Result<(), Error> {
         let at = self.address(self.number, rank).await;
         self.read(rank, at + offset, into)
     }
 
-    /// Shows that this rank counts in an operation.
+    /// Starts this rank's counter in an operation.
     async fn count_from_zero(&self, number: u64) {
         let engine = self.cx.engine();
         let spot = self.spot(number);
@@ -355,8 +355,8 @@ impl<W: Waits> Turn<'_, W> {
         self.cells.publish(self.me(), spot);
     }
 
-    /// Combines, from the last rank to the first; `operands` has room for two blocks.
-    /// `read` is called with each other rank, in that order, when nothing more will be read from it; unless something fails.
+    /// Combines from the last rank to the first; `operands` has space for two blocks.
+    /// Calls `read` for each other rank, in that order, when nothing more will be read from it, unless an error occurs.
     async fn combine(
         &self,
         own: &SendBuf,
@@ -369,7 +369,7 @@ impl<W: Waits> Turn<'_, W> {
         let last = self.size() - 1;
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
-        // In place our own operand is where the result goes, so the sum grows elsewhere.
+        // With MPI_IN_PLACE this rank's operand is in the result buffer, so the sum is computed elsewhere.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
         let mut at = 0;
         while at < place.count() {
@@ -416,7 +416,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 }
 
-/// `sum = left op own`, where the sum has to begin as a copy: in steps, so that the nearest cache has what is copied.
+/// `sum = left op own`, where `sum` must start as a copy of `own`: in steps, so that the copied data are in the nearest cache.
 fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
     let step = (STEP / own.datatype().size().max(1)).max(1);
     let mut at = 0;
@@ -430,7 +430,7 @@ fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Re
     Ok(())
 }
 
-/// A rank's operand where others read it while the result comes in: a copy if both are in one place.
+/// This rank's operand, for others to read while the result arrives: a copy if both are in one buffer.
 fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
     if let Some(send) = send {
         return Ok(send.clone());
@@ -440,12 +440,12 @@ fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
     Ok(own.as_send())
 }
 
-/// The elements of a block.
+/// The number of elements of a block.
 fn block(datatype: &Datatype) -> i64 {
     (BLOCK / datatype.size().max(1)).max(1)
 }
 
-/// Which ranks work on a reduction, and on which piece.
+/// The ranks that work on a reduction, and their pieces.
 struct Team {
     workers: u32,
     root: Option<u32>,
@@ -468,7 +468,7 @@ impl Team {
 
     /// A worker's elements of `count`.
     ///
-    /// A rank other than the root has to write as well, which takes as long as reading and as combining what one other rank has:
+    /// A worker other than the root also writes, which takes as long as reading and combining the data of one other rank:
     /// so the root's piece is longer.
     fn piece(&self, count: i64, worker: u32) -> Range<i64> {
         if self.root.is_none() {

@@ -1,11 +1,11 @@
-//! Where every rank has a block for every rank, and a row of these is too long for one cell: in as many cells as it takes, side by side.
+//! Rows of blocks: when every rank has a block for every rank and a row of blocks is too long for one cell, it takes several cells.
 //!
-//! Where ranks share cores, each is then switched in as often as for a short row, and touches each page once.
-//! Pieces of every block, a row of them in each cell, would take more switches, and after a switch it is the first look at each page that costs;
-//! single copies by the system are as many calls as there are ranks.
+//! When oversubscribed, each rank is then switched in as often as for a short row, and touches each page once.
+//! With pieces of every block, one row of them per cell, there were more switches, and after a switch the first access to each page is the expensive one;
+//! with single copies, each rank makes as many system calls as there are ranks.
 //!
-//! Each cell holds whole blocks, as many as have room. Every rank waits until all have shown their last cell, and takes its block from each.
-//! What is longer than all the cells of one operation after another goes in several rounds, each with a part of every block.
+//! Each cell holds as many whole blocks as fit. Every rank waits until all have shown their last cell, and takes its block from each.
+//! A row that is longer than the cells of one round goes in several rounds, each with a part of every block.
 
 use super::Turn;
 use super::cut::Cut;
@@ -21,44 +21,44 @@ use crate::shm::wait::Waits;
 use crate::{Call, CallId};
 use std::ops::Range;
 
-/// Shorter parts of blocks cost more than they save.
+/// The minimum length of a part of a block; shorter parts cost more than they save.
 pub const SHORTEST: usize = 512;
 
-/// Requests have no more rounds than these: of 4 ranks on two cores, blocks of 64 and 128 KiB, in two and four rounds, took 0.5 and 0.6 of the time of single copies,
-/// and in eight rounds 1.8.
+/// The maximum number of rounds of a request. 4 ranks on two cores, blocks of 64 and 128 KiB in two and four rounds, took 0.5 and 0.6 of the time
+/// of single copies, and 1.8 in eight rounds.
 pub const FEW_ROUNDS: u64 = 4;
 
-/// How blocks lie in cells.
+/// The layout of blocks in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// The bytes of a block that go at once.
+    /// The bytes of a block per round.
     part: usize,
-    /// How many blocks a cell holds then.
+    /// The number of blocks per cell.
     in_a_cell: usize,
-    /// How many cells a round takes.
+    /// The number of cells per round.
     pub cells: u64,
     pub rounds: u64,
 }
 
-/// Whether what is too long for one cell goes in rows.
+/// Returns true if a call that is too long for one cell goes in rows.
 pub fn goes_in_rows(call: CallId, kind: Kind) -> bool {
     kind == Kind::Counter && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
 }
 
-/// The longest blocks that go whole in cells with so much room.
+/// The maximum length of blocks that go whole, in cells of `room` bytes.
 pub fn longest(room: usize, members: u32) -> usize {
     let in_a_cell = members.div_ceil(DEPTH as u32).max(1) as usize;
     room / in_a_cell
 }
 
 impl Rows {
-    /// Those of blocks of so many bytes in cells with so much room.
+    /// The rows of blocks of `block` bytes in cells of `room` bytes.
     pub fn of(block: u64, room: usize, members: u32) -> Rows {
         let longest = longest(room, members);
         let whole = block <= longest as u64;
         let part = match whole {
             true => block as usize,
-            // Parts end between elements.
+            // Parts end at element boundaries.
             false => longest / LINE * LINE,
         }
         .max(1);
@@ -71,13 +71,13 @@ impl Rows {
         }
     }
 
-    /// The bytes of each block that go in a round.
+    /// The bytes of each block that a round transfers.
     fn bytes(&self, round: u64) -> Range<usize> {
         let from = round as usize * self.part;
         from..from + self.part
     }
 
-    /// Behind how many cells a rank's block is, and behind how many blocks there.
+    /// The position of a rank's block: the index of the cell, and of the block in it.
     fn of_rank(&self, rank: u32) -> (u64, usize) {
         let rank = rank as usize;
         ((rank / self.in_a_cell) as u64, rank % self.in_a_cell)
@@ -91,13 +91,13 @@ impl Rows {
 }
 
 impl<W: Waits> Turn<'_, W> {
-    /// Carries out a call that goes in rows.
+    /// Carries out a call in rows.
     pub(super) async fn run_in_rows(&self, call: &Call, rows: Rows) -> Result<(), Error> {
         let mut outcome = Ok(());
         for round in 0..rows.rounds {
             let turn = self.behind(round * rows.cells);
             let part = rows.bytes(round);
-            // An operator may fail, but no rank may be left waiting for the other rounds.
+            // After an operator's failure the other rounds go on, since other ranks wait for them.
             let of_this = turn.run_round(call, &rows, &part).await;
             outcome = outcome.and(of_this);
         }
@@ -117,24 +117,24 @@ impl<W: Waits> Turn<'_, W> {
                 }
                 None => self.show_rows(recv, rows, part).await,
             },
-            // No other call goes this way.
+            // No other call goes in rows.
             _ => return Ok(()),
         }
         self.meet_in_rows(rows).await?;
         let outcome = self.take_from_rows(call, rows, part);
-        // Some rank may want to write the same cells in the next round already.
+        // Other ranks may already need the cells for the next round.
         for i in 0..rows.cells {
             self.cells.end(self.members, self.number + i);
         }
         outcome
     }
 
-    /// Shows a part of each of the blocks of which this is the first.
+    /// Shows a part of each rank's block; `first` is the first block.
     async fn show_rows<B: Buffer>(&self, first: &B, rows: &Rows, part: &Range<usize>)
     where
         Cut<B>: Given,
     {
-        // Where the last cell has room all have.
+        // If the last cell is free, all are.
         await_room!(self.behind(rows.cells - 1).long());
         let members = self.members.count();
         let row = Cut::of_each(first, part, members);
@@ -188,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of every rank's block has one place in one round, inside of its cell, and no other rank's is there.
+        /// Every byte of every block is in exactly one position of one round, inside its cell, and no two blocks overlap.
         #[test]
         fn a_row_has_room_for_every_block(
             block in 1u64..200_000,

@@ -1,4 +1,4 @@
-//! Short collectives that move data as they are.
+//! Short collectives that move data without combining them.
 
 use super::data::{CopyTo, Given, Room};
 use super::steps::{await_cell, await_room, show};
@@ -11,7 +11,7 @@ use mpi_base::cells::Place;
 use mpi_base::copy::copy;
 
 impl<W: Waits> Turn<'_, W> {
-    /// The root's data of another length are taken as far as they go, and told.
+    /// Broadcast. If the root's length differs, a receiver takes at most its own length and returns an error.
     #[inline]
     pub(super) async fn bcast(&self, buf: &impl Room, root: u32) -> Result<(), Error> {
         let mut length = Ok(());
@@ -42,7 +42,7 @@ impl<W: Waits> Turn<'_, W> {
         .into()
     }
 
-    /// `recv` has a block of `len` bytes for each rank; without `send` this rank's own is in its place.
+    /// Allgather: `recv` has a block of `len` bytes per rank; without `send` this rank's own block is in place.
     #[inline]
     pub(super) async fn allgather<R: Room>(
         &self,
@@ -51,7 +51,7 @@ impl<W: Waits> Turn<'_, W> {
         len: usize,
     ) -> Result<(), Error> {
         let (members, step) = (self.members.count(), len.next_multiple_of(8));
-        // One run of lines is read sooner than a line of each rank.
+        // One run of cache lines is read faster than a line per rank.
         let all = step * members as usize;
         let joined = all <= self.cells.capacity();
         let turn = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));
@@ -69,7 +69,7 @@ impl<W: Waits> Turn<'_, W> {
         };
         let joined = turn.meet(work).await? && joined;
         match joined {
-            // What lies there as it goes here is copied at once.
+            // The result has the same layout as `recv`, so it is copied at once.
             true if step == len => turn.take(Place::Result, 0, recv),
             _ => {
                 for rank in 0..members {
@@ -84,7 +84,7 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// `send`, or without it `recv`, has a block of `len` bytes for each rank.
+    /// Alltoall: `send`, or without it `recv`, has a block of `len` bytes per rank.
     #[inline]
     pub(super) async fn alltoall<R: Room>(
         &self,
@@ -120,7 +120,7 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// At the root `recv` has a block of `len` bytes for each rank.
+    /// Gather: at the root, `recv` has a block of `len` bytes per rank.
     #[inline]
     pub(super) async fn gather<R: Room>(
         &self,
@@ -147,7 +147,7 @@ impl<W: Waits> Turn<'_, W> {
         turn.cells.end(turn.members, turn.number);
     }
 
-    /// At the root `send` has a block of `len` bytes for each rank.
+    /// Scatter: at the root, `send` has a block of `len` bytes per rank.
     #[inline]
     pub(super) async fn scatter<R: Room>(
         &self,
@@ -175,7 +175,7 @@ impl<W: Waits> Turn<'_, W> {
 }
 
 impl<W: Waits> Placed<'_, '_, W> {
-    /// Writes to the result the blocks of `len` bytes that all show, each `step` behind the one before.
+    /// Writes all ranks' blocks of `len` bytes to the result, `step` bytes apart.
     #[cold]
     fn join(&self, step: usize, len: usize) {
         for rank in 0..self.members.count() {
@@ -184,7 +184,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Writes to the result, for one rank after another, the blocks of `len` bytes that all have for it.
+    /// Writes the blocks of `len` bytes to the result, sorted by destination rank.
     #[cold]
     fn transpose(&self, len: usize) {
         let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());

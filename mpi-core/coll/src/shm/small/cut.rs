@@ -1,29 +1,29 @@
-//! Pieces of blocks, as data that are given and taken.
+//! Cuts: the same piece of each of several blocks, as data to read and write.
 
 use super::data::{CopyTo, Given, Room};
 use crate::algo::Buffer;
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 
-/// A piece of each of some blocks, which lie one after another: as packed bytes, a row of such pieces.
+/// A piece of each of several contiguous blocks; as packed bytes, a row of these pieces.
 #[derive(Clone)]
 pub struct Cut<B> {
     buf: B,
-    /// The packed byte at which the first piece begins, and how far behind it the next one does.
+    /// Packed offset of the first piece, and the distance between pieces.
     first: usize,
     step: usize,
-    /// The bytes of a piece, and how many there are.
+    /// The bytes per piece, and the number of pieces.
     len: usize,
     blocks: usize,
 }
 
 impl<B: Buffer> Cut<B> {
-    /// Those of bytes `piece` of a block that there are.
+    /// The bytes `piece` of a block, as far as the block has them.
     pub fn of(block: &B, piece: &Range<usize>) -> Cut<B> {
         Cut::of_each(block, piece, 1)
     }
 
-    /// The same part of each of the given number of blocks; this is the first block.
+    /// The same piece of each of `blocks` blocks, of which `first` is the first.
     pub fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
         let bytes = first.bytes() as usize;
         let (start, end) = (piece.start.min(bytes), piece.end.min(bytes));
@@ -36,7 +36,7 @@ impl<B: Buffer> Cut<B> {
         }
     }
 
-    /// The bytes of a piece.
+    /// The bytes per piece.
     pub fn each(&self) -> usize {
         self.len
     }
@@ -46,7 +46,7 @@ impl<B: Buffer> Cut<B> {
         (0..self.blocks).map(move |block| (first + block * step) as i64)
     }
 
-    /// Whole pieces, or bytes of one.
+    /// Some whole pieces, or some bytes of one piece.
     fn cut(&self, at: usize, len: usize) -> Cut<B> {
         let piece = self.len.max(1);
         let (len, blocks) = match len <= self.len {

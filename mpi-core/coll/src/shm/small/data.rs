@@ -1,8 +1,8 @@
-//! What short calls read and write: buffers of any datatype, or runs of bytes.
+//! Operand traits of short calls: buffers of any datatype, or runs of bytes.
 //!
-//! The algorithms beside this file are written once, over these traits;
-//! for runs of bytes, which is what calls in brief have, the compiler makes a few loads and stores of them.
-//! Positions and lengths are of packed bytes, and at boundaries of elements.
+//! The algorithms in this folder are written once, over these traits;
+//! for runs of bytes, as in fast calls, the compiler reduces them to a few loads and stores.
+//! Offsets and lengths are in packed bytes, at element boundaries.
 
 use crate::Error;
 use crate::algo;
@@ -10,39 +10,39 @@ use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
 use crate::op::{DenseOp, Op};
 use mpi_base::cells::lay;
 
-/// What is read.
+/// Data to read.
 pub trait Given {
     fn bytes(&self) -> usize;
 
-    /// Writes the packed data into as much room as they need, which is a cell or a part of one.
+    /// Writes the packed data to `room`, a cell or a part of one, which is exactly as long.
     fn pack(&self, room: &mut [u8]);
 
-    /// The data where they lie, if they lie in one run.
+    /// The data in place, if contiguous.
     fn run(&self) -> Option<&[u8]>;
 
-    /// A part of it.
+    /// A part of the data.
     fn part(&self, at: usize, len: usize) -> Self;
 }
 
-/// What is written; it can be read as well, when it is an operand in its place.
+/// A buffer to write; it is also readable, for operands with MPI_IN_PLACE.
 pub trait Room: Given {
     fn take(&self, data: &[u8]);
 }
 
-/// What can be copied to `R`.
+/// Data that can be copied to `R`.
 pub trait CopyTo<R>: Given {
     fn copy_to(&self, room: &R);
 }
 
-/// An operator on what is given and what is written.
+/// An operator on operands `G` and results `R`.
 pub trait Combine<G, R> {
     /// `sum = given op sum`
     fn apply(&self, given: &G, sum: &R) -> Result<(), Error>;
 
-    /// The same with packed data; `spare` is for an operator that has to unpack them first.
+    /// The same with packed data; `spare` is a buffer for operators that must unpack them first.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 
-    /// The loop that it is to elements such as those of `like`, if it is no more than a loop; the same answer at all members.
+    /// The operator as a loop over dense elements of the type of `like`, if it is no more than that; the same on all members.
     fn dense(&self, like: &R) -> Option<DenseOp>;
 }
 
@@ -127,7 +127,7 @@ impl Combine<&[u8], RecvBytes> for DenseOp {
     }
 }
 
-/// The elements that so many packed bytes are.
+/// The range of elements that packed bytes cover.
 fn elements(datatype: &Datatype, at: usize, len: usize) -> std::ops::Range<i64> {
     let size = datatype.size().max(1);
     at as i64 / size..(at + len) as i64 / size

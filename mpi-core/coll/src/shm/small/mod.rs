@@ -1,14 +1,14 @@
-//! Collectives of short data through [`Cells`]: every rank shows what it has, and takes what it needs.
+//! Collectives of short data through [`Cells`]: every rank shows its data in a cell, and the others read what they need.
 //!
-//! Where every rank has a core, each reads and combines for itself: one cache line to and fro.
-//! Where ranks share cores, the rank that comes last does the work for all, so that a rank that is switched in finds it done,
-//! and a root looks at one word until all have come. Scans go from rank to rank there ([`scan_lookback`]).
+//! With a core per rank, each rank reads and combines for itself: one cache line back and forth.
+//! When oversubscribed, the rank that arrives last does the work for all, so that a rank that is scheduled in finds the result,
+//! and a root polls one word until all have arrived. Scans go from rank to rank then ([`scan_lookback`]).
 //!
 //! Operands are combined in the order of ranks, whichever rank does it, so every member gets the same bits every time.
 //!
-//! Where data go one way only, the rank that has shown them does not wait for those that read them.
-//! Longer data can go in several cells: in [`pieces`], or where every rank has a block for every rank in [`block_rows`].
-//! Which calls are served follows from what the standard makes equal at all members.
+//! Where data go one way only, the sender does not wait for the readers.
+//! Longer data use several cells: in [`pieces`], or in [`block_rows`] where every rank has a block for every rank.
+//! Which calls are served depends on what the standard makes equal on all members.
 
 mod block_rows;
 mod blocks;
@@ -36,27 +36,27 @@ use std::ops::Deref;
 
 pub use block_rows::goes_in_rows;
 
-/// The short collectives of one communicator, of one lane.
+/// The short collectives of one communicator in one lane.
 pub struct Small {
     pub cells: Cells,
     pub kind: Kind,
-    /// What goes in pieces; rank 0's choice.
+    /// The maximum size of data that go in pieces; rank 0's choice.
     pub pieces_up_to: u64,
 }
 
-/// How data lie in cells.
+/// The layout of a call's data in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Each member's in one.
+    /// One cell per member.
     Whole,
-    /// A row of blocks in several.
+    /// Rows of blocks, in several cells.
     Rows(Rows),
-    /// One after another, so many.
+    /// One piece after another; the number of pieces.
     Pieces(u64),
 }
 
 impl Shape {
-    /// How many operations of the cells a call takes.
+    /// The number of cell operations that a call takes.
     #[inline]
     pub fn numbers(self) -> u64 {
         match self {
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// Whether no block is cut.
+    /// Returns true if no block is cut.
     fn is_one_part(self) -> bool {
         match self {
             Shape::Whole => true,
@@ -76,22 +76,22 @@ impl Shape {
     }
 }
 
-/// One operation under way.
+/// An operation in progress.
 #[derive(Clone, Copy)]
 pub struct Turn<'a, W> {
     pub cells: &'a Cells,
     pub kind: Kind,
     pub members: &'a Members,
     pub engine: &'a Engine,
-    /// For what is said of it.
+    /// For error texts.
     pub comm: &'a Comm,
     pub number: u64,
     pub wait: W,
 }
 
-/// The same whose data have a place.
+/// An operation with the address of its data.
 ///
-/// It refers to the other, since what has just been written field by field is slow to be copied as a whole.
+/// It borrows the [`Turn`], since copying a struct that was just written field by field is slow.
 #[derive(Clone, Copy)]
 struct Placed<'t, 'a, W> {
     turn: &'t Turn<'a, W>,
@@ -108,7 +108,7 @@ impl<'a, W> Deref for Placed<'_, 'a, W> {
 }
 
 impl Small {
-    /// Up to how many bytes of its blocks a call goes through cells in one piece.
+    /// The maximum size of a call's blocks that go through cells in one piece.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
         let all = self.cells.capacity() as u64;
         match call {
@@ -120,7 +120,7 @@ impl Small {
         }
     }
 
-    /// Up to how many bytes a call's blocks go through cells.
+    /// The maximum size of a call's blocks that go through cells.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
         if goes_in_rows(call, self.kind) {
@@ -130,16 +130,16 @@ impl Small {
                 _ if whole < block_rows::SHORTEST => 0,
                 Lane::Blocking => all,
                 Lane::Nonblocking if members > FEW => 0,
-                // All come round by round, and no rank looks at a request for long.
+                // All go round by round, and requests are polled rarely.
                 Lane::Nonblocking => all.min(block_rows::FEW_ROUNDS * whole as u64),
             };
             return one.max(whole as u64).max(more);
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // No rank is done with these before all look at them.
+            // No rank completes such a request before all poll it.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
-            // No rank may look at a request for long, so all pieces have room at once.
+            // Requests may be polled rarely, so all pieces must have room at once.
             Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
         };
         match pieces::of_a_block(all, call, members, self.kind) {
@@ -148,7 +148,7 @@ impl Small {
         }
     }
 
-    /// The bytes of a block that go at once where it goes in pieces; none where it does not.
+    /// The bytes per piece of a block; zero if it does not go in pieces.
     fn piece(&self, call: CallId, members: u32) -> usize {
         let piece = pieces::of_cell(self.cells.piece(), call, members);
         match piece >= pieces::shortest(self.kind) {
@@ -157,12 +157,12 @@ impl Small {
         }
     }
 
-    /// How a call goes through the cells, if it can; the same answer at all members.
+    /// The layout of a call in cells, or `None` if it does not go through cells; the same on all members.
     #[inline]
     pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {
             Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
-            // Equal at all members, as is the count; what a user's datatype needs for an operand is not worth keeping.
+            // The element size is equal on all members, as is the count; operands of user-defined datatypes are not worth serving.
             Call::Allreduce { recv, .. } => {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
@@ -190,7 +190,7 @@ impl Small {
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
                 let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
-                // In place a result would lie where more is still to be shown.
+                // With MPI_IN_PLACE the result would overwrite data that are still to be shown.
                 return shape.filter(|shape| shape.is_one_part() || send.is_some());
             }
             Call::ReduceScatter { recv, counts, .. } => {
@@ -203,7 +203,7 @@ impl Small {
         one.then_some(Shape::Whole)
     }
 
-    /// How data that go one way are cut, if they go through the cells.
+    /// The layout of data that go through cells, if they do.
     #[inline]
     fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<Shape> {
         let bytes = bytes as u64;
@@ -218,7 +218,7 @@ impl Small {
             return Some(Shape::Rows(rows));
         }
         let piece = self.piece(call, members) as u64;
-        // What goes whole has room for every rank's blocks; where that lacks there are two pieces at least, if one of them is empty.
+        // Data that go whole fit every rank's blocks. Where these do not fit, there are at least two pieces, even if one is empty.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
     }
 
@@ -241,7 +241,7 @@ impl Small {
 }
 
 impl<'a, W: Waits> Turn<'a, W> {
-    /// In cells that fit: no member shows more than so many bytes, nor is the result longer.
+    /// Chooses cells in which no member shows more than `bytes` bytes and the result is no longer.
     #[inline(always)]
     fn fitting(&self, flow: Flow, bytes: usize) -> Placed<'_, 'a, W> {
         Placed {
@@ -250,7 +250,7 @@ impl<'a, W: Waits> Turn<'a, W> {
         }
     }
 
-    /// The same where the result is so long, if there is one.
+    /// The same with a result of another length, if there is a result.
     #[inline(always)]
     fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> Placed<'_, 'a, W> {
         let mut placed = self.fitting(flow, bytes);
@@ -260,7 +260,7 @@ impl<'a, W: Waits> Turn<'a, W> {
         placed
     }
 
-    /// In long cells.
+    /// Chooses long cells.
     fn long(&self) -> Placed<'_, 'a, W> {
         Placed {
             turn: self,
@@ -268,7 +268,7 @@ impl<'a, W: Waits> Turn<'a, W> {
         }
     }
 
-    /// The operation so many numbers on.
+    /// The operation `numbers` after this one.
     fn behind(&self, numbers: u64) -> Self {
         Turn {
             number: self.number + numbers,
@@ -276,7 +276,7 @@ impl<'a, W: Waits> Turn<'a, W> {
         }
     }
 
-    /// Carries out a call whose [`Small::shape`] this is.
+    /// Carries out a call whose [`Small::shape`] is `shape`.
     #[inline]
     pub async fn run(&self, call: &Call, shape: Shape) -> Result<(), Error> {
         match shape {
@@ -308,7 +308,7 @@ impl<'a, W: Waits> Turn<'a, W> {
                 return self.alltoall(send.as_ref(), &every_recv(recv), len).await;
             }
             Call::Scatter { send, recv, root } => {
-                // At the root, in place, both are its own block.
+                // At the root with MPI_IN_PLACE, both are its own block.
                 let len = match (send, recv) {
                     (Some(send), _) => Given::bytes(send),
                     (None, recv) => recv.as_ref().map_or(0, Given::bytes),
@@ -341,13 +341,13 @@ impl<'a, W: Waits> Turn<'a, W> {
             Call::Exscan { send, recv, op } => {
                 return self.scan(send.as_ref(), recv, op, false).await;
             }
-            // Barriers have a gate, and the rest is never taken up.
+            // Barriers do not use cells, and `shape` returns `None` for the rest.
             _ => {}
         }
         Ok(())
     }
 
-    /// Carries out a call in brief, which takes one cell.
+    /// Carries out a fast call, which takes one cell.
     #[inline]
     pub async fn run_fast_call(&self, brief: &FastCall<'_>) -> Result<(), Error> {
         match brief {
@@ -381,7 +381,7 @@ impl<'a, W: Waits> Turn<'a, W> {
                 let mine = at..at + recv.len();
                 return self.reduce_scatter(Some(send), recv, mine, op).await;
             }
-            // Together, so that the compiler has one place to put it in.
+            // In one arm, so that the compiler inlines the call in one place.
             FastCall::Scan { send, recv, op } | FastCall::Exscan { send, recv, op } => {
                 let with_own = matches!(brief, FastCall::Scan { .. });
                 return self.scan(Some(send), recv, op, with_own).await;

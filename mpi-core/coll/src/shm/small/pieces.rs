@@ -1,8 +1,8 @@
-//! Longer data, piece after piece, a cell each: while one is taken, the next ones are on their way.
+//! Pipelined pieces: longer data in one cell after another, so that the next pieces are copied in while one is copied out.
 //!
-//! Both sides copy at the same time, and what is copied stays in near caches;
-//! one copy by the system costs a call and, for each page, looking it up.
-//! Where ranks share cores, the giver is switched out and in for every few pieces, so there they are longer (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
+//! Both sides copy at the same time, and the data stay in near caches;
+//! a single copy costs a system call, and a page lookup for each page.
+//! When oversubscribed, the sender is switched out and in once every few pieces, so pieces are longer there (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
@@ -20,7 +20,7 @@ use crate::shm::wait::Waits;
 use crate::{Call, CallId};
 use std::ops::Range;
 
-/// Shorter pieces cost more than they save; where ranks share cores more so, as a switch comes with every few of them.
+/// The minimum length of a piece: shorter ones cost more than they save. It is longer when oversubscribed, as every few pieces cost a switch.
 pub fn shortest(kind: Kind) -> usize {
     match kind {
         Kind::Flags => 2 << 10,
@@ -28,25 +28,25 @@ pub fn shortest(kind: Kind) -> usize {
     }
 }
 
-/// Of `up_to` bytes that may go in pieces, those of a block of this call; none if it is not cut.
+/// The maximum size of a call's block that goes in pieces, if `up_to` bytes in all may; `None` if such blocks are not cut.
 pub fn of_a_block(up_to: u64, call: CallId, members: u32, kind: Kind) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
         // These go in rows, if at all.
         _ if goes_in_rows(call, kind) => None,
-        // A root, or every rank, takes as much from each of the others.
+        // A root, or every rank, receives as much from each other rank.
         CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
         }
-        // The rank that comes last works for all.
+        // The rank that arrives last works for all.
         CallId::Allreduce if kind == Kind::Counter => Some(up_to),
-        // Of more than two, every rank would do the work of all.
+        // With more than two ranks, every rank would do the work of all.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
     }
 }
 
-/// Whether every rank gives and takes.
+/// Returns true if every rank sends and receives.
 pub fn go_both_ways(call: CallId) -> bool {
     matches!(
         call,
@@ -54,20 +54,20 @@ pub fn go_both_ways(call: CallId) -> bool {
     )
 }
 
-/// How many pieces are shown before the first is taken, where every rank gives and takes; less than there are cells.
+/// The number of pieces shown before the first is taken, where every rank sends and receives; less than the number of cells.
 const AHEAD: u64 = 2;
 
-/// The bytes of a block that go at once, in cells that have room for so many.
+/// The bytes of a block per piece, in cells of `room` bytes.
 pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
     match call {
-        // There is a piece for each of the others.
+        // A cell holds a piece for each other rank.
         CallId::Scatter | CallId::Alltoall => room / (members.max(2) as usize - 1) / LINE * LINE,
         _ => room,
     }
 }
 
 impl<W: Waits> Turn<'_, W> {
-    /// Carries out a call that takes so many pieces, as [`super::Small::shape`] has counted them.
+    /// Carries out a call in `pieces` pieces, as counted by [`super::Small::shape`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
         match go_both_ways(call.id()) && !for_all {
@@ -76,7 +76,7 @@ impl<W: Waits> Turn<'_, W> {
         }
     }
 
-    /// One piece after another, as if each were a call.
+    /// Carries out one piece after another, each like a call.
     async fn run_one_by_one(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let members = self.members.count();
@@ -86,7 +86,7 @@ impl<W: Waits> Turn<'_, W> {
             let at = i as usize * piece;
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
-            // An operator may fail, but no rank may be left waiting for the other pieces.
+            // After an operator's failure the other pieces go on, since other ranks wait for them.
             outcome = outcome.and(match call {
                 Call::Bcast { buf, root } => turn.bcast(&Cut::of(buf, &bytes), *root).await,
                 Call::Gather { send, recv, root } => {
@@ -135,7 +135,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Where every rank gives and takes, each shows a few pieces more than it has taken, so that no rank waits for one that is being written.
+    /// Where every rank sends and receives, each shows [`AHEAD`] pieces more than it has taken, so that no rank waits for a piece being written.
     async fn run_both_ways(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let piece = of_cell(self.cells.piece(), call.id(), self.members.count());
@@ -145,7 +145,7 @@ impl<W: Waits> Turn<'_, W> {
                 self.behind(i).long().show_piece(call, bytes(i)).await;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
-                // An operator may fail, but no rank may be left waiting for the other pieces.
+                // After an operator's failure the other pieces go on, since other ranks wait for them.
                 outcome = outcome.and(self.behind(i).long().take_piece(call, bytes(i)).await);
                 self.cells.end(self.members, self.number + i);
             }
@@ -155,7 +155,7 @@ impl<W: Waits> Turn<'_, W> {
 }
 
 impl<W: Waits> Placed<'_, '_, W> {
-    /// Bytes `piece` of every block: the root shows those of the others side by side.
+    /// Scatters the bytes `piece` of every block: the root shows those of the other ranks side by side.
     async fn scatter_piece(
         &self,
         send: Option<&Blocks<SendBuf>>,
@@ -178,7 +178,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.end(self.members, self.number);
     }
 
-    /// A piece of a scan goes from rank to rank, which is the least work of all together: each puts what the one before shows in front of its own.
+    /// Scans a piece from rank to rank, which is the least work in total: each rank combines its predecessor's result with its own operand.
     async fn scan_piece(
         &self,
         send: Option<&SendBuf>,
@@ -192,12 +192,12 @@ impl<W: Waits> Placed<'_, '_, W> {
             Some(before) => self.prepend(before, recv, op),
             None => Ok(()),
         };
-        // Also where something has failed, for the next rank waits.
+        // Pass on after a failure too, since the next rank waits.
         self.pass_on(recv).await;
         outcome
     }
 
-    /// The same of all ranks before this one, which combines more than it keeps.
+    /// Exclusive scan of a piece; a rank combines more than it keeps.
     async fn exscan_piece(
         &self,
         send: Option<&SendBuf>,
@@ -217,14 +217,14 @@ impl<W: Waits> Placed<'_, '_, W> {
         Ok(outcome?)
     }
 
-    /// The rank before this one, when that shows its data.
+    /// Returns the previous rank, after it has shown its data.
     async fn before(&self) -> Option<u32> {
         let before = self.me().checked_sub(1)?;
         self.await_cells(std::iter::once(before)).await;
         Some(before)
     }
 
-    /// `sum = what another rank shows op sum`
+    /// `sum = data of rank op sum`
     fn prepend(&self, rank: u32, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
         let bytes = 0..Given::bytes(sum);
         self.cells.inspect(rank, self.spot, bytes, |data| {
@@ -232,7 +232,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         })
     }
 
-    /// Shows the next rank, if there is one, what has been combined so far; this one has finished.
+    /// Shows the partial result to the next rank, if there is one, and ends this rank's operation.
     async fn pass_on(&self, sum: &impl Given) {
         let next = self.me() + 1;
         if next < self.members.count() {
@@ -242,7 +242,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.end(self.members, self.number);
     }
 
-    /// Shows bytes `piece` of what this rank gives to all others, or side by side of what it gives to each.
+    /// Shows the bytes `piece` of this rank's data for all others, or side by side those for each.
     async fn show_piece(&self, call: &Call, piece: Range<usize>) {
         let (count, piece) = (self.members.count(), &piece);
         let row = |send: &SendBuf| {
@@ -269,13 +269,13 @@ impl<W: Waits> Placed<'_, '_, W> {
                 recv,
                 ..
             } => self.show_row(row(&send.with_count(recv.count()))).await,
-            // In place is not cut, and no other call goes both ways.
+            // Calls with MPI_IN_PLACE are not cut, and no other call goes both ways.
             _ => {}
         }
         self.ring_others();
     }
 
-    /// Takes bytes `piece` of what the others give, as soon as they show it.
+    /// Takes the bytes `piece` of the others' data, as soon as they are shown.
     async fn take_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (me, count) = (self.me(), self.members.count());
         self.await_cells(self.members.others()).await;

@@ -53,7 +53,7 @@ impl<W: Waits> Turn<'_, W> {
         let turn = &self.fitting(Flow::OneWay, bytes.unwrap_or(0));
         let outcome = match (recv, send) {
             (Some(recv), send) if turn.me() == root => {
-                // No rank reads the root's cell, but in place the fold looks for its operand there.
+                // No rank reads the root's cell, but with MPI_IN_PLACE `fold` reads its operand there.
                 if send.is_none() {
                     show!(turn, recv);
                 }
@@ -71,7 +71,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Combines what all up to this rank give, `with_own`, or all before it.
+    /// Inclusive scan if `with_own`, otherwise exclusive.
     #[inline]
     pub(super) async fn scan<G: CopyTo<R>, R: Room>(
         &self,
@@ -91,14 +91,14 @@ impl<W: Waits> Turn<'_, W> {
         }
         let (me, count) = (turn.me(), turn.members.count());
         match send {
-            // No rank reads the last rank's cell; but in place the fold looks there.
+            // No rank reads the last rank's cell; with MPI_IN_PLACE `fold` reads its operand there.
             Some(_) if me + 1 == count => {}
             Some(send) => show!(turn, send),
             None => show!(turn, recv),
         }
         (me + 1..count).for_each(|rank| turn.members.ring(rank));
         let outcome = match (me, send) {
-            // Of two ranks this is all that there is to do.
+            // Rank 0 combines nothing.
             (0, Some(send)) => {
                 if with_own {
                     send.copy_to(recv);
@@ -121,7 +121,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Without `send`, `whole` is all of this rank's operand; the result, which is `mine` of the packed bytes, goes to where it begins.
+    /// Without `send`, `whole` is this rank's whole operand; the result, the packed bytes `mine`, is written to its beginning.
     #[inline]
     pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Room>(
         &self,
@@ -160,8 +160,8 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// The operator, if the rank that comes last is to work on operands of so many bytes for all, as it may where ranks share cores:
-    /// a rank that is switched in then finds its result in one place, and the work of one takes no longer than that saves.
+    /// Returns the operator if the rank that arrives last combines operands of `bytes` bytes for all ranks, which it may when oversubscribed:
+    /// a rank that is scheduled in then finds its result in one place, which saves more time than the one rank's work takes.
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
         let of_all = bytes * self.members.count() as usize;
@@ -173,7 +173,7 @@ impl<W: Waits> Turn<'_, W> {
 }
 
 impl<W: Waits> Placed<'_, '_, W> {
-    /// Combines what all ranks show.
+    /// Combines the data of all ranks.
     #[inline]
     fn fold_all<G: CopyTo<R>, R: Room>(
         &self,
@@ -184,7 +184,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.fold(self.members.count(), 0, own, recv, op)
     }
 
-    /// Combines what the first ranks show from byte `at` on, from the last of them to the first, into `recv`;
+    /// Combines the data of the first `ranks` ranks from byte `at` on into `recv`, from the last rank to the first;
     /// `own` is this rank's operand unless that is in its cell.
     #[inline]
     pub(super) fn fold<G: CopyTo<R>, R: Room>(
@@ -215,7 +215,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         Ok(())
     }
 
-    /// Writes to the result what all operands give together, each of `len` bytes.
+    /// Combines all operands, each of `len` bytes, into the result.
     #[cold]
     fn fold_for_all(&self, len: usize, op: &DenseOp) {
         let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());

@@ -1,16 +1,18 @@
-//! Scans where ranks share cores: each rank shows what all up to it give together, and the next one goes on from that.
+//! Scans on oversubscribed ranks: each rank shows the prefix up to itself, and the next rank continues from that.
 //!
-//! So a rank that comes after the one before it reads one cell and writes one, however many ranks there are, and in a row of scans rank 0 may be as far ahead as there are cells.
+//! A rank that arrives after its predecessor reads one cell and writes one, whatever the number of ranks;
+//! and in a series of scans rank 0 may be as far ahead as there are cells.
 //!
-//! A rank that comes before that does not wait for it to go on itself: it offers its operand, and looks at its own cell only.
-//! A rank that has finished looks whether the next rank has offered something; if so it claims that, puts what it has in front of it, shows it in the other's name, and looks further.
-//! So a rank that several wait for does the work of all of them, and a rank that is switched in finds it done.
-//! A rank that finds, after it has offered, that the one before has come meanwhile, claims its own offer; one of the two gets it.
+//! A rank that arrives before its predecessor's prefix is there does not wait to compute its own: it offers its operand, and polls its own cell only.
+//! A rank that has finished checks whether the next rank has made an offer; if so it claims that, combines its prefix with the operand,
+//! publishes the result in the other's cell, and checks the rank after that.
+//! So a rank for which several wait does the work of all of them, and a rank that is scheduled in finds its result.
+//! A rank that, after its offer, finds its predecessor's prefix claims its own offer; one of the two ranks gets it.
 //!
-//! It is the look-back of D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002,
-//! turned round, since a rank that waits here should look at one line.
+//! This is the look-back of D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002,
+//! in the other direction, since a rank that waits here should poll one line.
 //!
-//! Operands are combined from the first rank on, one after another, whichever rank does it, so the result does not depend on which came when.
+//! Operands are combined one after another from the first rank on, whichever rank does it, so the result does not depend on timing.
 
 use super::Placed;
 use super::data::{CopyTo, Room};
@@ -21,7 +23,7 @@ use crate::shm::wait::Waits;
 use mpi_base::atomic::{Ordering, fence};
 
 impl<W: Waits> Placed<'_, '_, W> {
-    /// Combines what all up to this rank give, `with_own`, or all before it.
+    /// Inclusive scan if `with_own`, otherwise exclusive.
     #[inline]
     pub(super) async fn scan_on<G: CopyTo<R>, R: Room>(
         &self,
@@ -55,7 +57,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.help(recv.bytes(), op);
     }
 
-    /// Offers this rank's operand; true if no rank claims it since the rank before has shown its result meanwhile.
+    /// Offers this rank's operand. Returns true if the predecessor's prefix has appeared meanwhile and this rank has claimed its own offer.
     #[cold]
     fn comes_after_all(&self) -> bool {
         let (cells, me) = (self.cells, self.me());
@@ -63,7 +65,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.seen(me - 1) && cells.claim(me, self.spot)
     }
 
-    /// Puts what all before a rank give in front of its operand, which is in its cell, and shows that.
+    /// Combines the predecessor's prefix with the operand in a rank's cell, and publishes that.
     #[inline(always)]
     fn add_own(&self, rank: u32, len: usize, op: &DenseOp) {
         let (cells, spot) = (self.cells, self.spot);
@@ -75,9 +77,9 @@ impl<W: Waits> Placed<'_, '_, W> {
         cells.publish(rank, spot);
     }
 
-    /// Does the work of the next ranks if they wait for it.
+    /// Computes the prefixes of the following ranks if they have made offers.
     ///
-    /// What this rank's result says was shown before it ended the operation, which has a fence.
+    /// This rank's prefix was published before it ended the operation, which executes a fence.
     #[inline(always)]
     fn help(&self, len: usize, op: &DenseOp) {
         let next = self.me() + 1;

@@ -1,4 +1,4 @@
-//! What the short collectives are made of: showing data in a cell, waiting for those of others, taking them.
+//! Steps of the short collectives: showing data in a cell, waiting for other ranks' cells, reading them.
 
 use super::data::{Given, Room};
 use super::{Placed, Turn};
@@ -8,10 +8,10 @@ use crate::shm::wait::Waits;
 use mpi_base::cells::Place;
 use std::ops::Range;
 
-/// Waits until a turn's rank may write its cell.
+/// Waits until this rank may write its cell.
 ///
-/// What is nearly always there is asked for before a future is made to wait for it: that costs as much as half a short call.
-/// So does a future that asks, since the compiler leaves the polling of those that several calls share a function of its own.
+/// It polls before it creates a future, which costs half as much as a short call, since the cell is nearly always free.
+/// An async function that polls costs as much, because the compiler does not inline its poll where several calls share it.
 macro_rules! await_room {
     ($turn:expr) => {
         if !$turn.cells.has_room($turn.spot) {
@@ -20,7 +20,7 @@ macro_rules! await_room {
     };
 }
 
-/// Shows data in the cell of a turn's rank, as soon as that may be written.
+/// Shows data in this rank's cell, once that may be written.
 macro_rules! show {
     ($turn:expr, $data:expr) => {{
         await_room!($turn);
@@ -28,7 +28,7 @@ macro_rules! show {
     }};
 }
 
-/// Waits until a place shows its data, at once where that is possible.
+/// Waits until a place shows its data; polls without a future first.
 macro_rules! await_cell {
     ($turn:expr, $place:expr) => {
         if !$turn
@@ -50,7 +50,7 @@ impl<W: Waits> Turn<'_, W> {
 }
 
 impl<W: Waits> Placed<'_, '_, W> {
-    /// Shows data in this rank's cell, for which there is room.
+    /// Shows data in this rank's cell, which must be free.
     #[inline(always)]
     pub(super) fn show_at_once(&self, data: &impl Given) {
         self.fill(self.me(), data);
@@ -64,7 +64,7 @@ impl<W: Waits> Placed<'_, '_, W> {
             .await;
     }
 
-    /// Writes data into a cell of this rank, or of the result.
+    /// Writes data to this rank's cell, or to the result.
     #[inline(always)]
     pub(super) fn fill(&self, place: impl Into<Place> + Copy, data: &impl Given) {
         let len = data.bytes();
@@ -72,13 +72,13 @@ impl<W: Waits> Placed<'_, '_, W> {
             .compose(place, self.spot, 0..len, |room| data.pack(room));
     }
 
-    /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where no other rank needs the core meanwhile.
+    /// Publishes this rank's cell and, unless oversubscribed, prefetches the line of the next one.
     #[inline(always)]
     fn publish(&self) {
         self.publish_of(0);
     }
 
-    /// The same, which says how long it is.
+    /// The same with the length of the data.
     #[inline(always)]
     fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.spot, bytes);
@@ -87,7 +87,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Shows data but for some of the packed bytes, which no rank asks for.
+    /// Shows data except for some packed bytes, which no rank reads.
     #[inline]
     pub(super) async fn show_around(&self, data: &impl Given, but: Range<usize>) {
         let Some(data) = data.run() else {
@@ -103,7 +103,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.publish();
     }
 
-    /// Shows data side by side.
+    /// Shows several data side by side.
     pub(super) async fn show_row<G: Given>(&self, row: impl Iterator<Item = G>) {
         await_room!(self);
         row.fold(0, |at, data| {
@@ -115,13 +115,13 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.publish();
     }
 
-    /// Whether a place shows its data.
+    /// Returns true if a place shows its data.
     #[inline(always)]
     pub(super) fn seen(&self, place: impl Into<Place> + Copy) -> bool {
         self.cells.seen(place, self.spot)
     }
 
-    /// Whether a rank shows its data, by one that will wait for them otherwise ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
+    /// Polls for a rank's data before a wait for them, with a delay where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
     pub(super) fn comes(&self, rank: u32) -> bool {
         self.cells.patience().look(|| self.seen(rank))
@@ -135,7 +135,7 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) {
-        // Every other rank that is waited for has had time meanwhile.
+        // The ranks after the first have had time meanwhile, so they are polled without a delay.
         for (looked, rank) in ranks.enumerate() {
             let there = match looked {
                 0 => self.comes(rank),
@@ -147,7 +147,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Takes what a place shows, from byte `at` on.
+    /// Reads the data of a place, from byte `at` on.
     #[inline]
     pub(super) fn take(&self, place: impl Into<Place> + Copy, at: usize, room: &impl Room) {
         let bytes = at..at + room.bytes();
@@ -164,7 +164,7 @@ impl<W: Waits> Placed<'_, '_, W> {
     }
 
     /// Waits until every rank has shown its data.
-    /// Where ranks share cores the last to come does the `work` for all and shows it as the result; true for those that find it there.
+    /// When oversubscribed, the last rank to arrive does the `work` for all and shows the result; returns true if the result is there.
     #[inline]
     pub(super) async fn meet(
         &self,
@@ -179,7 +179,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.meet_having_arrived(is_last, work).await
     }
 
-    /// The same where ranks share cores, by one that has arrived.
+    /// The same when oversubscribed, for a rank that has arrived.
     #[inline]
     pub(super) async fn meet_having_arrived(
         &self,
@@ -197,18 +197,18 @@ impl<W: Waits> Placed<'_, '_, W> {
         outcome.map(|()| true)
     }
 
-    /// Shows the result of an operation in place of all ranks.
+    /// Shows the result of an operation to all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
         self.fill(Place::Result, result);
         self.conclude_empty();
     }
 
-    /// Shows as the result what its cell has been filled with, if anything.
+    /// Publishes the result's cell as it is.
     pub(super) fn conclude_empty(&self) {
         self.cells.publish(Place::Result, self.spot);
     }
 
-    /// Tells the root that this rank has shown its data.
+    /// Notifies the root that this rank has shown its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
         if self.kind == Kind::Flags || self.cells.arrive(self.spot) {
@@ -216,7 +216,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Waits, at the root, until every rank has shown its data.
+    /// At the root: waits until every rank has shown its data.
     #[inline]
     pub(super) async fn await_reports(&self) {
         if self.kind == Kind::Flags {

@@ -1,4 +1,4 @@
-//! Where data go one way, the giver does not wait for the taker, as long as there are cells.
+//! Tests of one-way data: the sender does not wait for the receiver while there are free cells.
 
 use super::super::barrier::Kind;
 use super::super::cells::{MIDDLING, SHORT, depth};
@@ -12,12 +12,12 @@ use crate::{Call, CallId};
 use mpi_base::cells::{DEEP_AT_FIRST, GROWTH};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where data go one way, the giver is through with its call before the taker has begun its: no rank waits for an answer.
+/// Where data go one way, the sender returns from its call before the receiver has begun its: no rank waits for a reply.
 #[test]
 fn who_only_gives_does_not_wait_for_who_takes() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // One cell, and as many pieces as there are cells. Where ranks share cores as well, though there the rank that comes last works for all that wait.
+    // One cell, and as many pieces as there are cells. Also oversubscribed, although the rank that arrives last then works for all that wait.
     let lengths = [
         (Kind::Flags, 8),
         (Kind::Flags, 128 << 10),
@@ -28,7 +28,7 @@ fn who_only_gives_does_not_wait_for_who_takes() {
             let given = AtomicUsize::new(0);
             job_with(2, kind, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
-                // Scans go from the first to the last, the others to the root, which is the last here.
+                // Scans go from the first rank to the last, other data to the root, which is the last here.
                 let (taker, root) = (world.rank() == 1, 1);
                 if taker {
                     let what = format!("the giver's return from {call} of {bytes} bytes");
@@ -72,7 +72,7 @@ fn who_only_gives_does_not_wait_for_who_takes() {
     }
 }
 
-/// A call of rank 0 and rank 1 in which rank 0 gives and rank 1 takes, of so many words, each of which is this number where it is given.
+/// A call in which rank 0 sends and rank 1 receives `count` words, all equal to `word` on the sender.
 fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     let (me, taker) = (world.rank(), world.rank() == 1);
     let words = |word: u64| word.to_ne_bytes().repeat(2 * count as usize);
@@ -111,7 +111,7 @@ fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     to.send(0..count).to_vec()
 }
 
-/// The giver is as many calls ahead as there are cells, and each of them has its own data; long ones between them have others.
+/// The sender is as many calls ahead as there are cells, each with data of its own; long calls in between have others.
 #[test]
 fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
     let moves = [
@@ -126,14 +126,14 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            // Rings grow; at first none is deeper.
+            // Rings grow; none is deeper at first.
             let ahead = depth(cell, 2, kind).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
                 job(2, kind).run(|engine| {
                     let world = engine.world().expect("a world");
                     let taker = world.rank() == 1;
-                    // Twice, so that cells are used again, with a long one before.
+                    // Twice, so that cells are reused, with a long call before.
                     for round in 0..2 {
                         if taker {
                             let what = format!("the giver's return from {ahead} calls of {call}");
@@ -163,7 +163,7 @@ fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
     job(2, Kind::Counter).run(|engine| {
         let world = engine.world().expect("a world");
         let taker = world.rank() == 1;
-        // In the first round behind its growth no giver is further ahead than before.
+        // In the first round after the ring's growth no sender is further ahead than before.
         for i in 1..=deep * GROWTH + deep {
             let got = give(&world, CallId::Bcast, 1, i);
             assert!(!taker || got == i.to_ne_bytes(), "{i}");

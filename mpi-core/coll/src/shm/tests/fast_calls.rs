@@ -1,4 +1,4 @@
-//! Calls in brief are the same calls.
+//! Tests that fast calls match the same calls in the general form.
 
 use super::super::barrier::Kind;
 use super::job;
@@ -7,7 +7,7 @@ use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
 use crate::op::{DenseOp, Op, Predefined};
 use crate::{Call, FastCall};
 
-/// A call in brief and the same call as a value of its own.
+/// A fast call and the same call in the general form.
 struct Both<'a> {
     brief: FastCall<'a>,
     call: Call,
@@ -15,7 +15,7 @@ struct Both<'a> {
 
 const BLOCK: i64 = 3;
 
-/// Calls of three words for each rank, on `sent`, which has a block for each rank, and `got`.
+/// Calls of three words per rank, on `sent`, which has a block for each rank, and `got`.
 fn both_forms<'a>(
     world: &Comm,
     sent: &'a [u8],
@@ -133,7 +133,7 @@ fn both_forms<'a>(
     ]
 }
 
-/// Members whose buffers are not runs of bytes make the same call in the other form.
+/// Members whose buffers are not runs of bytes make the same call in the general form.
 #[test]
 #[allow(unsafe_code)]
 fn a_call_in_brief_meets_the_same_call_and_gives_the_same() {
@@ -150,7 +150,7 @@ fn a_call_in_brief_meets_the_same_call_and_gives_the_same() {
             };
             let sent = words(&|i| 100 * me + i);
             from.all().unpack_at(0, &sent);
-            // SAFETY: all bytes of the scratch, which outlives the calls; both forms write it one after the other.
+            // SAFETY: `to` has `count * 8` bytes and outlives the calls, and only one form at a time writes it.
             let room = unsafe { RecvBytes::new(to.all().ptr(), count as usize * 8) };
             let send = from.all().as_send();
             for round in 0..12 {

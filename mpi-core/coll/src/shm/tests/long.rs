@@ -1,4 +1,4 @@
-//! Long data go to a root and are combined, whatever they lie in.
+//! Tests of long data that are gathered or reduced, for all layouts of datatypes.
 
 use super::super::barrier::Kind;
 use super::job_with;
@@ -6,7 +6,7 @@ use crate::Call;
 use crate::datatype::{Datatype, Named, Scratch};
 use crate::op::Predefined;
 
-/// Two words in an element: side by side, side by side behind the address that is given, or with holes.
+/// Datatypes with two words per element: contiguous, contiguous at an offset from the buffer's address, or with holes.
 fn pairs() -> [Datatype; 3] {
     let word: Datatype = Named::UINT64.into();
     let made = |counts: &[i64], offsets: &[i64], lb: i64, extent: i64| {
@@ -22,7 +22,7 @@ fn pairs() -> [Datatype; 3] {
     ]
 }
 
-/// Long blocks are written by those that have them or read by the root, as its buffer allows, whatever each has them in.
+/// Long blocks are written by the senders or read by the root, depending on its buffer, for all datatypes on either side.
 #[test]
 fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     const COUNT: i64 = 5000;
@@ -67,7 +67,7 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     }
 }
 
-/// Several ranks work on one rank's result, whose operand may lie where that goes.
+/// Several ranks compute one rank's result, whose operand may be in place.
 #[test]
 fn long_operands_are_combined_by_all_for_any_root() {
     for (kind, ranks, way) in [
@@ -79,7 +79,7 @@ fn long_operands_are_combined_by_all_for_any_root() {
     ] {
         job_with(ranks, kind, way).run(|engine| {
             let world = engine.world().expect("a world");
-            // The last does not divide by anything.
+            // The last count has no small divisors.
             for count in [60_000, 300_000, 131_101] {
                 for root in 0..ranks {
                     let me = world.rank();

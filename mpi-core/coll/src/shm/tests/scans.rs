@@ -1,4 +1,4 @@
-//! Where ranks share cores each scan goes on from what the rank before has, whichever rank works that out.
+//! Tests of scans when oversubscribed: each continues from the previous rank's prefix, whichever rank computes that.
 
 use super::super::barrier::Kind;
 use super::job;
@@ -7,20 +7,20 @@ use crate::datatype::{Named, Scratch};
 use crate::op::Predefined;
 use std::time::Duration;
 
-/// What a rank has in a call: sums of these depend on the order in which they are made.
+/// A rank's operand; sums of these depend on the order of additions.
 fn operand(rank: u32, call: u32) -> f64 {
     let scale = [1e16, 1.0, -1e16, 3.0, 1e-3];
     f64::from(1 + call) * scale[((rank + call) % 5) as usize]
 }
 
-/// The operands of so many ranks, combined from the first on.
+/// The operands of the first `ranks` ranks, combined from the first on.
 fn sum(ranks: u32, call: u32) -> Option<f64> {
     (0..ranks)
         .map(|rank| operand(rank, call))
         .reduce(|sum, own| sum + own)
 }
 
-/// In rows and singly, of calls that wait and of requests, in place or not, and whichever rank is late.
+/// In series and singly, blocking calls and requests, in place or not, and whichever rank is late.
 #[test]
 fn a_scan_has_the_same_bits_whoever_comes_when() {
     const CALLS: u32 = 4;
@@ -49,7 +49,7 @@ fn a_scan_has_the_same_bits_whoever_comes_when() {
                         true => Call::Scan { send, recv, op },
                         false => Call::Exscan { send, recv, op },
                     };
-                    // The first rank's result of an exclusive scan is left as it was.
+                    // The first rank's result of an exclusive scan is unchanged.
                     let expected = sum(me + u32::from(with_own), what);
                     let expected = expected.unwrap_or(operand(me, what));
                     let check = move |to: &Scratch| {

@@ -1,4 +1,4 @@
-//! A communicator takes memory for its places and gives it back.
+//! Tests of shared segments: a communicator allocates one and frees it.
 
 use super::super::Shm;
 use super::{GATES, job};
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A communicator gets the memory of the one before it, whatever that one was used for.
+/// A communicator gets the memory of the previous one, whatever that was used for.
 #[test]
 fn what_one_communicator_left_does_not_reach_the_next() {
     const RANKS: u32 = 3;
@@ -41,7 +41,7 @@ fn what_one_communicator_left_does_not_reach_the_next() {
     }
 }
 
-/// The component, whose place one rank does not take; it tells where that was.
+/// The component with a segment that one rank refuses; it records the segment's config blob.
 struct Homeless {
     shm: Shm,
     places: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -90,11 +90,11 @@ impl Module for HomelessModule {
 }
 
 thread_local! {
-    /// What rank 0 of a thread's job has told of places.
+    /// The config blobs that rank 0 of a thread's job has exported.
     static PLACES: Rc<RefCell<Vec<Vec<u8>>>> = Rc::default();
 }
 
-/// A block that was not given back would make the next one lie elsewhere.
+/// If a block were not freed, the next one would have another offset.
 #[test]
 fn a_place_that_some_member_does_not_take_is_free_again() {
     for kind in GATES {
@@ -129,7 +129,7 @@ fn a_place_that_some_member_does_not_take_is_free_again() {
     }
 }
 
-/// Adds the number of the round over all ranks.
+/// Sums the number of the round over all ranks.
 fn sum_round(comm: &Comm, form: Form, round: u32) {
     let data = Scratch::new(1, &Named::UINT64.into()).expect("room").all();
     let number = u64::from(round) + 1;

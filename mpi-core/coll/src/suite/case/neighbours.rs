@@ -1,6 +1,6 @@
-//! Cases among neighbours: a random grid with every process, or a random graph with loops and parallel edges.
+//! Cases of neighbourhood collectives: a random grid with every process, or a random graph with loops and parallel edges.
 //!
-//! What is expected is told from the topology alone, not from the order of messages that [`Neighbours`] gives.
+//! The expected result follows from the topology alone, not from the message order of [`Neighbours`].
 
 use super::{Case, Expected, Random};
 use crate::algo::Buffer;
@@ -10,7 +10,7 @@ use crate::{Call, CallId};
 use std::rc::Rc;
 
 impl Case {
-    /// The case's topology as `rank` sees it.
+    /// The case's topology on `rank`.
     fn topology(&self, rank: u32) -> Topology {
         let mut random = Random(self.seed ^ 0x70_7010);
         let size = self.size();
@@ -30,12 +30,12 @@ impl Case {
         self.topology(rank).neighbours(rank).expect("inside")
     }
 
-    /// The block of `from` that fills block `block` of `to`.
+    /// The block of `from` that is received in block `block` of `to`.
     fn sent_block(&self, from: u32, to: u32, block: usize) -> usize {
         if matches!(self.topology(to), Topology::Cart(_)) {
             return block ^ 1;
         }
-        // The n-th edge from there is the n-th edge to here.
+        // The n-th edge to `to` on the sender is the n-th edge from `from` on the receiver.
         let (here, there) = (self.near(to), self.near(from));
         let before = here.sources()[..block].iter();
         let n = before.filter(|s| **s == Some(from)).count();
@@ -48,12 +48,12 @@ impl Case {
             .0
     }
 
-    /// How many elements are in a block that `from` sends, in calls whose counts differ.
+    /// The number of elements in a block that `from` sends, in calls whose counts differ.
     fn sent_count(&self, from: u32, block: usize) -> i64 {
         (self.counts[from as usize] * 3 + block as i64 * 7) % 23
     }
 
-    /// What `from` sends from its block: everything is the same block in an allgather.
+    /// The words that `from` sends from its block; in an allgather all edges send the same block.
     fn sent_words(&self, from: u32, block: usize) -> Vec<u64> {
         use CallId as Id;
         match self.call {
@@ -64,12 +64,12 @@ impl Case {
         }
     }
 
-    /// Rank `me`'s part; for calls among neighbours.
+    /// The part of rank `me`, for neighbourhood collectives.
     pub(super) fn neighbour_part(&self, me: u32) -> (Call, Expected) {
         use CallId as Id;
         let near = Rc::new(self.near(me));
         let count = self.counts[0];
-        // A block that no rank fills stays as it is.
+        // A block that no rank sends to is unchanged.
         let words: Vec<Option<Vec<u64>>> = near
             .sources()
             .iter()
