@@ -29,7 +29,7 @@ pub struct Incoming {
     end: usize,
     /// A long frame being received.
     body: Option<Body>,
-    /// Holds a long payload that has no better place; grows to the longest that came.
+    /// Holds a long payload without a destination; grows to the longest one received.
     spare: Vec<u8>,
     /// The longest payload the peer may send.
     max: usize,

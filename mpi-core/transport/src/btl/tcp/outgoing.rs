@@ -27,11 +27,11 @@ pub struct Outgoing {
     written: usize,
     /// The socket was full at the last write.
     stuck: bool,
-    /// A lent frame that the socket has taken a part of; it goes before the queue.
+    /// A lent frame of which the socket has taken a part; it goes before the queue.
     begun: Option<Begun>,
-    /// What was refused last, until its sender has heard that there is room.
+    /// The kind of the last refused frame, until its sender has been notified of free space.
     denied: Option<Denied>,
-    /// A short frame is put together here.
+    /// Buffer for a short frame.
     short: Vec<u8>,
 }
 
