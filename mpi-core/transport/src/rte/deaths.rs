@@ -13,6 +13,6 @@ pub struct Death {
     pub job: String,
     /// Its rank there.
     pub rank: u32,
-    /// Whether it has left MPI as it should, and lives on without it.
+    /// True if it has not died but left MPI in order, and continues without it.
     pub left: bool,
 }

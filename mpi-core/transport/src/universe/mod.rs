@@ -80,7 +80,7 @@ struct Other {
     card: Card,
     /// Number of communicators and calls that refer to it.
     users: u32,
-    /// How many connections to it are open, in whatever transport.
+    /// Number of open connections to it, in all transports.
     connections: u32,
 }
 
