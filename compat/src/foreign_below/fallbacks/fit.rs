@@ -1,14 +1,14 @@
-//! Large numbers as small ones: a count of elements as one larger element, arrays of counts as arrays of integers.
+//! Conversion of large counts: a count becomes one derived datatype, arrays of counts become arrays of integers.
 
 use super::Foreign;
 use crate::below;
 use crate::family::Kind;
 use std::ffi::c_int;
 
-/// The elements of one chunk.
+/// Elements per chunk.
 const CHUNK: i64 = 1 << 30;
 
-/// A count and a datatype that a function with small counts takes.
+/// A count and a datatype for a function with `int` counts.
 pub struct Fit<F: Foreign> {
     pub count: c_int,
     pub datatype: F::Below,
@@ -16,10 +16,10 @@ pub struct Fit<F: Foreign> {
 }
 
 impl<F: Foreign> Fit<F> {
-    /// The same data; a count that does not fit becomes one element of chunks and a rest. Else the error of the library below.
+    /// Returns the same data; a count that does not fit becomes one element of chunks and a rest. The error is a code of the backend.
     ///
     /// # Safety
-    /// The datatype is one of the library below.
+    /// `datatype` is valid in the backend.
     #[inline]
     pub unsafe fn new(count: i64, datatype: F::Below) -> Result<Self, c_int> {
         match c_int::try_from(count) {
@@ -28,13 +28,13 @@ impl<F: Foreign> Fit<F> {
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: passed on. A count below zero stays one, so that the library reports it.
+            // A negative count stays negative, so that the backend reports it.
             Err(_) if count < 0 => Ok(Fit {
                 count: c_int::MIN,
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: passed on.
+            // SAFETY: `datatype` is valid in the backend (contract of this function).
             Err(_) => unsafe { Self::chunks(count, datatype) },
         }
     }
