@@ -122,7 +122,7 @@ pub unsafe extern "C" fn ompi_datatype_match_size(
     class: u16,
     datatype: *mut Handle,
 ) -> c_int {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: an output argument, which the program must pass as a valid pointer.
     unsafe { PMPI_Type_match_size(class.into(), size, datatype) }
 }
 /// `MPI_CONVERSION_FN_NULL`, of which only the address counts.

@@ -125,7 +125,7 @@ unsafe fn create_key<T: Value>(
         copy_in_fortran::<T> as *const c_void as usize,
         delete_in_fortran::<T> as *const c_void as usize,
     );
-    // SAFETY: an output argument of the caller.
+    // SAFETY: an output argument, which the program must pass as a valid pointer.
     let (code, key) = unsafe {
         let code = match of {
             OF_COMM => PMPI_Comm_create_keyval(copy, delete, key, extra),

@@ -149,7 +149,7 @@ pub unsafe extern "C" fn ompi_fortran_multiple_argvs_f2c(
 unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_int>) -> c_int {
     match made {
         Ok(made) => {
-            // SAFETY: an output argument of the caller.
+            // SAFETY: an output argument, which the program must pass as a valid pointer.
             unsafe { place.write(made) };
             SUCCESS
         }

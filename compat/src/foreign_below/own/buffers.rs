@@ -237,7 +237,7 @@ unsafe extern "C" fn MPI_Bsend<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
@@ -255,7 +255,7 @@ unsafe extern "C" fn MPI_Ibsend<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
             return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
@@ -287,7 +287,7 @@ unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if of::<F>(comm).is_none() {
             return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
@@ -317,7 +317,7 @@ macro_rules! process_buffer {
     ($attach:ident $detach:ident $size:ty) => {
         unsafe extern "C" fn $attach<F: Foreign>(address: *mut c_void, size: $size) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-            // SAFETY: as above.
+            // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
@@ -331,7 +331,7 @@ macro_rules! process_buffer {
         }
 
         unsafe extern "C" fn $detach<F: Foreign>(address: *mut c_void, size: *mut $size) -> c_int {
-            // SAFETY: as above.
+            // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
                     return original!($detach)(address, size);
@@ -355,7 +355,7 @@ unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {

@@ -101,7 +101,7 @@ unsafe extern "C" fn MPI_Test<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !is_own::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -119,7 +119,7 @@ unsafe extern "C" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !is_own::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -137,7 +137,7 @@ unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !is_own::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -190,7 +190,7 @@ unsafe extern "C" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -212,7 +212,7 @@ unsafe extern "C" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -283,7 +283,7 @@ unsafe extern "C" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -317,7 +317,7 @@ unsafe extern "C" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -337,7 +337,7 @@ unsafe extern "C" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -380,7 +380,7 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -393,7 +393,7 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_own::<F>(*request) {
             true => start::<F>(*request),
@@ -403,7 +403,7 @@ unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
 }
 
 unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -420,7 +420,7 @@ unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Be
 }
 
 unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_own::<F>(*request) {
             true => free::<F>(request),
@@ -430,7 +430,7 @@ unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_i
 }
 
 unsafe extern "C" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_own::<F>(*request) {
             true => cancel::<F>(*request),

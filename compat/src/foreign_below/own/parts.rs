@@ -36,7 +36,7 @@ pub struct Partitioned<F: Foreign> {
     /// For a send: the partitions that are ready.
     ready: Option<Vec<bool>>,
     parts: usize,
-    /// The message below, once it is under way.
+    /// The backend's operation, once it is started.
     under_way: Option<Children<F>>,
     end: Option<End<F>>,
     /// The error code of the start.

@@ -111,7 +111,7 @@ unsafe extern "C" fn MPI_Init_thread<F: Foreign>(
         let state = state();
         (state.is_held && !state.world_begun, state.provided)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = if is_held {
             if !provided.is_null() {
@@ -131,11 +131,11 @@ unsafe extern "C" fn MPI_Init<F: Foreign>(argc: *mut c_int, argv: *mut *mut *mut
         let state = state();
         state.is_held && !state.world_begun
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     let code = if is_held {
         0
     } else {
-        // SAFETY: as above.
+        // SAFETY: the program's arguments, which must be valid by the standard.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -147,11 +147,11 @@ unsafe extern "C" fn MPI_Finalize<F: Foreign>() -> c_int {
         let state = state();
         state.is_held && !state.world_ended
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     let code = if is_held {
         0
     } else {
-        // SAFETY: as above.
+        // SAFETY: the program's arguments, which must be valid by the standard.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
@@ -163,7 +163,7 @@ unsafe extern "C" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_int {
         let state = state();
         (state.is_held, state.world_begun)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if is_held {
             flag.write(begun.into());
@@ -178,7 +178,7 @@ unsafe extern "C" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
         let state = state();
         (state.is_held, state.world_ended)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if is_held {
             flag.write(ended.into());
@@ -190,7 +190,7 @@ unsafe extern "C" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
 
 unsafe extern "C" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         original!(MPI_Initialized)(&raw mut begun);
         original!(MPI_Finalized)(&raw mut ended);
@@ -205,7 +205,7 @@ unsafe extern "C" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let mut begun = 0;
         original!(MPI_Initialized)(&raw mut begun);
@@ -216,7 +216,7 @@ unsafe extern "C" fn MPI_Comm_create_errhandler<F: Foreign>(
     }
 }
 
-/// For a library that has no sessions, before the program calls anything.
+/// Initialization for a backend without sessions, before the program calls any function.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create
