@@ -93,7 +93,7 @@ pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
 }
 
 pub unsafe extern "C" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: an output argument of the caller; the rest is passed on.
+    // SAFETY: an output argument of the program, valid by the standard; MPI is initialized, since the program may call this only then.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             request.write(buffers::flush_request::<F>(Owner::Process));

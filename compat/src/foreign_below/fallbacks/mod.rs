@@ -1,9 +1,9 @@
-//! Functions of the library below that it does not have, made of others.
+//! Fallbacks: functions that the backend does not have, implemented by others.
 //!
-//! They take and return what that library takes and returns, so that the exported functions call them as they would call it.
-//! Those with large counts are written by the build (`compat/generate/src/fallbacks.rs`); what follows is written by hand.
+//! They have the backend's argument and return types, so that the exported functions call them like functions of the backend.
+//! The build generates those with large counts (`compat/generate/src/fallbacks.rs`); the others are written by hand.
 // Generated names are those of the standard.
-// The build writes one form for all; functions that need nothing of the library below are generic like the others.
+// The build generates one form for all, so functions that need nothing of the backend are generic, too.
 #![allow(
     clippy::needless_ifs,
     clippy::collapsible_if,
