@@ -236,7 +236,7 @@ impl Family for Mpich {
     }
 }
 
-/// Returns true for `MPI_LB`, the removed marker of a structure's lower bound, and likewise `MPI_UB` in the function below.
+/// Returns true for `MPI_LB`, the marker of a structure's lower bound, which MPI-3 has removed.
 pub fn is_lower_bound(datatype: u32) -> bool {
     datatype == 0x4c00_0010
 }

@@ -272,7 +272,7 @@ pub fn from_fortran(kind: Kind, number: c_int) -> usize {
     handle_out(kind, standard)
 }
 
-/// Returns true for `MPI_LB`, the removed marker of a structure's lower bound, and likewise `MPI_UB` in the function below.
+/// Returns true for `MPI_LB`, the marker of a structure's lower bound, which MPI-3 has removed.
 pub fn is_lower_bound(datatype: usize) -> bool {
     handle_in(datatype) == LOWER_BOUND
 }

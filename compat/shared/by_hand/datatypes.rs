@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the queried datatype, and next the constants of an array description.
+/// Returns the datatype of the queries. The constants of an array description follow.
 fn datatype() -> (Handle, Below) {
     predefined(Kind::Datatype)
 }

@@ -4,7 +4,7 @@ use super::*;
 
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident) => {{
-        // The constants in a status are the program's already; the backend's have no meaning here.
+        // The constants in a status of the program are those of its own ABI already; the constants of the backend have no meaning here.
         for value in [word("rank"), word("tag"), failure()].map(|pair| pair.0) {
             let before = StandardStatus {
                 source: 71,
