@@ -44,7 +44,7 @@ pub fn look_for_fortran() {
     WANTED.store(found, Relaxed);
 }
 
-/// Returns true if handles of this kind are addresses. Requests and messages are not: they are short-lived, and no field of theirs is accessed.
+/// Returns true if handles of this kind are addresses. Requests and messages are not: they are short-lived, and their fields are not accessed.
 #[inline(always)]
 pub fn are_wanted(kind: Kind) -> bool {
     WANTED.load(Relaxed) && !matches!(kind, Kind::Request | Kind::Message)

@@ -60,7 +60,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     }
 }
 
-/// Converts the first `count` handles that a call has written into the program's array.
+/// Converts the handles that a call has written, into the program's array.
 unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
         // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.

@@ -1,6 +1,6 @@
 //! Callbacks of the program for tool events; their safety levels are constants that differ between ABIs.
 //!
-//! The listener behind a registered callback is never freed: it may be running when it is replaced.
+//! The listener of a registered event callback is never freed: the callback may be running when it is replaced.
 #![allow(unsafe_code)]
 
 use super::dropped::listens;

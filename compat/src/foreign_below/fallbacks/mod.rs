@@ -75,7 +75,7 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
 static SAID: [AtomicBool; below::NAMES.len()] =
     [const { AtomicBool::new(false) }; below::NAMES.len()];
 
-/// Reports once per function what is missing, and calls the backend's error handler.
+/// Reports once per function what is missing, and calls the error handler of `MPI_COMM_SELF` while MPI is initialized, except for tool functions.
 unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
     let name = below::NAMES
         .get(id)

@@ -13,6 +13,6 @@ pub unsafe extern "C" fn MPI_Remove_error_code<F: Foreign>(code: c_int) -> c_int
 }
 
 pub unsafe extern "C" fn MPI_Remove_error_string<F: Foreign>(code: c_int) -> c_int {
-    // SAFETY: the program may call this function only while MPI is initialized.
+    // SAFETY: `remove_text` passes only a code that the program has added, which the backend has therefore accepted before.
     unsafe { remove_text::<F>(code) }
 }

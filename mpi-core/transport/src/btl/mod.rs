@@ -161,7 +161,7 @@ pub trait Sink {
     /// Delivers one active message from `from`; both slices end with the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// Announces a long payload that has begun to arrive. Returns true if it is to be received in place, so that it is copied only once.
+    /// Announces a long payload that has begun to arrive. Returns true if the sink receives it in place, so that it is copied only once.
     ///
     /// With `true` the sink has taken `begun`, the first of `len` bytes; the rest is offered by [`Sink::land`], and [`Sink::landed`] replaces `deliver`.
     /// With `false` the message is delivered by `deliver` when it is complete.
@@ -330,7 +330,7 @@ pub trait Btl {
 
     /// Returns the best fragment length for `bytes` bytes of a message, at most [`Limits::max_send`].
     /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
-    /// `alone`: no fragments of another message to the same peer are waiting.
+    /// `alone`: no other fragments for the same peer are waiting.
     fn fragment(&self, _bytes: u64, _packed: bool, _alone: bool) -> usize {
         self.limits().max_send
     }

@@ -1,7 +1,7 @@
 //! Service names of processes without a launcher, visible to the same user's processes on this machine.
 //!
 //! A name is a file in a directory that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
-//! UID is the effective user. A program with raised privileges uses the directory in `/tmp`, since the user who started it
+//! UID is the effective user. A program with raised privileges uses the directory in `/tmp`, since the user that started it
 //! chooses the other one.
 //! The publisher holds a lock on the file while the name is published, so a name ends with its process in any case:
 //! a file that can be locked was left by a dead publisher, and the process that finds it removes it.

@@ -55,7 +55,7 @@ impl Tcp {
         Ok(card)
     }
 
-    /// Listens again: this process makes progress, so it has come back to MPI.
+    /// Listens again: this process makes progress, so it has returned to MPI.
     #[cold]
     pub(super) fn come_back(&self) {
         // Another process may have taken the port meanwhile; the next call of `progress` tries again,

@@ -233,7 +233,7 @@ impl Outgoing {
 /// Writes once; returns 0 if the socket is full.
 #[inline]
 fn write(send: impl Fn(SendFlags) -> Result<usize, Errno>) -> Result<usize, Refused> {
-    // No SIGPIPE if the peer has gone: the application must not see it.
+    // No SIGPIPE if the peer has ended: the application must not see it.
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     loop {
         match send(flags) {

@@ -206,7 +206,7 @@ impl OtherJobs {
             .is_ok_and(|(events, _)| !events.is_empty())
     }
 
-    /// Listens again under the same name, after this process has come back to MPI.
+    /// Listens again under the same name, after this process has returned to MPI.
     #[cold]
     fn come_back(&self) {
         let epoll = self.epoll.as_fd();

@@ -16,7 +16,7 @@
 //! or it is about to drop its attempt (simultaneous connections). So this connection is kept in reserve, too, until the old one has ended.
 //!
 //! **Strangers** are dropped at the first wrong message.
-//! Silent ones are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] incoming connections are held; beyond that, the oldest one without a valid hello is dropped.
+//! Silent ones are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] incoming connections are held; beyond that, the oldest one without a valid hello, or else the oldest one, is dropped.
 //! A peer that is dropped in this way sees its connection closed and connects again ([`RETRIES`]).
 
 mod acceptor;
