@@ -101,7 +101,7 @@ unsafe fn keep(value: *const c_char) {
             return;
         }
     }
-    // SAFETY: the list is not empty.
+    // SAFETY: `to` points to the list, which has `ROOM` bytes, so its first byte exists.
     unsafe { to.write_volatile(0) };
 }
 
