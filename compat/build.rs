@@ -1,4 +1,4 @@
-//! Writes the words and the slots of the library below.
+//! Generates the words and the slots of the backend.
 
 use compat_generate::{below, fallbacks, families, root, tables, write, written_in};
 

@@ -1,17 +1,17 @@
-//! `libportcullis-search.so`: an auditing library of the loader (rtld-audit(7)) that answers searches for MPI libraries.
+//! `libportcullis-search.so`: an audit library of the dynamic loader (rtld-audit(7)) that redirects searches for MPI libraries.
 //!
-//! `LD_LIBRARY_PATH` does not decide every search for a library.
-//! R's start script puts the system's folder in front of it, and the older kind of run path (`DT_RPATH`) is stronger than it.
-//! The loader of the GNU C library asks an auditing library before it searches for a name, whatever object needs that name.
+//! `LD_LIBRARY_PATH` does not control every search for a library.
+//! R's start script puts the system's directory before it, and the older kind of run path (`DT_RPATH`) takes precedence over it.
+//! The loader of the GNU C library calls an audit library before it searches for a name, whatever object needs that name.
 //! `mpirun` names this library in `LD_AUDIT` for programs that name no MPI library themselves, and the files to load in [`STAND_INS`].
 //!
-//! The loader gives an auditing library a namespace of its own, with a second copy of every library that it needs.
-//! This library calls nothing, so it needs none, and a program starts some 40 microseconds later with it.
+//! The loader loads an audit library into a separate namespace, with a second copy of every library that it needs.
+//! This library needs none; it delays the start of a program by some 40 microseconds.
 //!
-//! Loaders before glibc 2.35 send every call between two libraries through their auditing code once there is an auditing library.
+//! Loaders before glibc 2.35 route every call between two libraries through the audit code once there is an audit library.
 //! [`la_version`] asks them to unload this one.
 //!
-//! Rust's standard library would bring the C library with it, so this file is no package of the workspace:
+//! Rust's standard library would need the C library, so this file is not a package of the workspace:
 //! `cargo xtask install` calls `rustc` for it, without either library.
 #![no_std]
 #![deny(unsafe_code)]
@@ -19,21 +19,21 @@
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_uint};
 
-/// The variable that lists files, with colons between them; a search for the name of one of these files gets the file.
+/// The variable with a colon-separated list of files; a search for the name of one of these files returns the file.
 const STAND_INS: &[u8] = b"PORTCULLIS_STAND_INS=";
 
-/// The first version of the interface whose loaders do not slow down calls that nothing audits.
+/// The first version of the audit interface whose loaders do not slow down calls that are not audited.
 const VERSION: c_uint = 2;
 
-/// The search for a name as the program or library has it; with other flags the loader asks for each path that it tries.
+/// The search for a name as given by the program or library; the loader uses other flags for each path that it tries.
 const ORIGINAL: c_uint = 1;
 
-/// The longest list that is read.
+/// Maximum length of the list in bytes.
 const ROOM: usize = 16 << 10;
 
 /// The list of [`STAND_INS`], each file ended by a zero byte, the last one by two.
 ///
-/// It is a copy, since a program may overwrite the memory of its environment, as those do that change their title.
+/// It is a copy, since a program may overwrite the memory of its environment, for example to change its title.
 struct List(UnsafeCell<[u8; ROOM]>);
 
 // SAFETY: `start` writes the list before the loader calls any other function of this library, and nothing writes it later.
@@ -42,15 +42,15 @@ unsafe impl Sync for List {}
 
 static LIST: List = List(UnsafeCell::new([0; ROOM]));
 
-/// Called by the loader when it has loaded this library: keeps the list of files.
+/// Called by the loader after it has loaded this library: copies the list of files.
 #[allow(unsafe_code)]
 extern "C" fn start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     let mut entry = environment;
-    // SAFETY: the loader hands the environment of the process to the functions of `.init_array`: pointers to strings, the last one null.
+    // SAFETY: the loader passes the environment of the process to the functions of `.init_array`: pointers to strings, the last one null.
     while let Some(setting) = unsafe { entry.as_ref() }.filter(|setting| !setting.is_null()) {
         // SAFETY: `setting` is a string of the environment.
         if let Some(value) = unsafe { value(*setting) } {
-            // SAFETY: as above; the list is not read before this function returns.
+            // SAFETY: `value` is a string of the environment, and the loader calls no other function of this library before this one returns.
             unsafe { keep(value) };
             return;
         }
@@ -65,7 +65,7 @@ extern "C" fn start(_argc: c_int, _argv: *const *const c_char, environment: *con
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
 
-/// What follows the `=` of [`STAND_INS`]; `None` for another variable.
+/// Returns what follows the `=` of [`STAND_INS`]; `None` for another variable.
 ///
 /// # Safety
 /// `setting` is a string that ends with a zero byte.
@@ -77,11 +77,11 @@ unsafe fn value(setting: *const c_char) -> Option<*const c_char> {
             return None;
         }
     }
-    // SAFETY: the string has at least this length, and its end after that.
+    // SAFETY: the string has at least this length, and its end comes after it.
     Some(unsafe { setting.add(STAND_INS.len()) })
 }
 
-/// Copies a list; one that is too long is left out.
+/// Copies a list, with zero bytes in place of colons; one that is too long becomes empty.
 ///
 /// # Safety
 /// `value` is a string that ends with a zero byte, and the list is neither read nor written elsewhere.
@@ -95,17 +95,17 @@ unsafe fn keep(value: *const c_char) {
             0 => (0, true),
             other => (other, false),
         };
-        // SAFETY: the list has room for `ROOM` bytes.
+        // SAFETY: `at < ROOM`, the size of the list.
         unsafe { to.add(at).write_volatile(byte) };
         if end {
             return;
         }
     }
-    // SAFETY: as above.
+    // SAFETY: `to` points to the list, which has `ROOM` bytes, so its first byte exists.
     unsafe { to.write_volatile(0) };
 }
 
-/// A byte of a string, read so that the compiler does not make a call of the C library from the loop around it.
+/// Reads a byte of a string; volatile, so that the compiler does not replace the loop around it by a call of the C library.
 ///
 /// # Safety
 /// The string has not ended before `at`.
@@ -115,7 +115,7 @@ unsafe fn byte(string: *const c_char, at: usize) -> u8 {
     unsafe { string.add(at).cast::<u8>().read_volatile() }
 }
 
-/// Whether the last part of `file` is `name`.
+/// Returns true if the last component of the path `file` is `name`.
 ///
 /// # Safety
 /// Both are strings that end with a zero byte.
@@ -127,7 +127,7 @@ unsafe fn has_name(file: *const c_char, name: *const c_char) -> bool {
         // SAFETY: no byte before this one was the end of the file's path.
         match unsafe { byte(file, at) } {
             0 => break,
-            // SAFETY: the slash is a byte of the string, so its end lies behind it.
+            // SAFETY: the slash is a byte of the string, so its end comes after it.
             b'/' => last = unsafe { file.add(at + 1) },
             _ => {}
         }
@@ -147,7 +147,7 @@ unsafe fn has_name(file: *const c_char, name: *const c_char) -> bool {
     }
 }
 
-/// Called by the loader before anything else: the version of the interface that is spoken, 0 if this library must be unloaded.
+/// Called by the loader first: returns the version of the audit interface, or 0 if the loader must unload this library.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub extern "C" fn la_version(version: c_uint) -> c_uint {
@@ -157,10 +157,10 @@ pub extern "C" fn la_version(version: c_uint) -> c_uint {
     }
 }
 
-/// Called by the loader before it searches for a library, and for each path that it tries; it goes on with the name that is returned.
+/// Called by the loader before it searches for a library, and for each path that it tries; it continues with the returned name.
 ///
 /// # Safety
-/// `name` is a string that ends with a zero byte, as the loader has it.
+/// `name` is a zero-terminated string of the loader.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub unsafe extern "C" fn la_objsearch(
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn la_objsearch(
     name.cast_mut()
 }
 
-/// Nothing here panics; the compiler wants the function all the same.
+/// Nothing here panics, but the compiler requires this function.
 #[panic_handler]
 fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}

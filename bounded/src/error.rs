@@ -1,44 +1,44 @@
-//! Why a program did not end well, told with what it said.
+//! Errors of child processes, with their output.
 
 use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why a program did not end well.
+/// Why a program failed.
 #[derive(Debug)]
 pub enum ProcessError {
-    /// It did not begin to run.
+    /// It could not be started.
     Start {
         /// Its path or name.
         program: String,
-        /// What the system says.
+        /// The system's error.
         reason: std::io::Error,
     },
-    /// There was nowhere to keep what it would say.
+    /// Its output files could not be created, or it could not be waited for.
     Output {
         /// Its path or name.
         program: String,
-        /// What the system says.
+        /// The system's error.
         reason: std::io::Error,
     },
-    /// It took longer than it may and was ended, with its whole process group.
+    /// It exceeded its time limit and was killed with its whole process group.
     TimedOut {
         /// Its path or name.
         program: String,
-        /// The limit.
+        /// The elapsed time.
         after: Duration,
-        /// What it had said until then.
+        /// Its standard output so far.
         stdout: String,
-        /// The same of its other output.
+        /// Its standard error so far.
         stderr: String,
     },
-    /// It ended by itself, and not with 0.
+    /// It ended with a status other than 0.
     Failed {
         /// Its path or name.
         program: String,
         /// Its exit code, or the signal that ended it.
         status: ExitStatus,
-        /// What it said about it.
+        /// Its standard error.
         stderr: String,
     },
 }
@@ -79,7 +79,7 @@ impl fmt::Display for ProcessError {
 
 impl std::error::Error for ProcessError {}
 
-/// The last lines of what was said, or nothing.
+/// Returns the last 15 lines of an output with a heading, or nothing.
 fn quoted(how: &str, said: &str) -> String {
     let lines: Vec<&str> = said.trim_end().lines().collect();
     let last = &lines[lines.len().saturating_sub(15)..];

@@ -1,8 +1,8 @@
-//! Running other programs: to their end, within a time, leaving nothing behind.
+//! Child processes with a time limit, of which nothing is left running.
 //!
-//! A program runs in a process group of its own, its output goes to memory files, and its end is heard from its pidfd,
-//! so that the time it took is right to the scheduler's precision.
-//! Every wait has a limit; what takes longer is asked to end and then killed, the whole group.
+//! A program runs in its own process group, its output goes to memory files, and its end is reported by a pidfd,
+//! so the measured time is exact to the scheduler's precision.
+//! Every wait has a limit; after it the whole group gets SIGTERM and then SIGKILL.
 //! Used by `cargo xtask`, by the tests, and by `mpi-bench`, which starts other libraries' launchers.
 
 #![deny(unsafe_code)]
@@ -18,20 +18,20 @@ use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// How a program ended, and everything it said.
+/// Exit status and output of a program.
 #[derive(Debug)]
 pub struct Outcome {
     /// Its exit code, or the signal that ended it.
     pub status: ExitStatus,
-    /// What it wrote there; bytes that are no text are replaced.
+    /// Its standard output; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// The same of its other output.
+    /// Its standard error, likewise.
     pub stderr: String,
-    /// From its start to its end, as its pidfd told it.
+    /// From its start to its end, as reported by its pidfd.
     pub took: Duration,
 }
 
-/// The command as a user would type it.
+/// The command line, for error texts.
 pub fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
@@ -40,7 +40,7 @@ pub fn spelled(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs with our own terminal; anything but success is an error.
+/// Runs the command on this process's terminal; returns an error unless it succeeds.
 pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     let program = spelled(command);
     let status = command.status().map_err(|reason| ProcessError::Start {
@@ -58,7 +58,7 @@ pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     }
 }
 
-/// Runs and captures; anything but success within `limit` is an error.
+/// Runs the command and captures its output; returns an error unless it succeeds within `limit`.
 pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, ProcessError> {
     let program = spelled(command);
     let outcome = Running::start(command)?.wait(limit)?;
@@ -73,11 +73,11 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
     }
 }
 
-/// A standard input that neither says anything nor ends before the program does, if its starter keeps the [`Child`](std::process::Child), as [`Running`] does.
+/// A standard input that is never readable and does not end before the program does, if its starter keeps the [`Child`](std::process::Child), as [`Running`] does.
 ///
-/// MPICH's `mpiexec.hydra` needs one. It reads its input as soon as it has started its proxy, and hands even the end of it on, through a socket pair;
-/// if a short job is over by then, as happens on a busy machine, no process holds the other end, and SIGPIPE ends hydra before it has printed what the job said.
-/// What is never readable is never handed on.
+/// MPICH's `mpiexec.hydra` needs one. It reads its input as soon as it has started its proxy, and forwards even the end of file through a socket pair.
+/// If a short job has ended by then, as happens on a busy machine, the other end is closed, and SIGPIPE kills hydra before it has printed the job's output.
+/// An input that is never readable is never forwarded.
 pub fn silence() -> Stdio {
     Stdio::piped()
 }
@@ -178,7 +178,7 @@ mod tests {
         let deaf = running.stdout_so_far();
         running.wait(Duration::ZERO).unwrap_err();
         let status = std::fs::read_to_string(format!("/proc/{}/stat", deaf.trim()));
-        // Gone, or a zombie that waits for init.
+        // It has ended, or is a zombie that init will reap.
         assert!(
             status.as_ref().map_or(true, |s| s.contains(") Z")),
             "{deaf}: {status:?}"

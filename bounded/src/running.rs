@@ -1,4 +1,4 @@
-//! A program that runs, in a process group of its own, from its start to the end of the last of the group.
+//! A running child process and its process group, from the start to the end of the group.
 
 #![allow(unsafe_code)]
 
@@ -16,8 +16,8 @@ use rustix::process::{
 
 use crate::{Outcome, ProcessError, spelled};
 
-/// A program that runs in a process group of its own, with its output kept in memory files:
-/// a pipe could be held open by a stray process and keep us waiting for ever.
+/// A program that runs in its own process group, with its output in memory files:
+/// a stray process could hold a pipe open, and the reader would wait without a limit.
 #[derive(Debug)]
 pub struct Running {
     program: String,
@@ -28,7 +28,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program, which has the standard input that the command says, or ours.
+    /// Starts the program with the standard input of the command, or else this process's.
     pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
         let program = spelled(command);
         let failed = |reason| ProcessError::Output {
@@ -42,9 +42,9 @@ impl Running {
             .stderr(stderr_copy)
             .process_group(0);
         if is_main_thread() {
-            // A group of its own does not hear of our end by the terminal, so the kernel tells it.
-            // It does so when the thread that started the program ends, and only the main one lasts as long as we do.
-            // SAFETY: between fork and exec there is one system call on plain numbers.
+            // A process group of its own gets no signal from the terminal when this process ends, so the kernel sends it one.
+            // The kernel does so when the thread that started the program ends, and only the main thread lasts as long as this process.
+            // SAFETY: the closure runs between fork and exec and makes one async-signal-safe system call, without allocation or locks.
             unsafe {
                 command.pre_exec(|| {
                     set_parent_process_death_signal(Some(Signal::TERM)).map_err(Into::into)
@@ -65,27 +65,27 @@ impl Running {
         })
     }
 
-    /// The process, which is also its group.
+    /// Returns the process id, which is also the group id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it printed up to now.
+    /// Returns its standard output so far.
     pub fn stdout_so_far(&self) -> String {
         contents(&self.stdout)
     }
 
-    /// What it complained about up to now.
+    /// Returns its standard error so far.
     pub fn stderr_so_far(&self) -> String {
         contents(&self.stderr)
     }
 
-    /// Waits for the end, whatever it is; after `limit` the whole group is stopped.
+    /// Waits for the end, whatever the status; after `limit` the whole group is killed.
     pub fn wait(self, limit: Duration) -> Result<Outcome, ProcessError> {
         self.wait_while(|elapsed| elapsed < limit)
     }
 
-    /// Waits for the end, whatever it is, as long as `patient` says, which is asked again and again; then the whole group is stopped.
+    /// Waits for the end, whatever the status, while `patient` returns true for the elapsed time, which is polled; then the whole group is killed.
     pub fn wait_while(
         mut self,
         mut patient: impl FnMut(Duration) -> bool,
@@ -117,11 +117,11 @@ impl Running {
         }
     }
 
-    /// Asks the group to end, then insists; comes back when the last of it has gone.
+    /// Sends SIGTERM and then SIGKILL to the group; returns when it has ended.
     fn stop(&mut self) {
         if let Some(group) = pid_of(&self.child) {
             for signal in [Signal::TERM, Signal::KILL] {
-                // The group may be gone already; then nothing is left to stop.
+                // The group may have ended already.
                 let _ = kill_process_group(group, signal);
                 if self.outlast(group) {
                     break;
@@ -131,11 +131,11 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// Waits until the group is gone, the leader first; says whether it went in time.
+    /// Waits until the group has ended, the leader first; returns true if it ended in time.
     fn outlast(&mut self, group: Pid) -> bool {
         const LEADER: Duration = Duration::from_secs(2);
         // Orphans follow their parent at once, or not at all;
-        // some stay on the list as zombies until the process that inherits them looks.
+        // some stay in the group as zombies until the process that inherits them reaps them.
         const ORPHANS: Duration = Duration::from_millis(200);
         let asked = Instant::now();
         let ended = wait_until(&mut self.child, || asked.elapsed() > LEADER);
@@ -153,13 +153,13 @@ impl Running {
     }
 }
 
-/// As long as this a program may still be open for writing after its writer has closed it.
+/// How long a program file may still be open for writing after its writer has closed it.
 const JUST_WRITTEN: Duration = Duration::from_secs(2);
 
-/// Starts a program, also one that was written a moment ago.
+/// Starts a program, even if its file has just been written.
 ///
-/// Between another thread's fork and exec its child holds copies of all our open files, and the kernel runs no file that some process may write
-/// (`ETXTBSY`, execve(2)); so it is tried again for a while.
+/// Between another thread's fork and exec its child holds copies of all open files, and the kernel executes no file that is open for writing
+/// (`ETXTBSY`, execve(2)); so this retries for a while.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let begin = Instant::now();
     loop {
@@ -176,7 +176,7 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 }
 
 impl Drop for Running {
-    /// A test that fails between start and wait leaves nothing running either.
+    /// A test that fails between start and wait leaves nothing running.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.stop();
@@ -188,16 +188,16 @@ fn is_main_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-/// An anonymous file, and a second handle of it for the child.
+/// Creates an anonymous file, and a second handle of it for the child.
 fn memory_file() -> std::io::Result<(File, Stdio)> {
     let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
     let copy = Stdio::from(file.try_clone()?);
     Ok((file, copy))
 }
 
-/// The whole text of a file that others may still be writing.
+/// Returns the whole text of a file that others may still be writing.
 ///
-/// The position is shared with the writers, so reading uses its own.
+/// The file position is shared with the writers, so this reads with explicit offsets.
 fn contents(file: &File) -> String {
     use std::os::unix::fs::FileExt as _;
     let mut bytes = Vec::new();
@@ -208,13 +208,13 @@ fn contents(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the child until `give_up` says so, which is asked every ten milliseconds.
+/// Waits for the child until `give_up` returns true, which is called every ten milliseconds.
 fn wait_until(
     child: &mut Child,
     mut give_up: impl FnMut() -> bool,
 ) -> std::io::Result<Option<ExitStatus>> {
     const ASK: Duration = Duration::from_millis(10);
-    // Where the kernel has no pidfd (before 5.3) or a sandbox forbids it, looking often does nearly as well.
+    // Where the kernel has no pidfd (before 5.3) or a sandbox forbids it, frequent polling is nearly as exact.
     let ended =
         pid_of(child).and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
     let mut pause = Duration::from_micros(200);

@@ -1,4 +1,4 @@
-//! Writes the conversions of this family and every exported function.
+//! Generates the conversions of this family and every exported function.
 
 use compat_generate::direction::Below;
 use compat_generate::families::{self, Which};

@@ -1,4 +1,4 @@
-//! What the tests that a mock library checks have in common: what arrived below, and memory that is nothing but an address.
+//! Helpers of the mock tests: recording of the arguments that reach the backend, and addresses for arguments.
 
 use compat::below::{NAMES, SLOTS};
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ thread_local! {
     static CHECKED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Calls a function of the library under test, and notes that it is checked.
+/// Calls a function of the library under test, and records that it is checked.
 macro_rules! call {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         checked(stringify!($name));
@@ -23,14 +23,14 @@ macro_rules! call {
     }};
 }
 
-/// Puts a function of the right type into a slot of the library below.
+/// Puts functions of the right types into slots of the mock backend.
 macro_rules! below {
     ($($name:ident = $mock:expr),* $(,)?) => { $(
         put(compat::below::slot::$name, [compat::below::$name::<F>(), $mock][1] as *mut c_void);
     )* };
 }
 
-/// The same of the function whose arguments are checked now.
+/// Puts a mock of the function whose arguments are now checked into its slot.
 macro_rules! mock {
     ($name:ident = $mock:expr) => {
         begin(
@@ -40,30 +40,30 @@ macro_rules! mock {
     };
 }
 
-/// Words of any integer type as they are noted.
+/// Converts integers of any type to the recorded form.
 macro_rules! list {
     ($($value:expr),* $(,)?) => { vec![$($value as i64 as u64),*] };
 }
 
-/// Notes what a function was called with, in the order of the arguments.
+/// Records arguments, in their order.
 macro_rules! note {
     ($($value:expr),* $(,)?) => {{ $( note($value as i64 as u64); )* }};
 }
 
-/// Compares what was noted since `mock!` or the last such comparison with what the tables say.
+/// Compares what was recorded since `mock!` or the last such comparison with the expected values from the tables.
 macro_rules! arrives {
     ($name:expr; $($value:expr),* $(,)?) => {
         assert_eq!(noted(), list![$($value),*], "{}: what arrives", $name)
     };
 }
 
-/// Notes that a function has a check.
+/// Records that a function has a check.
 pub fn checked(name: &'static str) {
     CHECKED.with_borrow_mut(|checked| checked.insert(name));
 }
 
-/// The functions that this thread has checked are those of the lists, `total` of the standard and of extensions; with those that
-/// the library leaves out they are all that have a slot.
+/// Asserts that this thread has checked the functions of the lists, `total` of the standard and of extensions, and that together with those
+/// that the library leaves out these are all functions with a slot.
 pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usize) {
     let there: BTreeSet<&str> = lists.into_iter().flatten().copied().collect();
     let checked = CHECKED.with_borrow(Clone::clone);
@@ -81,13 +81,13 @@ pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usi
     assert_eq!(all, known.collect(), "functions with a slot");
 }
 
-/// Puts a mock into the slot of a function, and forgets what an earlier one has seen.
+/// Puts a mock into the slot of a function, and clears earlier records.
 pub fn begin(slot: usize, mock: *mut c_void) {
     forget();
     put(slot, mock);
 }
 
-/// Forgets what a mock has seen.
+/// Clears the records.
 pub fn forget() {
     SEEN.with_borrow_mut(|seen| *seen = [0xdead; 64]);
     NOTED.with_borrow_mut(Vec::clear);
@@ -107,7 +107,7 @@ pub fn called() -> bool {
     CALLED.get()
 }
 
-/// Notes what arrived as an argument.
+/// Records a value at an index.
 pub fn see(argument: usize, value: u64) {
     SEEN.with_borrow_mut(|seen| seen[argument] = value);
 }
@@ -116,17 +116,17 @@ pub fn seen(argument: usize) -> u64 {
     SEEN.with_borrow(|seen| seen[argument])
 }
 
-/// Notes a value after those noted before.
+/// Appends a value to the record.
 pub fn note(value: u64) {
     NOTED.with_borrow_mut(|noted| noted.push(value));
 }
 
-/// Takes what was noted.
+/// Takes the record.
 pub fn noted() -> Vec<u64> {
     NOTED.take()
 }
 
-/// Keeps an address that the library below was given, such as a function.
+/// Stores an address that the backend was given, such as a function.
 pub fn keep(place: usize, address: usize) {
     KEPT.with_borrow_mut(|kept| kept[place] = address);
 }
@@ -135,7 +135,7 @@ pub fn kept(place: usize) -> usize {
     KEPT.with_borrow(|kept| kept[place])
 }
 
-/// What the mocks return from now on.
+/// Sets the return code of the mocks.
 pub fn answer_with(code: c_int) {
     ANSWER.set(code);
 }
@@ -146,12 +146,12 @@ pub fn answer() -> c_int {
 
 static SCRATCH: [u64; 64] = [0; 64];
 
-/// An address for an argument, which nothing reads or writes.
+/// Returns an address for an argument that is never accessed.
 pub fn scratch(argument: usize) -> *mut u64 {
     (&raw const SCRATCH[argument]).cast_mut()
 }
 
-/// Constants of one side that are addresses.
+/// Constants of one ABI that are addresses.
 pub struct Constants {
     pub in_place: usize,
     pub unweighted: usize,
@@ -178,7 +178,7 @@ impl Constants {
     }
 }
 
-/// Those of the standard ABI.
+/// The constants of the standard ABI.
 pub const STANDARD: Constants = Constants {
     in_place: 1,
     unweighted: 10,

@@ -1,23 +1,23 @@
-//! What MPI-3 removed and old programs still call; MPICH and Open MPI export it for them.
+//! Functions that MPI-3 has removed and old programs still call; MPICH and Open MPI still export them.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
-// SAFETY of every block: arguments are passed on to the function that took the removed one's place.
+// SAFETY of every block: the caller's arguments go to the function that replaces the removed one and has the same requirements.
 
 use crate::entries::*;
 use crate::family::{is_lower_bound, is_upper_bound};
 use std::ffi::{c_int, c_void};
 
-/// Exports a function under its own name and under its profiling name.
+/// Exports a function under its MPI name and its profiling name.
 macro_rules! removed {
     ($($name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $profiled($($argument: $kind),*) -> c_int {
-            // SAFETY: the caller's arguments go to the function that took this one's place.
+            // SAFETY: the caller's arguments go to the function that replaces this one and has the same requirements.
             unsafe { $body }
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
-            // SAFETY: the same function under its other name.
+            // SAFETY: the same function under its profiling name, with the same requirements.
             unsafe { $profiled($($argument),*) }
         }
     )* };
@@ -69,10 +69,10 @@ removed! {
     }
 }
 
-/// A structure, in which an entry of the type `MPI_LB` or `MPI_UB` says where it begins or ends.
+/// Creates a structure, in which an entry of the type `MPI_LB` or `MPI_UB` marks the lower or upper bound.
 ///
 /// # Safety
-/// As for `MPI_Type_create_struct`.
+/// The arguments are valid for `MPI_Type_create_struct`.
 unsafe fn structure(
     count: c_int,
     lengths: *mut c_int,

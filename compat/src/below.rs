@@ -1,7 +1,7 @@
-//! The library below, opened when the program's loader starts this one: `libmpi_abi.so.1`, or another library ([`crate::foreign_below`]).
+//! The backend, i.e. the MPI library below, opened when the program's loader starts this one: `libmpi_abi.so.1`, or another library ([`crate::foreign_below`]).
 //!
-//! Its functions are called through slots and by their `PMPI_` names, so that no function of this library is taken for one of
-//! that library. Our own lies three folders above (`lib/portcullis/compat/FAMILY` in an installation), else where the loader looks.
+//! Its functions are called through slots and by their `PMPI_` names, so that no function of this library is mistaken for one of
+//! the backend. Our own backend is three directories above (`lib/portcullis/compat/FAMILY` in an installation), or else found by the loader.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 // Functions of many parameters have long types.
 #![allow(clippy::type_complexity)]
@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 include!(concat!(env!("OUT_DIR"), "/below.rs"));
 
-/// The library's name, which its loader knows.
+/// The backend's soname.
 const LIBRARY: &str = "libmpi_abi.so.1";
 
-/// Why there is no library below.
+/// Why the backend could not be opened.
 pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
 
-/// An operator of a program whose function takes other types: what is called (context, input, input and output, count, datatype),
-/// the most elements of one call, the context, what frees it, whether it commutes, where the operator goes.
+/// Creates a reduction operator for a callback with another signature. Arguments: the callback (context, input, input and output, count, datatype),
+/// the maximum number of elements per call, the context, its destructor, commutativity, and the address of the new operator.
 pub type MakeOperator = unsafe extern "C" fn(
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     i64,
@@ -33,7 +33,7 @@ pub type MakeOperator = unsafe extern "C" fn(
     *mut usize,
 ) -> c_int;
 
-/// An error handler likewise; the first argument says for which kind of object: communicator, window, file, session.
+/// Creates an error handler, likewise; the first argument is the kind of object: communicator, window, file, session.
 pub type MakeHandler = unsafe extern "C" fn(
     c_int,
     unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
@@ -42,7 +42,7 @@ pub type MakeHandler = unsafe extern "C" fn(
     *mut usize,
 ) -> c_int;
 
-/// Communicator, info, what is called with the handle when it is there, where that puts it, request.
+/// Duplicates a communicator. Arguments: communicator, info, callback with the new handle, its context, and the address of the request.
 pub type Duplicate = unsafe extern "C" fn(
     usize,
     usize,
@@ -51,30 +51,30 @@ pub type Duplicate = unsafe extern "C" fn(
     *mut usize,
 ) -> c_int;
 
-/// The slots of functions that this library and the one below have between them, beside the standard.
+/// Slots of the non-standard functions that Portcullis's backend exports for this library.
 pub static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 
-/// What they hold.
+/// The functions in these slots.
 pub fn make_operator() -> MakeOperator {
-    // SAFETY: the slot holds the symbol of this type, or a function that does not return.
+    // SAFETY: [`open`] stores a symbol of this type in the slot; before, the slot holds [`unavailable`], which does not return.
     unsafe {
         std::mem::transmute::<*mut c_void, MakeOperator>(MAKE_OPERATOR.load(Ordering::Relaxed))
     }
 }
 
 pub fn make_handler() -> MakeHandler {
-    // SAFETY: as above.
+    // SAFETY: the slot holds `portcullis_make_error_handler` of this type, or [`unavailable`], which does not return.
     unsafe { std::mem::transmute::<*mut c_void, MakeHandler>(MAKE_HANDLER.load(Ordering::Relaxed)) }
 }
 
 pub fn duplicate() -> Duplicate {
-    // SAFETY: as above.
+    // SAFETY: the slot holds `portcullis_comm_idup` of this type, or [`unavailable`], which does not return.
     unsafe { std::mem::transmute::<*mut c_void, Duplicate>(DUPLICATE.load(Ordering::Relaxed)) }
 }
 
-/// What a slot holds that was not filled: says why, and ends the process as a loader does that misses a symbol.
+/// The initial content of all slots: prints the reason and ends the process, as a loader does for a missing symbol.
 pub(crate) unsafe extern "C" fn unavailable() -> c_int {
     let reason = REFUSED.get().map_or(
         "a function was called before the loader started the library",
@@ -84,10 +84,10 @@ pub(crate) unsafe extern "C" fn unavailable() -> c_int {
     std::process::exit(127)
 }
 
-/// Opens the library below and fills the slots; runs once, when the loader starts the library that `inside` lies in.
+/// Opens the backend and fills the slots; runs once, when the loader starts the library that contains the address `inside`.
 pub fn open(inside: *const c_void) {
     let own = file_of(inside);
-    // In an installation it lies three folders above; in a Python environment also in the same.
+    // In an installation the backend is three directories above; in a Python environment possibly in the same directory.
     let beside = |levels| {
         let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
         file.is_file().then_some(file)
@@ -109,16 +109,16 @@ pub fn open(inside: *const c_void) {
     ));
 }
 
-/// The file that an address was loaded from.
+/// Returns the file that an address was loaded from.
 fn file_of(address: *const c_void) -> Option<PathBuf> {
-    // SAFETY: all zeros are a value of the structure.
+    // SAFETY: `Dl_info` is a C structure of pointers, for which all zeros is valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked for; the answer is written into a local.
+    // SAFETY: `dladdr` accepts any address; the result is written into a local.
     let found = unsafe { libc::dladdr(address, &mut info) } != 0;
     if !found || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader's name of the file, which lives as long as the file is loaded.
+    // SAFETY: `dladdr` has set a C string, which lives while the file is loaded.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     let path = Path::new(OsStr::from_bytes(name.to_bytes()));
     std::fs::canonicalize(path).ok()
@@ -126,41 +126,41 @@ fn file_of(address: *const c_void) -> Option<PathBuf> {
 
 pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
-    // SAFETY: opens a library by name; its constructors run.
+    // SAFETY: the name is a C string; the constructors of the library run, which the program expects of its MPI library.
     let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
     if !handle.is_null() {
         return Ok(handle);
     }
-    // SAFETY: the loader's text about the call that just failed, read at once.
+    // SAFETY: reads the error text of the call that has just failed, before any other call of the loader.
     let text = unsafe { libc::dlerror() };
     Err(match text.is_null() {
         true => format!("{} was refused", path.display()),
-        // SAFETY: a string of the loader.
+        // SAFETY: a non-null result of `dlerror` is a C string.
         false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into(),
     })
 }
 
-/// What a slot holds.
+/// Loads a slot.
 #[inline(always)]
 fn in_slot<const ID: usize>() -> *mut c_void {
     load_here!(SLOTS, ID)
 }
 
-/// The function of a slot, which takes the arguments of the library below.
+/// Returns the function of a slot, which takes the backend's argument types.
 ///
 /// # Safety
-/// `F` is the type of such a function.
+/// `F` must be the type of this backend function.
 #[inline(always)]
 pub unsafe fn unconverted<F: Copy, const ID: usize>() -> F {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let function = in_slot::<ID>();
-    // SAFETY: as the caller says.
+    // SAFETY: `F` is the type of the function in this slot (contract of this function), and has the size of a pointer (asserted above).
     unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
 }
 
 fn fill(handle: *mut c_void, path: &Path) {
     let find = |name: &CStr| {
-        // SAFETY: looks a name up in a library that stays open.
+        // SAFETY: `handle` is from `dlopen` and never closed, and `name` is a C string.
         unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
     };
     for (slot, name) in SLOTS.iter().zip(NAMES) {

@@ -1,23 +1,23 @@
-//! How many blocks a rank exchanges in a collective operation, which only the communicator knows.
+//! Number of blocks that a rank exchanges in a collective operation, derived from the communicator.
 #![allow(unsafe_code)]
 
 use crate::below;
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// `MPI_GRAPH` and `MPI_CART` of the standard; a distributed graph is the third kind.
+/// `MPI_GRAPH` and `MPI_CART` of the standard; the third topology is a distributed graph.
 const CART: c_int = 211;
 const GRAPH: c_int = 212;
 /// `MPI_ROOT` of the standard.
 const ROOT: c_int = -4;
 
-/// The ranks that each rank of a communicator exchanges with: those of the other group where there is one.
+/// Returns the number of ranks that each rank sends to and receives from: the size of the remote group of an intercommunicator, or else of the group.
 ///
 /// # Safety
-/// The library below is there, and the communicator is one of its handles that is not null.
+/// The backend is open, and `comm` is a valid handle of it that is not null.
 pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
     unsafe {
         (below::MPI_Comm_test_inter::<F>())(comm, &mut inter);
         if inter != 0 {
@@ -29,13 +29,13 @@ pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     (size, size)
 }
 
-/// Neighbours that a rank sends to, and those it receives from.
+/// Returns the number of neighbours that a rank sends to, and that it receives from.
 ///
 /// # Safety
 /// As for [`all_ranks`].
 pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
     unsafe {
         (below::MPI_Topo_test::<F>())(comm, &mut topology);
         match F::standard(Word::Topology, topology) {
@@ -63,31 +63,31 @@ pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     }
 }
 
-/// Whether a communicator can be asked for its size without a call that fails.
+/// Returns true if the size of a communicator can be queried without an error.
 pub fn known<F: Family>(comm: F::Below) -> bool {
     comm != F::null(Kind::Comm) && !F::is_none(comm)
 }
 
-/// The ranks of a communicator's own group.
+/// Returns the size of a communicator's local group.
 ///
 /// # Safety
 /// As for [`all_ranks`].
 pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
     let mut size = 0;
     if known::<F>(comm) {
-        // SAFETY: a communicator of the library below.
+        // SAFETY: `comm` is neither null nor invalid (checked by `known`), and `size` is a local.
         unsafe { (below::MPI_Comm_size::<F>())(comm, &mut size) };
     }
     size
 }
 
-/// Whether this rank is the one whose arrays count; `root` is a rank of the library below.
+/// Returns true if this rank is the root, whose arrays are significant; `root` is a constant or rank of the backend.
 ///
 /// # Safety
 /// As for [`all_ranks`].
 pub unsafe fn is_root<F: Family>(comm: F::Below, root: c_int) -> bool {
     let (mut inter, mut rank) = (0, -1);
-    // SAFETY: a communicator of the library below.
+    // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
     unsafe {
         (below::MPI_Comm_test_inter::<F>())(comm, &mut inter);
         if inter != 0 {

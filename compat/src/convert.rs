@@ -1,4 +1,4 @@
-//! Arguments that are more than one word: texts, arrays, and the code that a call returns.
+//! Conversion of arguments longer than one word (strings, arrays), and of return codes.
 #![allow(unsafe_code)]
 
 pub use crate::status::{
@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The code that the program sees.
+/// Converts a return code for the program.
 #[inline(always)]
 pub fn code_out<F: Family>(code: c_int) -> c_int {
     if code == 0 { 0 } else { failed::<F>(code) }
@@ -22,7 +22,7 @@ fn failed<F: Family>(code: c_int) -> c_int {
     F::word_out(Word::Error, code)
 }
 
-/// A displacement of a file view; the constant of the other side is none here.
+/// Converts the displacement of a file view; the other ABI's constant becomes an invalid displacement.
 pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     match displacement {
         here if here == F::DISPLACEMENT_CURRENT => F::BELOW_DISPLACEMENT_CURRENT,
@@ -31,11 +31,11 @@ pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     }
 }
 
-/// The codes that programs add, between the standard's and those of a family whose last code is `theirs`.
+/// Converts codes that programs have added, between the standard and a family whose last predefined code is `theirs`.
 pub fn added_in(code: c_int, theirs: c_int) -> c_int {
     match code.checked_sub(theirs) {
         Some(above) if above > 0 => LAST_CODE.saturating_add(above),
-        // No code of either library; it comes back as it went in, as from the error field of a status.
+        // An undefined code; it is negated, and restored by [`added_out`], for example in the error field of a status.
         _ if code > 0 => -code,
         _ => crate::family::INVALID,
     }
@@ -49,10 +49,10 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
-/// Where the codes of classes begin that the library below does not have; every library's codes are above.
+/// Start of the codes for error classes that the backend does not have; all codes of libraries are above.
 const OWN_CODES: c_int = -0x0100_0000;
 
-/// A class of the standard as a code that no library gives out, and back.
+/// Converts a class of the standard to a code outside every library's range, and back.
 pub fn own_class_in(class: c_int) -> c_int {
     OWN_CODES - class
 }
@@ -63,10 +63,10 @@ pub fn own_class_out(code: c_int) -> Option<c_int> {
         .then(|| OWN_CODES - code)
 }
 
-/// The longest string of the standard whose length is a constant.
+/// Maximum length of the standard's strings.
 const LONGEST: usize = 8192;
 
-/// A string that a call writes, cut to what the program's buffer holds.
+/// A string output argument, truncated to the program's buffer.
 pub struct TextOut {
     text: MaybeUninit<[u8; LONGEST]>,
     length: c_int,
@@ -77,7 +77,7 @@ pub struct TextOut {
 impl TextOut {
     pub fn new(limit: usize, place: *mut c_char) -> Self {
         let mut text = MaybeUninit::<[u8; LONGEST]>::uninit();
-        // SAFETY: within the array; an empty string, should the call write none.
+        // SAFETY: the first byte is within the array; it makes the string empty in case the call writes none.
         unsafe { text.as_mut_ptr().cast::<u8>().write(0) };
         TextOut {
             text,
@@ -99,35 +99,35 @@ impl TextOut {
     }
 
     /// # Safety
-    /// The call wrote a string that ends, and `length` is null or an output argument of the program.
+    /// The call has written a zero-terminated string, and `length` is null or an output argument of the program.
     pub unsafe fn finish(&self, length: *mut c_int) {
         if self.place.is_null() {
             return;
         }
         let from = self.text.as_ptr().cast::<u8>();
-        // SAFETY: the call wrote a string that ends within the array.
+        // SAFETY: the call has written a zero-terminated string (contract of this function), and its limit is no longer than the array.
         let full = unsafe { libc::strlen(from.cast()) };
         let kept = full.min(self.limit.saturating_sub(1));
-        // SAFETY: the program's buffer has as many bytes as its constant says.
+        // SAFETY: the program's buffer has `limit` bytes, as its ABI's constant requires.
         unsafe {
             std::ptr::copy_nonoverlapping(from, self.place.cast(), kept);
             self.place.add(kept).write(0);
         }
         if !length.is_null() {
-            // SAFETY: an output argument of the program.
+            // SAFETY: an output argument of the program (contract of this function).
             unsafe { length.write(c_int::try_from(kept).unwrap_or(c_int::MAX)) };
         }
     }
 }
 
-/// One handle that a call makes, where the program wants it.
+/// A handle output argument.
 pub struct HandleOut<F: Family> {
     made: F::Below,
     place: *mut F::Handle,
 }
 
 impl<F: Family> HandleOut<F> {
-    /// Whether the library below can write where the program reads.
+    /// True if the handles of both ABIs have the same size, so that the backend can write directly to the program's variable.
     const IN_PLACE: bool = size_of::<F::Below>() == size_of::<F::Handle>();
 
     #[inline(always)]
@@ -148,41 +148,41 @@ impl<F: Family> HandleOut<F> {
     }
 
     /// # Safety
-    /// The place is null or a handle of the program.
+    /// `place` is null or points to a handle variable of the program.
     #[inline(always)]
     pub unsafe fn finish(self, kind: Kind) {
         if self.place.is_null() {
             return;
         }
         let made = match Self::IN_PLACE {
-            // SAFETY: as the caller says; a call that failed has left what the program had there, which is no handle below.
+            // SAFETY: `place` points to a handle variable of the program (contract of this function). After a failed call it holds the program's old value.
             true => unsafe { self.place.cast::<F::Below>().read() },
             false => self.made,
         };
-        // SAFETY: as above.
+        // SAFETY: `place` points to a handle variable of the program (contract of this function).
         unsafe { self.place.write(F::handle_out(kind, made)) };
     }
 }
 
-/// A word that a call wrote where the program wants it.
+/// Converts a word that a call has written to the program's variable.
 ///
 /// # Safety
-/// The place is null or a word of the program.
+/// `place` is null or points to an `int` of the program.
 #[inline(always)]
 pub unsafe fn word_to_program<F: Family>(word: Word, place: *mut c_int) {
     if place.is_null() {
         return;
     }
-    // SAFETY: as the caller says.
+    // SAFETY: `place` points to an `int` of the program (contract of this function).
     unsafe { place.write(F::word_out(word, place.read())) }
 }
 
-/// How many elements an array has on the stack; longer ones are allocated. More than eight: loops of at most eight steps the compiler
-/// unrolls, with each element in a register of its own, and a call of two requests then moves eight.
+/// Maximum length of an array on the stack; longer ones are allocated. The value is above eight, because the compiler unrolls loops of at most eight steps
+/// and keeps each element in a register, so that a call with two requests would move eight.
 const SHORT: usize = 16;
 
-/// Room on the stack for the elements of an [`Array`]. It is apart from all else, since a call that is given the address of a part
-/// may change the whole, as far as the compiler can tell.
+/// Stack memory for the elements of an [`Array`]. It is a separate object, since the compiler must assume that a call that gets the address of a part
+/// of an object may change the whole.
 pub struct Room<T>([MaybeUninit<T>; SHORT]);
 
 impl<T: Copy> Room<T> {
@@ -198,16 +198,16 @@ impl<T: Copy> Default for Room<T> {
     }
 }
 
-/// Elements for the length of a call.
+/// Converted elements, valid for the length of a call.
 pub struct Array<'a, T: Copy> {
-    /// Null where the program gave no array.
+    /// Null if the program passed no array.
     elements: *mut T,
     length: usize,
     room: PhantomData<&'a mut Room<T>>,
 }
 
 impl<'a, T: Copy> Array<'a, T> {
-    /// What the program gives no array for.
+    /// An array that the program did not pass.
     #[inline(always)]
     pub fn empty() -> Self {
         Array {
@@ -217,7 +217,7 @@ impl<'a, T: Copy> Array<'a, T> {
         }
     }
 
-    /// `length` elements, each made by its index; none where the program gave no array.
+    /// Creates `length` elements by index; none if the program passed no array.
     #[inline(always)]
     pub fn new(
         room: &'a mut Room<T>,
@@ -234,7 +234,7 @@ impl<'a, T: Copy> Array<'a, T> {
             false => allocated(length),
         };
         for i in 0..length {
-            // SAFETY: there is room for that many.
+            // SAFETY: `i < length`, and the memory has `length` elements: the room for up to [`SHORT`], else the allocation.
             unsafe { elements.add(i).write(make(i)) };
         }
         Array {
@@ -248,7 +248,7 @@ impl<'a, T: Copy> Array<'a, T> {
     pub fn elements(&self) -> &[T] {
         match self.elements.is_null() {
             true => &[],
-            // SAFETY: that many were written.
+            // SAFETY: `new` has written `length` elements, and the room is borrowed for `'a`.
             false => unsafe { std::slice::from_raw_parts(self.elements, self.length) },
         }
     }
@@ -283,11 +283,11 @@ fn allocated<T: Copy>(length: usize) -> *mut T {
 #[inline(never)]
 fn free<T: Copy>(elements: *mut T, length: usize) {
     let slice = std::ptr::slice_from_raw_parts_mut(elements.cast::<MaybeUninit<T>>(), length);
-    // SAFETY: the box of `allocated`.
+    // SAFETY: `Array::new` got the pointer from `allocated` with this length, and `drop` runs once.
     drop(unsafe { Box::from_raw(slice) });
 }
 
-/// Words of the program that a call reads.
+/// Converts an array of words that a call reads.
 ///
 /// # Safety
 /// `words` is null or has `length` elements.
@@ -298,12 +298,12 @@ pub unsafe fn words_in<F: Family>(
     length: c_int,
 ) -> Array<'_, c_int> {
     Array::new(room, words.is_null(), length, |i| {
-        // SAFETY: the caller's array has that many.
+        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
         F::word_in(word, unsafe { words.add(i).read() })
     })
 }
 
-/// Words that a call wrote, where they lie.
+/// Converts an array of words that a call has written, in place.
 ///
 /// # Safety
 /// `words` is null or has `length` elements.
@@ -312,12 +312,12 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
         return;
     }
     for i in 0..usize::try_from(length).unwrap_or(0) {
-        // SAFETY: the caller's array has that many.
+        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
         unsafe { words.add(i).write(F::word_out(word, words.add(i).read())) };
     }
 }
 
-/// Handles of the program that a call reads.
+/// Converts an array of handles that a call reads.
 ///
 /// # Safety
 /// `handles` is null or has `length` elements.
@@ -329,7 +329,7 @@ pub unsafe fn handles_in<F: Family>(
     length: c_int,
 ) -> Array<'_, F::Below> {
     Array::new(room, handles.is_null(), length, |i| {
-        // SAFETY: the caller's array has that many.
+        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
         F::handle_in(kind, unsafe { handles.add(i).read_unaligned() })
     })
 }

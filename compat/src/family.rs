@@ -1,23 +1,23 @@
-//! What differs between the ABIs: handles, constants and the layout of a status.
+//! The differences between MPI ABIs: handles, constants and the layout of a status.
 
 use std::ffi::{c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
-/// A value that no constant of the standard has, for what the caller's ABI does not name either.
+/// A value of no constant in the standard ABI, used for values that the caller's ABI does not define either.
 pub const INVALID: c_int = c_int::MIN + 11;
 
 /// `MPI_KEYVAL_INVALID` of the standard.
 pub const KEYVAL_INVALID: c_int = 0;
-/// The library's keyvals of programs begin here; predefined ones of every family are elsewhere.
+/// The backend's keyvals of programs begin here; the predefined ones of every family are outside this range.
 pub const FIRST_KEYVAL: c_int = 1024;
 /// `MPI_UNDEFINED`, which is the same in every ABI.
 pub const UNDEFINED: c_int = -32766;
-/// `MPI_ERR_LASTCODE` of the standard: codes that programs add are above.
+/// `MPI_ERR_LASTCODE` of the standard: codes added by programs are above it.
 pub const LAST_CODE: c_int = 16383;
-/// Predefined handles of the standard are below.
+/// Predefined handles of the standard are below it.
 pub const FIRST_DYNAMIC: usize = 0x1000;
-/// A handle that the library below knows to be none.
+/// A handle that is invalid in the backend.
 pub const NO_HANDLE: usize = usize::MAX;
 
 /// `MPI_IN_PLACE` and `MPI_BUFFER_AUTOMATIC` of the standard.
@@ -29,8 +29,8 @@ pub const WEIGHTS_EMPTY: usize = 11;
 /// `MPI_T_PVAR_ALL_HANDLES` of the standard.
 pub const PVAR_ALL_HANDLES: usize = 1;
 
-/// The outcome of a receive in the standard ABI, whose inner words hold what this library writes there: the received bytes in
-/// the first two, and whether the operation was cancelled in the third.
+/// The status of the standard ABI. Its internal words have the layout that this library writes: the number of received bytes in
+/// the first two, and the cancelled flag in the third.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StandardStatus {
@@ -61,7 +61,7 @@ impl StandardStatus {
     }
 }
 
-/// The types of handles; files are apart, since MPICH has pointers there and numbers elsewhere.
+/// The handle types. Files are separate in [`Family`], since MPICH represents them by pointers and other handles by integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Comm,
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// Strings whose length programs know from a constant.
+/// Strings with a maximum length that is a constant of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     ObjectName,
@@ -108,7 +108,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The standard's length, which is no shorter than that of any family.
+    /// Returns the standard's length, which is at least that of every family.
     pub fn of_standard(self) -> usize {
         match self {
             Limit::ObjectName => 128,
@@ -120,28 +120,28 @@ impl Limit {
     }
 }
 
-/// Two ABIs, that of the program and that of the library below, one of which is the standard's.
-/// `in` is from the program to the library, `out` the other way.
+/// A pair of ABIs, that of the program and that of the backend, one of which is the standard ABI.
+/// `in` converts from the program to the backend, `out` in the other direction.
 pub trait Family: 'static {
-    /// Every handle of the program but that of a file.
+    /// The program's handle type, for all handles except files.
     type Handle: Copy + PartialEq;
     type Status: Copy;
-    /// The same of the library below.
+    /// The backend's handle and status types.
     type Below: Copy + PartialEq + Send + 'static;
     type BelowStatus: Copy + Send + 'static;
 
-    /// The address that stands for no status, or no array of them, in the program and below.
+    /// The addresses of `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`, in the program and in the backend.
     const STATUS_IGNORE: usize;
     const BELOW_STATUS_IGNORE: usize;
-    /// `MPI_DISPLACEMENT_CURRENT` of the program and below.
+    /// `MPI_DISPLACEMENT_CURRENT`, in the program and in the backend.
     const DISPLACEMENT_CURRENT: i64;
     const BELOW_DISPLACEMENT_CURRENT: i64;
 
     fn handle_in(kind: Kind, handle: Self::Handle) -> Self::Below;
     fn handle_out(kind: Kind, handle: Self::Below) -> Self::Handle;
-    /// Whether the library below would take a handle for none at all, since the program's was none.
+    /// Returns true if a handle is invalid in the backend, because the program's was invalid.
     fn is_none(handle: Self::Below) -> bool;
-    /// The null handle of the library below, and that of a file.
+    /// The backend's null handle of a kind, and of a file.
     fn null(kind: Kind) -> Self::Below;
     fn no_file() -> usize;
     fn file_in(file: usize) -> usize;
@@ -150,7 +150,7 @@ pub trait Family: 'static {
     fn word_in(word: Word, value: c_int) -> c_int;
     fn word_out(word: Word, value: c_int) -> c_int;
 
-    /// The standard's number for a constant of the library below.
+    /// Returns the standard's value of a constant of the backend.
     fn standard(word: Word, below: c_int) -> c_int;
 
     fn buffer_in(buffer: *mut c_void) -> *mut c_void;
@@ -158,37 +158,37 @@ pub trait Family: 'static {
     fn weights_in(weights: *mut c_int) -> *mut c_int;
     fn pvar_in(handle: usize) -> usize;
 
-    /// The bytes of such a string in the program, its end included.
+    /// Returns the maximum size of such a string in the program, with its terminating zero.
     fn limit(limit: Limit) -> usize;
 
-    /// Layouts alone: the words in them are those of the side that the status comes from.
+    /// These convert the layout only: the words stay in the ABI that the status comes from.
     fn status_in(status: &Self::Status) -> StandardStatus;
     fn status_out(status: &StandardStatus) -> Self::Status;
     fn status_below(status: &StandardStatus) -> Self::BelowStatus;
     fn status_above(status: &Self::BelowStatus) -> StandardStatus;
-    /// The error field, which stays where the standard leaves it alone.
+    /// Returns the error field, which a single completion leaves unchanged in the standard.
     fn status_error(status: &Self::Status) -> c_int;
 
-    /// The functions of the library below that copy no attribute and delete nothing.
+    /// The backend's predefined callbacks that copy no attribute and delete nothing.
     fn no_functions(kind: Kind) -> (usize, usize);
 
-    /// Runs a function of the program that the library below has called.
+    /// Runs a callback of the program that the backend has called.
     #[inline(always)]
     fn program<R>(call: impl FnOnce() -> R) -> R {
         call()
     }
 
-    /// A request of the library below is no longer the program's: what it still read may go.
+    /// Notifies the family that the program's request has ended, so that buffers kept for it can be released.
     #[inline(always)]
     fn request_left(_request: Self::Below) {}
 }
 
-/// A family whose library below is `libmpi_abi.so.1`.
+/// A family whose backend is `libmpi_abi.so.1`.
 pub trait OnStandard: Family<Below = usize, BelowStatus = StandardStatus> {}
 
 impl<F: Family<Below = usize, BelowStatus = StandardStatus>> OnStandard for F {}
 
-/// Flags, one by one; a flag that the caller's ABI does not name stays one that the standard does not name either.
+/// Converts flags one by one; an undefined flag of the source ABI becomes an undefined flag of the target ABI.
 #[inline(always)]
 pub fn bits(value: c_int, pairs: &[(c_int, c_int)]) -> c_int {
     let (mut left, mut result) = (value, 0);
@@ -201,7 +201,7 @@ pub fn bits(value: c_int, pairs: &[(c_int, c_int)]) -> c_int {
     if left == 0 { result } else { result | 1 << 30 }
 }
 
-/// A rank or tag that is negative and no constant: only `MPI_UNDEFINED` means something.
+/// Converts a negative rank or tag that is no other constant: only `MPI_UNDEFINED` is kept.
 #[cold]
 pub fn unnamed(value: c_int) -> c_int {
     if value == UNDEFINED { value } else { INVALID }

@@ -1,16 +1,16 @@
-//! A static of this library in one instruction: its address, or a word of it.
+//! Access to a static of this library in one instruction: its address, or one element.
 //!
-//! The compiler takes the address of a static of another package from a table that the loader fills, since that package might be
-//! a library of its own. Here all packages are in one library, and each call reads several statics.
+//! The compiler takes the address of a static of another package from the global offset table, since that package might be
+//! a separate library. Here all packages are linked into one library, and each call reads several statics.
 
-/// A reference to a static of this library, of whichever package.
+/// Returns a reference to a static of any package in this library.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
 macro_rules! here {
     ($place:path) => {{
         // Only the type of this is used.
         let mut place = &raw const $place;
-        // SAFETY: the address of the static, which is in the same file as this instruction and lives as long.
+        // SAFETY: the symbol is a static in the same file as this instruction, so the relative address is valid and lives as long as the code.
         unsafe {
             ::std::arch::asm!(
                 "lea {place}, [rip + {symbol}]",
@@ -23,7 +23,7 @@ macro_rules! here {
     }};
 }
 
-/// A reference to a static of this library, of whichever package.
+/// Returns a reference to a static of any package in this library.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
 #[macro_export]
 macro_rules! here {
@@ -32,14 +32,14 @@ macro_rules! here {
     };
 }
 
-/// A word of a static array of atomic addresses, as by a relaxed load.
+/// Loads an element of a static array of atomic pointers, with relaxed ordering.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
 macro_rules! load_here {
     ($place:path, $index:expr) => {{
         const { assert!($index < $place.len()) };
         let mut word: *mut ::std::ffi::c_void;
-        // SAFETY: an aligned load of an element of the static, which is in the same file as this instruction.
+        // SAFETY: the index is in range (asserted above), and an aligned load of one word is atomic; the static is in the same file as this instruction.
         unsafe {
             ::std::arch::asm!(
                 "mov {word}, qword ptr [rip + {symbol} + {offset}]",
@@ -53,7 +53,7 @@ macro_rules! load_here {
     }};
 }
 
-/// A word of a static array of atomic addresses, as by a relaxed load.
+/// Loads an element of a static array of atomic pointers, with relaxed ordering.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
 #[macro_export]
 macro_rules! load_here {

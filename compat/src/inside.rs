@@ -1,9 +1,9 @@
-//! Whether the calling thread is inside the library below: what arrives then was called by that library itself.
+//! Reentrancy flag: true while the calling thread is inside the backend, so that MPI calls come from the backend itself.
 //!
-//! A library with components in files of their own calls MPI functions by name, and the loader finds the program's library
-//! first, which is this one. Such a call has the arguments of the library below and goes on as it is.
-//! The word is read in every call, so it lies in the thread's block at a place that the loader knows at the start (the
-//! "initial-exec" model), which the compiler offers only for programs.
+//! A library with components in separate files calls MPI functions by name, and the loader finds the program's library
+//! first, which is this one. Such a call has the backend's argument types and is forwarded unchanged.
+//! Every call reads the flag, so it is in the thread's static TLS block (the "initial-exec" model), which the compiler
+//! offers only for programs.
 #![allow(unsafe_code)]
 
 #[cfg(all(
@@ -24,12 +24,12 @@ mod place {
         ".text",
     );
 
-    /// The calling thread's word.
+    /// Returns the address of the calling thread's flag.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn place() -> *mut bool {
         let place: *mut bool;
-        // SAFETY: reads the thread's own base and a constant that the loader has filled in.
+        // SAFETY: reads the thread pointer and an offset that the loader has filled in.
         unsafe {
             asm!(
                 "mov {place}, qword ptr fs:[0]",
@@ -41,12 +41,12 @@ mod place {
         place
     }
 
-    /// The calling thread's word.
+    /// Returns the address of the calling thread's flag.
     #[cfg(target_arch = "aarch64")]
     #[inline(always)]
     pub fn place() -> *mut bool {
         let place: *mut bool;
-        // SAFETY: reads the thread's own base and a constant that the loader has filled in.
+        // SAFETY: reads the thread pointer and an offset that the loader has filled in.
         unsafe {
             asm!(
                 "mrs {place}, tpidr_el0",
@@ -80,7 +80,7 @@ use place::place;
 
 #[inline(always)]
 pub fn is_set() -> bool {
-    // SAFETY: the calling thread's own word, which only this module writes.
+    // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
     let set = unsafe { place().read() };
     if set {
         seldom();
@@ -88,24 +88,24 @@ pub fn is_set() -> bool {
     set
 }
 
-/// Tells the compiler that this is not the usual way: nearly every call is the program's own, which then needs no jump.
+/// Marks the branch as unlikely: nearly every call comes from the program, which then needs no jump.
 #[cold]
 #[inline]
 fn seldom() {}
 
 #[inline(always)]
 pub fn enter() {
-    // SAFETY: as above.
+    // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
     unsafe { place().write(true) }
 }
 
 #[inline(always)]
 pub fn leave() {
-    // SAFETY: as above.
+    // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
     unsafe { place().write(false) }
 }
 
-/// Runs a function of the program, whose calls are its own, from inside the library below.
+/// Runs a callback of the program from inside the backend; MPI calls in it are the program's.
 #[inline]
 pub fn outside<R>(call: impl FnOnce() -> R) -> R {
     let before = is_set();

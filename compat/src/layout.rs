@@ -1,14 +1,14 @@
-//! Statuses of MPICH and of Open MPI.
+//! The status layouts of MPICH and Open MPI.
 
 use crate::family::StandardStatus;
 use std::ffi::c_int;
 
-/// What a receive left behind, in MPICH.
+/// `MPI_Status` of MPICH.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MpichStatus {
     pub count_low: c_int,
-    /// The upper bits of the count, above the bit of a cancelled operation.
+    /// The upper bits of the count, shifted above the cancelled flag in bit 0.
     pub count_high_and_cancelled: c_int,
     pub source: c_int,
     pub tag: c_int,
@@ -42,7 +42,7 @@ impl MpichStatus {
     }
 }
 
-/// What a receive left behind, in Open MPI.
+/// `MPI_Status` of Open MPI.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenMpiStatus {

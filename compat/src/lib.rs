@@ -1,10 +1,10 @@
-//! What the libraries for programs of other MPI ABIs share (`libmpi.so.12` of MPICH and Intel MPI, `libmpi.so.40` of Open MPI).
+//! Common code of the compatibility libraries for programs of other MPI ABIs (`libmpi.so.12` of MPICH and Intel MPI, `libmpi.so.40` of Open MPI).
 //!
-//! Promise: a program that was compiled against another MPI's header runs on `libmpi_abi.so.1`, which these libraries open.
-//! An exported function converts its arguments, calls the function of the same name below, and converts what comes back.
-//! Most functions are written by the build from tables (`compat/api`, `mpi-abi/api`); those in [`hand`] take or keep arrays of
-//! handles, statuses, functions of the program, or attributes.
-//! What differs between families is one trait, [`Family`].
+//! A program that was compiled against another MPI's header runs on `libmpi_abi.so.1`, which these libraries open.
+//! An exported function converts its arguments, calls the backend's function of the same name, and converts the results.
+//! Most functions are generated at build time from tables (`compat/api`, `mpi-abi/api`); those in [`hand`] take or keep arrays of
+//! handles, statuses, callbacks, or attributes.
+//! The trait [`Family`] describes the differences between ABIs.
 #![deny(unsafe_code)]
 
 pub mod below;

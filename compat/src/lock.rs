@@ -1,5 +1,5 @@
-//! The locks of what this library remembers. Under none of them is anything left half done, so one that a panic has poisoned
-//! is taken like any other.
+//! Locking without poisoning. No critical section of this library leaves data inconsistent, so a mutex that a panic has poisoned
+//! is locked as usual.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

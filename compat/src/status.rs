@@ -1,14 +1,14 @@
-//! Statuses: one that a call fills, one that a call reads, arrays of them.
+//! Conversion of status arguments: output, input, and arrays.
 #![allow(unsafe_code)]
 
 use crate::family::{Family, StandardStatus, Word};
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 
-/// What a call has not written.
+/// Marks a field that a call has not written.
 const UNTOUCHED: c_int = c_int::MIN + 7;
 
-/// A status before a call.
+/// The value of a status before a call.
 pub const BLANK: StandardStatus = StandardStatus {
     source: UNTOUCHED,
     tag: UNTOUCHED,
@@ -16,7 +16,7 @@ pub const BLANK: StandardStatus = StandardStatus {
     internal: [0; 5],
 };
 
-/// One status that a call fills; what it leaves alone stays as it was in the program's status.
+/// A status output argument; fields that the call does not write keep the program's values.
 pub struct StatusOut<F: Family> {
     filled: F::BelowStatus,
     place: *mut F::Status,
@@ -45,28 +45,28 @@ impl<F: Family> StatusOut<F> {
     }
 
     /// # Safety
-    /// The place is what the program gave.
+    /// The place is the argument of the program.
     #[inline(always)]
     pub unsafe fn finish(self) {
         if !self.is_ignored() {
-            // SAFETY: passed on.
+            // SAFETY: the place is neither null nor ignored, so it is a status of the program (contract of this function).
             unsafe { store_count::<F>(&self.filled, self.place) }
         }
     }
 }
 
-/// Writes a status that a call filled, or of which it filled the count alone, as access to files does in MPICH.
+/// Writes a status of which the call has filled all fields or only the count, as MPICH's file operations do.
 ///
 /// # Safety
-/// `place` is a status of the program, aligned or not.
+/// `place` points to a status of the program, aligned or not.
 #[inline(always)]
 unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     let status = F::status_above(filled);
     if status.source != UNTOUCHED || status.error != UNTOUCHED {
-        // SAFETY: passed on.
+        // SAFETY: `place` points to a status of the program (contract of this function).
         return unsafe { store::<F>(filled, place) };
     }
-    // SAFETY: passed on; the fields are plain data, whatever they hold.
+    // SAFETY: `place` points to a status of the program (contract of this function), whose fields are integers, for which any content is valid.
     unsafe {
         let before = F::status_in(&place.read_unaligned());
         place.write_unaligned(F::status_out(&StandardStatus {
@@ -76,10 +76,10 @@ unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status)
     }
 }
 
-/// Writes a status that a call filled; nothing if it did not.
+/// Writes a status that a call has filled; does nothing if it has not.
 ///
 /// # Safety
-/// `place` is a status of the program, aligned or not.
+/// `place` points to a status of the program, aligned or not.
 #[inline(always)]
 pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     let mut status = F::status_above(filled);
@@ -87,7 +87,7 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
         return;
     }
     if status.error == UNTOUCHED {
-        // SAFETY: passed on; the field is plain data, whatever it holds.
+        // SAFETY: `place` points to a status of the program (contract of this function), whose fields are integers, for which any content is valid.
         status.error = F::status_error(&unsafe { place.read_unaligned() });
     } else if status.error != 0 {
         status.error = F::word_out(Word::Error, status.error);
@@ -98,11 +98,11 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     if status.tag < 0 {
         status.tag = F::word_out(Word::Tag, status.tag);
     }
-    // SAFETY: passed on.
+    // SAFETY: `place` points to a status of the program (contract of this function).
     unsafe { place.write_unaligned(F::status_out(&status)) }
 }
 
-/// A status of the library below in the program's form.
+/// Converts a status of the backend to the program's ABI.
 pub fn status_to_program<F: Family>(below: &F::BelowStatus) -> F::Status {
     let status = F::status_above(below);
     F::status_out(&StandardStatus {
@@ -113,7 +113,7 @@ pub fn status_to_program<F: Family>(below: &F::BelowStatus) -> F::Status {
     })
 }
 
-/// A status that a call reads.
+/// A status input argument.
 pub struct StatusGiven<F: Family> {
     status: F::BelowStatus,
     is_null: bool,
@@ -126,13 +126,13 @@ pub unsafe fn status_given<F: Family>(place: *const F::Status) -> StatusGiven<F>
     let is_null = place.is_null() || place.addr() == F::STATUS_IGNORE;
     let status = F::status_below(&match is_null {
         true => StandardStatus::default(),
-        // SAFETY: passed on.
+        // SAFETY: `place` is neither null nor ignored, so it is a status of the program (contract of this function).
         false => load::<F>(&unsafe { place.read_unaligned() }),
     });
     StatusGiven { status, is_null }
 }
 
-/// A status of the program with the words of the library below.
+/// Converts a status of the program to the backend's constants.
 pub fn load<F: Family>(theirs: &F::Status) -> StandardStatus {
     let mut status = F::status_in(theirs);
     status.source = F::word_in(Word::Rank, status.source);
@@ -159,10 +159,10 @@ impl<F: Family> StatusGiven<F> {
     }
 
     /// # Safety
-    /// `place` is where the status was read.
+    /// `place` is the address that the status was read from.
     pub unsafe fn write_back(&self, place: *mut F::Status) {
         if !self.is_null {
-            // SAFETY: passed on.
+            // SAFETY: `place` is a status of the program, since `status_given` has read it there (contract of this function).
             unsafe { store::<F>(&self.status, place) }
         }
     }

@@ -1,9 +1,9 @@
-//! Functions that are made while the program runs: each is its own address and knows its context.
+//! Trampolines: functions created at run time, each with its own address and context.
 //!
-//! Operators and error handlers of other libraries are called without a word that says which they are. A function made here
-//! calls another one with the context as the fifth argument. Its code is one of a page of equal stubs in this library's file,
-//! which is mapped again for each page of functions; what a stub calls lies in the page of data behind it. So there is no
-//! memory that can be written and executed, and no limit. A function lives as long as the process.
+//! Operators and error handlers of other libraries are called without a context argument. A trampoline calls a
+//! target function with the context as the fifth argument. Its code is one of a page of identical stubs in this library's file,
+//! which is mapped again for each page of trampolines; the target and the context are in the data page after it. So no
+//! memory is both writable and executable, and the number is not limited. A trampoline lives as long as the process.
 #![allow(unsafe_code)]
 
 use crate::lock::lock;
@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::sync::Mutex;
 
-/// The bytes of a stub, of a page of stubs, and from a stub to its words.
+/// Size of a stub, and size of a page of stubs, which is also the distance from a stub to its data.
 const STUB: usize = 16;
 #[cfg(target_arch = "x86_64")]
 const PAGE: usize = 4096;
@@ -58,7 +58,7 @@ unsafe extern "C" {
     static STUBS: [u8; PAGE];
 }
 
-/// A page of functions, of which the first `used` are made.
+/// A page of stubs, of which the first `used` are in use.
 struct Page {
     stubs: usize,
     used: usize,
@@ -66,7 +66,7 @@ struct Page {
 
 static LAST: Mutex<Option<Page>> = Mutex::new(None);
 
-/// The address of a function that takes up to four arguments and calls `target` with these and the context.
+/// Returns the address of a function that takes up to four arguments and calls `target` with them and the context.
 pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let mut last = lock(&LAST);
     if last.as_ref().is_none_or(|page| page.used == PAGE / STUB) {
@@ -81,15 +81,15 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let stub = page.stubs + page.used * STUB;
     page.used += 1;
     let words = std::ptr::with_exposed_provenance_mut::<[usize; 2]>(stub + PAGE);
-    // SAFETY: the words of this stub, in the page behind it, which no other code uses and no thread runs yet.
+    // SAFETY: the data of this stub, in the page that `map` has mapped after it; `used` gives each stub out once, and no thread runs it yet.
     unsafe { words.write([context, target]) };
     Ok(stub)
 }
 
-/// Maps the stubs once more, with a page of data behind them.
+/// Maps the stubs again, with a data page after them.
 fn map() -> io::Result<usize> {
     let (file, offset) = own_file()?;
-    // SAFETY: a fresh mapping, which nothing refers to yet.
+    // SAFETY: an anonymous mapping at an address that the kernel chooses replaces nothing.
     let room = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -103,9 +103,9 @@ fn map() -> io::Result<usize> {
     if room == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // Where the system's pages are smaller, stubs still begin at a multiple of ours.
+    // Where the system's pages are smaller, stubs still begin at a multiple of [`PAGE`].
     let stubs = room.expose_provenance().next_multiple_of(PAGE);
-    // SAFETY: replaces pages of the mapping above.
+    // SAFETY: replaces one page within the mapping above, which has three and so contains two aligned ones.
     let mapped = unsafe {
         libc::mmap(
             std::ptr::with_exposed_provenance_mut(stubs),
@@ -118,21 +118,21 @@ fn map() -> io::Result<usize> {
     };
     if mapped == libc::MAP_FAILED {
         let error = io::Error::last_os_error();
-        // SAFETY: the mapping above, which no code uses.
+        // SAFETY: unmaps the mapping above, to which no pointer is kept.
         unsafe { libc::munmap(room, 3 * PAGE) };
         return Err(error);
     }
     Ok(stubs)
 }
 
-/// What the loader says of the file that holds the stubs.
+/// The search for the file that contains the stubs.
 struct Search {
     address: usize,
     found: Option<(std::path::PathBuf, i64)>,
 }
 
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the loader's description of a loaded file, and our own search.
+    // SAFETY: `info` is the loader's description of a loaded file, valid during the callback, and `search` is the pointer that `own_file` passes.
     unsafe {
         let (info, search) = (&*info, &mut *search.cast::<Search>());
         for i in 0..usize::from(info.dlpi_phnum) {
@@ -156,13 +156,13 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut
     0
 }
 
-/// The file that the stubs were loaded from, and where they lie in it.
+/// Returns the file that the stubs were loaded from, and their offset in it.
 fn own_file() -> io::Result<(File, i64)> {
     let mut search = Search {
         address: (&raw const STUBS).addr(),
         found: None,
     };
-    // SAFETY: `visit` gets the search for the length of the call.
+    // SAFETY: `visit` gets the pointer to `search` only during the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     let (name, offset) = search
         .found
@@ -187,7 +187,7 @@ mod tests {
         for (i, function) in made.iter().enumerate() {
             type Function = unsafe extern "C" fn(usize, usize, usize, usize) -> usize;
             let function = std::ptr::with_exposed_provenance::<c_void>(*function);
-            // SAFETY: made above, of this type.
+            // SAFETY: `make` has returned the function, whose target has this signature.
             let sum = unsafe {
                 let function: Function = std::mem::transmute(function);
                 function(1, 2, 3, 4)

@@ -1,13 +1,13 @@
-//! Text from outside on a terminal: control characters are shown, not sent.
+//! Escaping of untrusted text for terminals.
 //!
-//! A terminal obeys the control characters that it receives: they retitle its window, hide lines and forge others.
+//! A terminal executes the control characters that it receives: they set its window title, hide lines and forge others.
 //! Arguments, host names, environment variables, file names, names of programs and of communicators may contain any of them,
-//! and another user may have chosen them.
+//! and may come from another user.
 //!
-//! * [`name`] shows one piece of such text inside a sentence; a newline in it is shown as `\n`, so that it begins no new line.
-//! * [`text`] shows a whole sentence or table, whose newlines and tabs are its own.
-//! * [`eprintln!`] prints one sentence, which stays one line, [`to_stderr`] and [`to_stdout`] what has several lines.
-//!   They are the only way to the terminal for sentences of this project.
+//! * [`name`] escapes one piece of such text inside a sentence; a newline in it becomes `\n`, so that it starts no new line.
+//! * [`text`] escapes a whole sentence or table, but keeps its newlines and tabs.
+//! * [`eprintln!`] prints one sentence on one line, [`to_stderr`] and [`to_stdout`] print several lines.
+//!   All messages of this project to a terminal use them.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -17,11 +17,11 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, Write as _};
 
-/// One piece of text from outside, to be displayed inside a sentence.
+/// A piece of untrusted text, to be displayed inside a sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(&'a OsStr);
 
-/// Shows a name, an argument, a path or a value that this program has not made itself.
+/// Escapes a name, an argument, a path or a value that this program has not generated itself.
 pub fn name<T: AsRef<OsStr> + ?Sized>(text: &T) -> Name<'_> {
     Name(text.as_ref())
 }
@@ -51,7 +51,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same for JSON, in its own escapes, so that it stays JSON.
+/// Like [`text`], with JSON's escapes, so that the result is valid JSON.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_special(c) && !is_layout(c);
     if !text.chars().any(is_escaped) {
@@ -60,7 +60,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match is_escaped(c) {
-            // All of them have numbers below 0x10000.
+            // All of them are below U+10000.
             true => out += &format!("\\u{:04x}", u32::from(c)),
             false => out.push(c),
         }
@@ -68,20 +68,20 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Prints sentences on standard error, in one piece, since other processes may print at the same moment.
+/// Prints sentences on standard error with one write, since other processes may print at the same time.
 ///
-/// A standard error that is closed is no reason to fail: no process reads it.
+/// A closed standard error is not an error: no process reads it.
 pub fn to_stderr(sentences: &str) {
     let _ = io::stderr().write_all(text(sentences).as_bytes());
 }
 
-/// Prints an answer on standard output; the caller decides what an error means: a closed pipe often is none.
+/// Prints on standard output; the caller decides what an error means: a closed pipe often is none.
 pub fn to_stdout(answer: &str) -> io::Result<()> {
     io::stdout().write_all(text(answer).as_bytes())
 }
 
-/// As the standard library's `eprintln!`, but with control characters shown, newlines too, in one piece,
-/// and without a panic where standard error is closed.
+/// Like the standard library's `eprintln!`, but with control characters escaped, newlines too, in one write,
+/// and without a panic if standard error is closed.
 #[macro_export]
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
@@ -90,13 +90,13 @@ macro_rules! eprintln {
     }};
 }
 
-/// What begins and ends the lines of our own tables.
+/// Returns true for the characters that lay out tables.
 fn is_layout(c: char) -> bool {
     matches!(c, '\n' | '\t')
 }
 
-/// Control characters, of which terminals obey also those above 0x7f,
-/// and characters that change the order in which those after them are displayed (Unicode, UAX #9).
+/// Returns true for control characters, including those above 0x7f, which terminals execute,
+/// and for characters that change the display order of the following text (Unicode, UAX #9).
 fn is_special(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -130,7 +130,7 @@ mod tests {
             ("a\x1b]0;title\x07b", "a\\u{1b}]0;title\\u{7}b"),
             ("a\nmpirun: forged", "a\\nmpirun: forged"),
             ("a\r\tb\x7f", "a\\r\\tb\\u{7f}"),
-            // CSI as one character.
+            // CSI as a single character.
             ("\u{9b}2J", "\\u{9b}2J"),
             // Right-to-left override.
             ("txt.\u{202e}exe", "txt.\\u{202e}exe"),

@@ -1,4 +1,4 @@
-//! Writes the way to the library below: one slot for each function of the standard ABI, and a typed accessor for it.
+//! Generates the interface to the backend: one slot for each function of the standard ABI, and a typed accessor for it.
 
 use crate::table::{Function, Param};
 use crate::tables::Tables;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 
-/// A parameter's name in Rust.
+/// Returns a parameter's name in Rust.
 pub fn ident(name: &str) -> String {
     if RESERVED.contains(&name) {
         format!("r#{name}")
@@ -15,17 +15,17 @@ pub fn ident(name: &str) -> String {
     }
 }
 
-/// Whether a C type is a handle of the standard.
+/// Returns true if a C type is a handle of the standard.
 pub fn is_handle(base: &str) -> bool {
     crate::tables::HANDLES.contains(&base)
 }
 
-/// Whether a parameter is a function of the program.
+/// Returns true if a parameter is a callback.
 pub fn is_function(p: &Param) -> bool {
     p.base.ends_with("_function") || p.base.ends_with("_function_c")
 }
 
-/// The Rust type of what a pointer of this C type points to, or of a value; `handle` and `file` are the types of handles there.
+/// Returns the Rust type of a C type or of its pointee; `handle` and `file` are the types of handles on that side.
 pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
     match c {
         "MPI_File" => file.to_string(),
@@ -41,7 +41,7 @@ pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
     }
 }
 
-/// The Rust type of a parameter.
+/// Returns the Rust type of a parameter.
 pub fn parameter(p: &Param, handle: &str, file: &str, status: &str) -> String {
     if is_function(p) {
         return "usize".into();
@@ -68,17 +68,17 @@ pub fn parameter(p: &Param, handle: &str, file: &str, status: &str) -> String {
     rust
 }
 
-/// The parameters that are there: all but variable ones.
+/// Returns the fixed parameters, without variable arguments.
 pub fn parameters(f: &Function) -> impl Iterator<Item = &Param> {
     f.params.iter().filter(|p| p.base != "...")
 }
 
-/// What a function returns, in the types of the library below.
+/// Returns the result type of a function in the backend's types.
 pub fn result(f: &Function) -> String {
     base(&f.returns, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// The type of a function of the library below, whose family is in scope as `F`.
+/// Returns the type of a backend function, whose family is in scope as `F`.
 pub fn function_type(f: &Function) -> String {
     let types: Vec<String> = parameters(f)
         .map(|p| parameter(p, "F::Below", "usize", "F::BelowStatus"))
@@ -90,7 +90,7 @@ pub fn function_type(f: &Function) -> String {
     )
 }
 
-/// The table of slots and its accessors.
+/// Generates the table of slots and its accessors.
 pub fn write(tables: &Tables) -> String {
     let count = tables.functions.len();
     let mut out = String::new();

@@ -1,6 +1,6 @@
-//! In which direction a family of functions translates.
+//! The direction of a family's translation.
 
-/// Which library the entries call.
+/// The library that the exported functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Below {
     /// `libmpi_abi.so.1`, for programs of other libraries.

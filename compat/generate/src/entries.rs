@@ -1,4 +1,4 @@
-//! Writes the exported functions of a family: arguments in, the call, results out, the code.
+//! Generates the exported functions of a family: argument conversion, the call, result conversion, the return code.
 
 use crate::below::{base, ident, is_function, is_handle, parameter, parameters};
 use crate::direction::Below;
@@ -8,21 +8,21 @@ use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Stands above the body of each exported function.
+/// The comment above the body of each exported function.
 const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the standard demands of them; that is the caller's promise.";
 
-/// How each function is served; the report of the build.
+/// How each function is implemented, for the build report.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    /// Written from the tables.
+    /// Generated from the tables.
     pub generated: Vec<String>,
-    /// In `compat/src/hand`.
+    /// Written by hand in `compat/src/hand`.
     pub by_hand: Vec<String>,
-    /// Of the standard ABI alone, so not there.
+    /// Part of the standard ABI only, so not exported.
     pub left_out: Vec<String>,
 }
 
-/// The exported functions of a family that is in scope as `F`, and how each is served.
+/// Generates the exported functions of a family that is in scope as `F`, and returns how each is implemented.
 pub fn write(
     tables: &Tables,
     below: Below,
@@ -71,7 +71,7 @@ pub fn write(
     Ok((out, served))
 }
 
-/// The names of a function: also the one that an extension has once it is in the standard, as some libraries export it.
+/// Returns the symbols of a function; for an extension also its name in the standard, which some libraries export.
 fn symbols(name: &str) -> Vec<String> {
     let later = name
         .strip_prefix("MPIX_")
@@ -81,7 +81,7 @@ fn symbols(name: &str) -> Vec<String> {
     names.flat_map(|name| [format!("P{name}"), name]).collect()
 }
 
-/// A body that passes on unconverted what the library below calls itself; `alone` says that it calls nothing in this function.
+/// Generates a body that forwards calls from inside the backend unconverted; `alone`: the backend makes no MPI calls by name in this function.
 fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     let types: Vec<String> = parameters(f)
         .map(|p| parameter(p, "Handle", "usize", "Status"))
@@ -100,18 +100,18 @@ fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     }
 }
 
-/// A handle's type, as a constant of `Kind`.
+/// Returns the type of a handle as a constant of `Kind`.
 pub fn kind_of(base: &str) -> &str {
     base.trim_start_matches("MPI_")
 }
 
-/// The parts of a function that is written from the tables.
+/// The parts of a generated function.
 struct Body<'a> {
     function: &'a Function,
     before: String,
     arguments: Vec<String>,
     after: String,
-    /// What is done only if the call succeeded.
+    /// Code that runs only if the call has succeeded.
     on_success: String,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// One handle behind a pointer.
+    /// Adds a handle output argument.
     fn handle_out(&mut self, p: &Param, name: &str, file: bool) {
         let kind = kind_of(&p.base);
         let conversion = |way: &str, value: &str| match file {
@@ -236,7 +236,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A parameter whose meaning a table gives.
+    /// Adds a parameter whose meaning a table gives.
     fn meant(
         &mut self,
         tables: &Tables,
@@ -356,7 +356,7 @@ impl<'a> Body<'a> {
 }
 
 impl Served {
-    /// As constants, for the report and its test.
+    /// Writes the lists as constants, for the report and its test.
     pub fn write(&self) -> String {
         let list = |name: &str, what: &str, names: &[String]| {
             format!(

@@ -1,8 +1,8 @@
-//! Writes what stands in the slots of functions that a library below does not have.
+//! Generates the functions for empty slots of a backend.
 //!
-//! A function with large counts becomes its twin with small ones: scalars and arrays are narrowed, a count that does not fit
-//! becomes one element of a larger datatype where the standard has a datatype beside it. What is written by hand in
-//! `compat/src/foreign_below/fallbacks` goes before; of the rest, each call says that the library lacks the function.
+//! A function with large counts calls its `int` counterpart: scalars and arrays are narrowed, and a count that does not fit
+//! becomes one element of a larger datatype if the standard has a datatype argument for it. Handwritten functions in
+//! `compat/src/foreign_below/fallbacks` take precedence; a call of any other function reports that the backend does not have it.
 
 use crate::below::{base, ident, parameter, parameters};
 use crate::table::{Function, Param};
@@ -10,7 +10,7 @@ use crate::tables::Tables;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Counts that have their datatype beside them.
+/// Counts with a datatype argument.
 const COUNTS: [&str; 8] = [
     "count",
     "sendcount",
@@ -22,12 +22,12 @@ const COUNTS: [&str; 8] = [
     "outcount",
 ];
 
-/// The type of a parameter of the library below.
+/// Returns the backend's type of a parameter.
 fn kind(p: &Param) -> String {
     parameter(p, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// The table of functions by slot, and those of it that are written here.
+/// Generates the table of functions by slot, and those functions of it that are not written by hand.
 pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, String> {
     let (mut out, mut entries) = (String::new(), String::new());
     let (mut narrowed, mut lacking) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, Stri
     Ok(out)
 }
 
-/// The function that does the same with smaller counts.
+/// Returns the counterpart with `int` counts.
 fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     let small = f.name.strip_suffix("_c")?;
     let find = |name: String| tables.functions.iter().find(|g| g.name == name);
@@ -79,7 +79,7 @@ fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
         .filter(|g| !takes_functions && g.params.len() == f.params.len())
 }
 
-/// The collective operation that is one turn of a persistent one.
+/// Returns the nonblocking collective of a persistent one.
 fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     let name = f.name.strip_prefix("MPI_")?.strip_suffix("_init")?;
     let name = format!("MPI_I{}", name.to_lowercase());
@@ -88,7 +88,7 @@ fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     tables.functions.iter().find(same).filter(|_| has_info)
 }
 
-/// A persistent operation in terms of the nonblocking one.
+/// Generates a persistent operation that starts the nonblocking one.
 fn persist(f: &Function, turn: &Function) -> String {
     let params: Vec<String> = parameters(f)
         .map(|p| format!("{}: {}", ident(&p.name), kind(p)))
@@ -115,7 +115,7 @@ fn persist(f: &Function, turn: &Function) -> String {
     )
 }
 
-/// How many elements an array has that a function reads.
+/// Returns an expression for the length of an input array.
 fn length(f: &Function, p: &Param) -> Result<String, String> {
     let has = |name: &str| f.params.iter().any(|q| q.name == name && q.by_value());
     let sends = p.name.starts_with("send") || p.name == "sdispls";
@@ -139,7 +139,7 @@ fn length(f: &Function, p: &Param) -> Result<String, String> {
     })
 }
 
-/// A function in terms of its twin.
+/// Generates a function that calls its counterpart with `int` counts.
 fn narrow(f: &Function, small: &Function) -> Result<String, String> {
     let (mut before, mut after) = (String::new(), String::new());
     let (mut arguments, mut kept, mut always) = (Vec::<String>::new(), Vec::new(), String::new());

@@ -1,4 +1,4 @@
-//! Writes the leaf conversions of each family: words, and predefined handles.
+//! Generates the elementary conversions of each family: words, and predefined handles.
 
 use crate::direction::Below;
 use crate::tables::{HANDLES, Tables, Word};
@@ -12,7 +12,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// The family's value of a word.
+    /// Returns the family's value of a word.
     pub fn of(self, value: &(String, i64, Option<i64>, Option<i64>)) -> Option<i64> {
         match self {
             Which::Mpich => value.2,
@@ -21,12 +21,12 @@ impl Which {
     }
 }
 
-/// How large the tables by standard handle are; the largest predefined one is 0x2eb.
+/// Size of the tables that are indexed by the standard's handle; the largest predefined handle is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
-/// Handles that are made at run time begin here.
+/// Dynamic handles begin here.
 const FIRST_DYNAMIC: usize = 0x1000;
 
-/// As a variant of the enumeration of words: `pvar_class` becomes `PvarClass`.
+/// Returns the variant of the `Word` enumeration: `pvar_class` becomes `PvarClass`.
 pub fn variant(word: &str) -> String {
     word.split('_')
         .flat_map(|part| {
@@ -37,7 +37,7 @@ pub fn variant(word: &str) -> String {
         .collect()
 }
 
-/// The enumeration of words, for `compat` itself.
+/// Generates the enumeration of words, for `compat` itself.
 pub fn words(tables: &Tables) -> String {
     let mut out = String::from("#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Word {\n");
     for word in &tables.words {
@@ -47,7 +47,7 @@ pub fn words(tables: &Tables) -> String {
     out
 }
 
-/// What becomes of a value that neither ABI names, on its way into the library below or out of it.
+/// Returns the conversion of a value without a constant, to the backend or from it.
 fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     match (word.name.as_str(), inward) {
         ("keyval", true) if below == Below::Foreign => "other => added_keyval_in(other)",
@@ -61,7 +61,7 @@ fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     }
 }
 
-/// The functions `word_in` and `word_out` of a family.
+/// Generates the functions `word_in` and `word_out` of a family.
 pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     let mut out = String::new();
     for (name, inward) in [("word_in", true), ("word_out", false)] {
@@ -93,7 +93,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 continue;
             }
             if pairs.is_empty() {
-                // The family has none of these constants; a match of one arm is no match.
+                // The family has none of these constants, so a `match` would have only one arm.
                 let default = default_arm(word, inward, below).replacen("other => ", "", 1);
                 let default = default.replace("other", "value");
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
@@ -108,7 +108,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 }
             }
             arms.push_str(default_arm(word, inward, below));
-            // Ranks and tags are hardly ever constants, and least of all those that come out.
+            // Ranks and tags are rarely constants, least of all on output.
             let _ = match (word.name.as_str(), inward) {
                 ("rank" | "tag", true) => writeln!(
                     out,
@@ -129,12 +129,12 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     out
 }
 
-/// Where a predefined handle of MPICH is in the table of its type: by its index, and apart if it looks like a dynamic one.
+/// Returns the index of a predefined handle of MPICH in the table of its type; handles with the highest bit set have a separate range.
 fn mpich_slot(handle: u32) -> usize {
     (handle & 0x7f | (handle >> 31) << 7) as usize
 }
 
-/// Which of [`HANDLES`] a predefined number of the standard belongs to (MPI 5.0, chapter 20: its bits say the type).
+/// Returns the index in [`HANDLES`] of a predefined handle of the standard (MPI 5.0, chapter 20: its bits encode the type).
 fn kind_of_standard(handle: usize) -> Option<usize> {
     let name = match handle {
         0x020..0x040 => "MPI_Op",
@@ -153,7 +153,7 @@ fn kind_of_standard(handle: usize) -> Option<usize> {
     HANDLES.iter().position(|known| *known == name)
 }
 
-/// The tables of MPICH's handles.
+/// Generates the tables of MPICH's handles.
 pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     let mut out = String::new();
     let mut theirs = vec![0u32; STANDARD_HANDLES];
@@ -215,7 +215,7 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     Ok(out)
 }
 
-/// Symbols of Open MPI beside those of `families.txt`: other names of handles, and handles that have gone.
+/// Symbols of Open MPI that are not in `families.txt`: other names of handles, and removed handles.
 const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_c_complex", "MPI_C_FLOAT_COMPLEX", 0x200),
     ("ompi_mpi_ldblcplex", "MPI_C_LONG_DOUBLE_COMPLEX", 0x200),
@@ -227,8 +227,8 @@ const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_unavailable", "MPI_DATATYPE_NULL", 0x200),
 ];
 
-/// Datatypes of Open MPI that the standard has no more, and the number in the object behind each, which no datatype has:
-/// pairs of complex numbers, and the marks of bounds in structures.
+/// Datatypes of Open MPI that the standard has removed, and the value in the object behind each, which no datatype has:
+/// pairs of complex numbers, and the markers of structure bounds.
 const REMOVED_TYPES: [(&str, usize); 4] = [
     ("ompi_mpi_2cplex", 0x3fc),
     ("ompi_mpi_2dblcplex", 0x3fd),
@@ -238,7 +238,7 @@ const REMOVED_TYPES: [(&str, usize); 4] = [
 const LOWER_BOUND: usize = 0x3fe;
 const UPPER_BOUND: usize = 0x3ff;
 
-/// The objects behind Open MPI's handles, and their addresses by the standard's handle.
+/// Generates the objects behind Open MPI's handles, and their addresses by the standard's handle.
 pub fn openmpi_handles(tables: &Tables) -> String {
     let mut out = String::new();
     let mut addresses = vec![None; STANDARD_HANDLES];
@@ -299,8 +299,8 @@ pub fn openmpi_handles(tables: &Tables) -> String {
     out
 }
 
-/// Where a library below has its predefined handles: by the standard's handle, the symbol, and what stands in where a library
-/// has no such symbol.
+/// Generates the symbols of a backend's predefined handles: the standard's handle, the symbol, and its replacement if the library
+/// does not have the symbol.
 pub fn openmpi_symbols(tables: &Tables) -> String {
     let null = |kind: usize| {
         let mut nulls = tables.handles.iter().filter(|h| h.kind == kind);

@@ -1,8 +1,8 @@
-//! Writes Rust for programs of other MPI ABIs, from one table of functions and one of constants.
+//! Code generator of the compatibility libraries, from one table of functions and one of constants.
 //!
-//! Promise: a function whose parameters the tables describe needs no line of code, and one whose parameters they do not
-//! describe does not compile until it is written by hand in `compat/src/hand` or described.
-//! The build scripts of `compat` and of the two libraries use this; so do the tests, whose mock library is written from the
+//! A function whose parameters the tables describe needs no handwritten code. One whose parameters they do not
+//! describe does not compile until it is written by hand in `compat/src/hand`, or described.
+//! Used by the build scripts of `compat` and of the libraries, and by the tests, whose mock library is generated from the
 //! same tables.
 #![forbid(unsafe_code)]
 
@@ -23,21 +23,21 @@ use direction::Below;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The repository's root, from the folder of a package `depth` folders below it.
+/// Returns the repository's root, for a package `depth` directories below it.
 pub fn root(depth: usize) -> Result<PathBuf, String> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?;
     let root = Path::new(&package).ancestors().nth(depth);
     Ok(root.ok_or("the package has no such parent")?.to_owned())
 }
 
-/// Writes a file of the build.
+/// Writes a generated file to `OUT_DIR`.
 pub fn write(name: &str, text: &str) -> Result<(), String> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let path = out.join(name);
     std::fs::write(&path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }
 
-/// The functions that are written by hand for both directions or for one: each with the module that has it.
+/// Returns the handwritten functions for both directions or for this one, each with its module.
 pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static str>, String> {
     let own = match below {
         Below::Standard => "standard_below",
@@ -54,7 +54,7 @@ pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static st
     Ok(found)
 }
 
-/// Each `pub unsafe fn MPI_X<F: Family>` below `compat/src/MODULE`.
+/// Returns the name of each `pub unsafe fn MPI_X<F: Family>` in `compat/src/MODULE`.
 pub fn written_in(root: &Path, module: &str) -> Result<BTreeSet<String>, String> {
     let folder = root.join("compat/src").join(module);
     println!("cargo:rerun-if-changed={}", folder.display());
@@ -68,7 +68,7 @@ pub fn written_in(root: &Path, module: &str) -> Result<BTreeSet<String>, String>
         }
         let text = std::fs::read_to_string(&path)
             .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
-        // In front of each `<F: Family>` stands a name.
+        // The name precedes each `<F: Family>`.
         let heads = text.split("<F:").map(|head| {
             let start = head.rfind(|c: char| !c.is_alphanumeric() && c != '_');
             head[start.map_or(0, |i| i + 1)..].trim()

@@ -1,8 +1,8 @@
-//! Writes a mock of the library below, and for each function that is written from the tables a call that checks it.
+//! Generates a mock of the backend, and a checking call for each generated function.
 //!
-//! The call has a constant of the program's ABI wherever a table says that the ABIs differ, and numbers and addresses of which
-//! no two are equal elsewhere. The mock notes what arrives and writes constants of its own ABI where results go. What must have
-//! arrived and what the program must find comes from the tables of constants, not from the conversions.
+//! The call passes a constant of the program's ABI wherever a table says that the ABIs differ, and distinct numbers and addresses
+//! otherwise. The mock records its arguments and writes constants of its own ABI to the outputs. The expected arguments
+//! and results come from the tables of constants, not from the conversions.
 
 use crate::below::{base, ident, is_function, is_handle, parameter, parameters, result};
 use crate::direction::Below;
@@ -13,7 +13,7 @@ use crate::table::{Function, Param};
 use crate::tables::Tables;
 use std::fmt::Write;
 
-/// The tests' text; the module that includes it has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
+/// Generates the text of the tests; the including module has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
 pub fn write(
     tables: &Tables,
     which: Which,
@@ -182,7 +182,7 @@ impl Mock<'_> {
         self.arguments.push(format!("&raw {pointer} v{i}"));
     }
 
-    /// A number or an address that goes through as it is.
+    /// Adds a number or an address that is passed through unchanged.
     fn plain(&mut self, i: usize, p: &Param) {
         let lengths = parameters(self.function).filter_map(|q| {
             let (_, length) = self.tables.meaning(&self.function.name, &q.name)?;

@@ -1,4 +1,4 @@
-//! Constants as the program has them and as the library below has them, from the tables alone.
+//! Pairs of constants, in the program's and the backend's ABI, from the tables only.
 
 use crate::direction::Below;
 use crate::entries::kind_of;
@@ -14,7 +14,7 @@ pub struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// A constant as the program has it, and as the library below has it.
+    /// Orders a pair of values: the program's first, the backend's second.
     fn sides(&self, standard: String, theirs: String) -> (String, String) {
         match self.below {
             Below::Standard => (theirs, standard),
@@ -22,7 +22,7 @@ impl Sides<'_> {
         }
     }
 
-    /// A predefined handle that both sides have, null if there is no other.
+    /// Returns a predefined handle of both sides; the null handle if there is no other.
     pub fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
         let kind = HANDLES.iter().position(|h| *h == base);
         let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;
@@ -51,7 +51,7 @@ impl Sides<'_> {
         Ok(self.sides(format!("{:#x}", found.standard), theirs))
     }
 
-    /// A constant of a set; of flags all at once.
+    /// Returns a constant of a set; for flags, all of them combined.
     pub fn word(&self, word: &str) -> Result<(String, String), String> {
         let word = self
             .tables
@@ -63,13 +63,13 @@ impl Sides<'_> {
             .filter_map(|value| Some((value.1, self.which.of(value)?)));
         let (standard, theirs) = match word.bits {
             true => both.fold((0, 0), |(s, t), (a, b)| (s | a, t | b)),
-            // The last one that is not the same on both sides tells most.
+            // The last constant that differs between the sides is the best test.
             false => {
                 let all: Vec<(i64, i64)> = both.by_ref().collect();
                 let differs = all.iter().rev().find(|(s, t)| s != t);
                 match differs.or(all.last()) {
                     Some(pair) => *pair,
-                    // The family has none: what is no constant on either side goes through.
+                    // The family has no such constant: values without a constant are passed through.
                     None => return Ok(("-1".into(), "-1".into())),
                 }
             }
@@ -77,7 +77,7 @@ impl Sides<'_> {
         Ok(self.sides(standard.to_string(), theirs.to_string()))
     }
 
-    /// Functions that give the pairs to checks that are written by hand.
+    /// Generates functions that return the pairs, for the handwritten checks.
     pub fn write(&self) -> Result<String, String> {
         let mut out = String::new();
         for (name, null, what) in [

@@ -1,10 +1,10 @@
-//! Reads the tables: prototypes and standard values of `mpi-abi/api`, meanings of parameters and other ABIs' values of `compat/api`.
+//! Parser of the tables: prototypes and standard values of `mpi-abi/api`, meanings of parameters and other ABIs' values of `compat/api`.
 
 use crate::table::{self, Function, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The types of handles, in the order of the constants of `compat::family::Kind`.
+/// The handle types, in the order of the constants of `compat::family::Kind`.
 pub const HANDLES: [&str; 11] = [
     "MPI_Comm",
     "MPI_Group",
@@ -19,7 +19,7 @@ pub const HANDLES: [&str; 11] = [
     "MPI_Datatype",
 ];
 
-/// Functions that programs of other ABIs do not call: these families have none of them, or give them other meanings.
+/// Returns true for functions that programs of other ABIs do not call: these families do not have them, or with other meanings.
 pub fn is_of_standard_abi_only(name: &str) -> bool {
     name.starts_with("MPI_Abi_")
         || name.ends_with("_toint")
@@ -37,7 +37,7 @@ const EXTENSIONS: [(&str, i64); 5] = [
     ("MPIX_FT", 575),
 ];
 
-/// Extensions that no other library has: those of the hardware barrier.
+/// Returns true for extensions that no other library has: those of the hardware barrier.
 pub fn is_ours_alone(name: &str) -> bool {
     name.starts_with("MPIX_Eureka_")
 }
@@ -50,32 +50,32 @@ pub struct Handle {
     pub kind: usize,
     pub standard: i64,
     pub mpich: Option<i64>,
-    /// Symbol, exported size, and the number in Fortran where there is one.
+    /// Symbol, exported size, and the Fortran number, if there is one.
     pub openmpi: Option<(String, i64, Option<i64>)>,
 }
 
-/// Integers or flags that are exchanged one by one.
+/// A set of integers or flags that are converted one by one.
 #[derive(Clone, Debug)]
 pub struct Word {
     pub name: String,
     pub bits: bool,
-    /// Name, the standard's value, MPICH's and Open MPI's.
+    /// Name, and the values of the standard, MPICH and Open MPI.
     pub values: Vec<(String, i64, Option<i64>, Option<i64>)>,
 }
 
-/// Everything the tables say.
+/// The content of all tables.
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub functions: Vec<Function>,
-    /// What parameters mean, by function and parameter.
+    /// Meanings of parameters, by function and parameter.
     pub meanings: BTreeMap<(String, String), String>,
-    /// Functions in which no library calls others by name.
+    /// Functions in which no library calls MPI functions by name.
     alone: BTreeSet<String>,
     pub handles: Vec<Handle>,
     pub words: Vec<Word>,
 }
 
-/// Reads all tables below the repository's root.
+/// Reads all tables, given the repository's root.
 pub fn read(root: &Path) -> Result<Tables, String> {
     let text = |path: &str| {
         let path: PathBuf = root.join(path);
@@ -87,7 +87,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
     let extensions = table::functions(&text("mpi-abi/api/extensions.txt")?)?.functions;
     functions.extend(extensions);
     let mut standard = standard_values(&text("mpi-abi/api/constants.txt")?)?;
-    // Extensions, which have no line in the standard's header.
+    // Extensions, which are not in the standard's header.
     for (name, value) in EXTENSIONS {
         standard.insert(name.into(), value);
     }
@@ -103,7 +103,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
 }
 
 impl Tables {
-    /// Whether no library calls functions by name in this one.
+    /// Returns true if no library calls MPI functions by name in this one.
     pub fn is_alone(&self, function: &str) -> bool {
         self.alone.contains(function)
     }
@@ -112,7 +112,7 @@ impl Tables {
         self.words.iter().find(|w| w.name == name)
     }
 
-    /// What a parameter means, without the length of an array.
+    /// Returns the meaning of a parameter, and separately the length of an array.
     pub fn meaning(&self, function: &str, parameter: &str) -> Option<(&str, Option<&str>)> {
         let key = (function.to_string(), parameter.to_string());
         let text = self.meanings.get(&key)?;
@@ -123,7 +123,7 @@ impl Tables {
     }
 }
 
-/// Marks a function in which no library calls others by name.
+/// Marks a function in which no library calls MPI functions by name.
 const ALONE: &str = "alone";
 
 fn number(text: &str) -> Option<i64> {
@@ -133,7 +133,7 @@ fn number(text: &str) -> Option<i64> {
     }
 }
 
-/// The standard's constants by name, aliases followed.
+/// Returns the standard's constants by name, with aliases resolved.
 fn standard_values(text: &str) -> Result<BTreeMap<String, i64>, String> {
     let mut values = BTreeMap::new();
     for section in table::constants(text)? {

@@ -1,8 +1,8 @@
-//! MPICH's extensions (`MPIX_`), and the questions about the ABI that MPICH 5.0 answers for its own.
+//! MPICH's extensions (`MPIX_`), and MPICH 5.0's queries about its own ABI.
 //!
-//! A program that names one of them in code that it seldom reaches is loaded only if each name is there.
-//! Those that come down to functions of the standard are served. Streams, thread communicators, asynchronous tasks and handlers with a state
-//! of their own are not: a call of one prints a sentence with its name and gives `MPI_ERR_UNSUPPORTED_OPERATION` to the error handler of `MPI_COMM_WORLD`.
+//! A program that refers to one of them, even in code that rarely runs, is loaded only if all names exist.
+//! Extensions that can be expressed by functions of the standard are supported. Streams, thread communicators, asynchronous tasks and callbacks with an extra
+//! state are not: a call prints a message with its name and passes `MPI_ERR_UNSUPPORTED_OPERATION` to the error handler of `MPI_COMM_WORLD`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
@@ -13,13 +13,13 @@ use crate::entries::{
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
 
-/// MPICH's numbers.
+/// Constants of MPICH.
 const ERR_ARG: c_int = 12;
 const ERR_UNSUPPORTED_OPERATION: c_int = 44;
 const COMM_WORLD: Handle = 0x4400_0000;
 const STATUS_IGNORE: *mut Status = std::ptr::without_provenance_mut(1);
 
-/// Exports a function under its own name and under its profiling name.
+/// Exports a function under its MPI name and its profiling name.
 macro_rules! extensions {
     ($($(#[$said:meta])* $name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         $(#[$said])*
@@ -28,27 +28,27 @@ macro_rules! extensions {
         $(#[$said])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
-            // SAFETY: the same function under its other name.
+            // SAFETY: the same function under its profiling name, with the same requirements.
             unsafe { $profiled($($argument),*) }
         }
     )* };
 }
 
 extensions! {
-    /// Whether a request is complete, as a C truth value.
+    /// Returns, as a C boolean, whether a request is complete.
     MPIX_Request_is_complete PMPIX_Request_is_complete(request: Handle) {
         let mut flag = 0;
-        // SAFETY: `flag` is a variable of this function, and no status is wanted.
+        // SAFETY: `flag` is a local, and the status is ignored; the request is the program's, valid by the standard.
         let code = unsafe { PMPI_Request_get_status(request, &raw mut flag, STATUS_IGNORE) };
         c_int::from(code == 0 && flag != 0)
     }
 
-    /// A value of an info that is the bytes of something, as hexadecimal digits.
+    /// Sets an info value to the bytes of an object, as hexadecimal digits.
     MPIX_Info_set_hex PMPIX_Info_set_hex(info: Handle, key: *const c_char, value: *const c_void, size: c_int) {
         let Some(length) = usize::try_from(size).ok().filter(|_| !value.is_null()) else {
             return ERR_ARG;
         };
-        // SAFETY: the caller's value has this many bytes.
+        // SAFETY: the caller's value has `length` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length) };
         let mut digits = String::with_capacity(2 * length);
         for byte in bytes {
@@ -57,26 +57,26 @@ extensions! {
         let Ok(digits) = CString::new(digits) else {
             return ERR_ARG;
         };
-        // SAFETY: the key is the caller's, and the digits live as long as the call.
+        // SAFETY: info and key are the program's, valid by the standard, and the digits are a C string that outlives the call.
         unsafe { PMPI_Info_set(info, key, digits.as_ptr()) }
     }
 
-    /// Whether memory of such a device can be sent: of none.
+    /// Reports 0: memory of such a device is not supported.
     MPIX_GPU_query_support PMPIX_GPU_query_support(_device: c_int, is_supported: *mut c_int) {
         if is_supported.is_null() {
             return ERR_ARG;
         }
-        // SAFETY: an output argument of the caller, which is not null.
+        // SAFETY: an output argument of the program, valid and not null.
         unsafe { is_supported.write(0) };
         0
     }
 
-    /// This library's ABI is not the standard's, which both numbers say.
+    /// Reports -1 for both numbers: this library's ABI is not the standard's.
     MPI_Abi_get_version PMPI_Abi_get_version(major: *mut c_int, minor: *mut c_int) {
         if major.is_null() || minor.is_null() {
             return ERR_ARG;
         }
-        // SAFETY: output arguments of the caller, which are not null.
+        // SAFETY: output arguments of the program, valid and not null.
         unsafe {
             major.write(-1);
             minor.write(-1);
@@ -85,16 +85,16 @@ extensions! {
     }
 }
 
-/// Says that a function is not served, and has the program's error handler decide.
+/// Reports that a function is not supported, and calls the program's error handler.
 fn refuse(name: &str) -> c_int {
     printable::eprintln!(
         "{name} is an extension of MPICH that this library does not have; a program that needs it runs on MPICH's own library (mpirun --compat no)"
     );
     let (mut code, mut is_initialized) = (ERR_UNSUPPORTED_OPERATION, 0);
-    // SAFETY: a variable of this function.
+    // SAFETY: the output argument is a local; the function may be called at any time.
     unsafe { PMPI_Initialized(&raw mut is_initialized) };
     if is_initialized != 0 {
-        // SAFETY: MPI is initialized, so the communicator is there.
+        // SAFETY: MPI is initialized (checked above), so `MPI_COMM_WORLD` exists.
         code = match unsafe { PMPI_Comm_call_errhandler(COMM_WORLD, code) } {
             0 => code,
             other => other,
@@ -103,7 +103,7 @@ fn refuse(name: &str) -> c_int {
     code
 }
 
-/// Functions that read none of their arguments, of which callers may pass any number.
+/// Defines functions that read none of their arguments, so callers may pass any number.
 macro_rules! refused {
     ($($name:ident $profiled:ident)*) => { $(
         #[unsafe(no_mangle)]

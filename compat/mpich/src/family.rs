@@ -1,7 +1,7 @@
 //! MPICH's ABI: handles of 32 bits, a status of 20 bytes.
 //!
-//! A handle of MPICH says in its upper two bits whether it is null, predefined or made at run time. A handle that the library
-//! below made has 31 bits, so that with the highest bit it is one that MPICH would have made.
+//! The upper two bits of MPICH's handles distinguish null, predefined and dynamic handles. A handle that the backend
+//! has created has 31 bits; with the highest bit set it is a valid dynamic handle of MPICH.
 
 use compat::convert::{added_in, added_out};
 use compat::family::{
@@ -13,7 +13,7 @@ pub use compat::layout::MpichStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{c_int, c_void};
 
-/// Programs of MPICH and of Intel MPI.
+/// The family of programs compiled against MPICH or Intel MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct Mpich;
 
@@ -24,18 +24,18 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The program's handle by the standard's number of a predefined one.
+/// The program's predefined handles, indexed by the standard's.
 static OF_PROGRAM: [u32; FIRST_DYNAMIC] = THEIRS;
 
-/// The predefined handles of a type: theirs and the standard's, each at the place that its bits say.
+/// The predefined handles of a type, of MPICH and of the standard, indexed by the bits of MPICH's handle.
 pub struct Predefined {
     null: (u32, u32),
     slots: [(u32, u32); 256],
 }
 
-/// The last code of MPICH; those of programs are above.
+/// The last predefined code of MPICH; codes that programs add are above.
 const LAST_CODE: c_int = 0x3fff_ffff;
-/// What MPICH makes at run time has this bit.
+/// The bit of a dynamic handle.
 const DYNAMIC: u32 = 1 << 31;
 const NULL_FILE: usize = 0;
 
@@ -70,7 +70,7 @@ impl Predefined {
     }
 }
 
-/// The table of a type; that of files is empty, since they are pointers.
+/// Returns the table of a type; that of files is empty, since they are pointers.
 #[inline(always)]
 fn table(kind: Kind) -> &'static Predefined {
     match kind {
@@ -88,7 +88,7 @@ fn table(kind: Kind) -> &'static Predefined {
     }
 }
 
-/// Where the pointers of these constants lie: programs compare with their values.
+/// MPICH's constants that are addresses, whose values programs compare.
 const IN_PLACE_THERE: usize = usize::MAX;
 const BUFFER_AUTOMATIC_THERE: usize = usize::MAX - 1;
 
@@ -226,7 +226,7 @@ impl Family for Mpich {
         *status
     }
 
-    /// Null is the predefined function that does nothing.
+    /// The predefined function that does nothing is a null pointer.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -236,7 +236,7 @@ impl Family for Mpich {
     }
 }
 
-/// Whether a datatype is `MPI_LB` or `MPI_UB`, which marks a bound of a structure and which MPI-3 has removed.
+/// Returns true for `MPI_LB`, the marker of a structure's lower bound, which MPI-3 has removed.
 pub fn is_lower_bound(datatype: u32) -> bool {
     datatype == 0x4c00_0010
 }

@@ -1,8 +1,8 @@
-//! `libmpi.so.12`: programs that were compiled against MPICH, Intel MPI or a relative of theirs, on `libmpi_abi.so.1`.
+//! `libmpi.so.12`: programs that were compiled against MPICH, Intel MPI or another derivative of MPICH, on `libmpi_abi.so.1`.
 //!
 //! Debian calls the same library `libmpich.so.12`, which is a link to this one.
-//! What is exported comes from the tables (`entries`), from what the standard has removed (`removed`), and from what MPICH
-//! has beside the standard (`extras`, with the symbols that its Fortran library asks for, and `extensions`).
+//! The exports are generated from the tables (`entries`), or are functions that the standard has removed (`removed`), and MPICH's
+//! exports beyond the standard (`extras`, with the symbols that its Fortran library needs, and `extensions`).
 #![deny(unsafe_code)]
 
 mod entries;
@@ -22,7 +22,7 @@ pub use removed::*;
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// Opens the library below when the program's loader starts this one.
+/// Opens the backend when the program's loader starts this library.
 extern "C" fn start() {
     compat::below::open(start as *const std::ffi::c_void);
 }

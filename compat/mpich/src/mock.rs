@@ -1,7 +1,7 @@
-//! Each function of the library, against a mock of the library below.
+//! Tests each function of the library against a mock backend.
 //!
-//! The checks of functions that are written from the tables are written from them, too; those of functions that are written by
-//! hand are in `compat/shared/by_hand`.
+//! Functions that are generated from the tables have generated checks; the checks of handwritten functions
+//! are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -51,21 +51,21 @@ impl Program {
     }
 }
 
-/// A handle that the library below made: the program's has the highest bit.
+/// Returns a dynamic handle on both sides: the program's has the highest bit set.
 fn made(number: usize) -> (Handle, Below) {
     let handle = 0x5000 + number;
     (handle as Handle | 1 << 31, handle)
 }
 
-/// A file that it made.
+/// Returns a dynamic file handle on both sides.
 fn made_file(number: usize) -> (usize, usize) {
     (0x5000 + number, 0x5000 + number)
 }
 
-/// A keyval that it made.
+/// A dynamic keyval on both sides.
 const MADE_KEYVAL: (c_int, c_int) = (1030, 1030);
 
-/// Its functions that copy no attribute and delete nothing.
+/// The backend's callbacks that copy no attribute and delete nothing.
 fn no_functions(_kind: Kind) -> (usize, usize) {
     (0, 0)
 }

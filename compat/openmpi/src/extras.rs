@@ -1,5 +1,5 @@
-//! What Open MPI exports beside the standard: predefined functions, conversions for Fortran, persistent collectives by the names
-//! they had before MPI 4.
+//! Open MPI's exports beyond the standard: predefined callbacks, conversions for Fortran, persistent collectives under their names
+//! before MPI 4.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -9,7 +9,7 @@ use compat::Kind;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicPtr;
 
-/// Where the Fortran library says that no status is wanted.
+/// The Fortran library's address of `MPI_STATUS_IGNORE`.
 #[unsafe(no_mangle)]
 pub static MPI_F_STATUS_IGNORE: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 #[unsafe(no_mangle)]
@@ -21,7 +21,7 @@ pub static MPI_F08_STATUSES_IGNORE: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::
 
 macro_rules! attribute_functions {
     ($($null_copy:ident $null_delete:ident $copy:ident;)*) => { $(
-        /// Leaves an attribute behind.
+        /// Copy callback that does not copy the attribute.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $null_copy(
             _object: usize,
@@ -31,11 +31,11 @@ macro_rules! attribute_functions {
             _copied: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: an output argument of a copy function.
+            // SAFETY: an output argument of a copy callback, valid by the standard.
             unsafe { flag.write(0) };
             0
         }
-        /// Does nothing.
+        /// Delete callback that does nothing.
         #[unsafe(no_mangle)]
         pub extern "C" fn $null_delete(
             _object: usize,
@@ -45,7 +45,7 @@ macro_rules! attribute_functions {
         ) -> c_int {
             0
         }
-        /// Copies an attribute as it is.
+        /// Copy callback that copies the attribute value.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $copy(
             _object: usize,
@@ -55,7 +55,7 @@ macro_rules! attribute_functions {
             copied: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: both are output arguments of a copy function.
+            // SAFETY: both are output arguments of a copy callback, valid by the standard.
             unsafe {
                 flag.write(1);
                 copied.cast::<*mut c_void>().write(value);
@@ -107,12 +107,12 @@ fortran_handles! {
     MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f Datatype;
 }
 
-/// A status has the same 24 bytes in both languages.
+/// Converts a status, which has the same 24 bytes in both languages.
 macro_rules! statuses {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(from: *const OpenMpiStatus, to: *mut OpenMpiStatus) -> c_int {
-            // SAFETY: two statuses of the program, aligned or not.
+            // SAFETY: two statuses of the program, valid by the standard, aligned or not.
             unsafe { to.write_unaligned(from.read_unaligned()) };
             0
         }
@@ -125,7 +125,7 @@ statuses! {
     MPI_Status_f082f PMPI_Status_f082f MPI_Status_f2f08 PMPI_Status_f2f08
 }
 
-/// Whether memory of such a device can be sent: of none.
+/// Returns 0: memory of such a device is not supported.
 macro_rules! devices {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -140,7 +140,7 @@ devices! {
     MPIX_Query_rocm_support PMPIX_Query_rocm_support
 }
 
-/// A function of a draft that Open MPI 5.0 has: hints for a session that exists, of which none acts.
+/// A function of a draft in Open MPI 5.0: hints for an existing session, which are all ignored.
 macro_rules! session_hints {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -152,17 +152,17 @@ macro_rules! session_hints {
 
 session_hints! { MPI_Session_set_info PMPI_Session_set_info }
 
-/// Another name of a function of the standard, and of its profiling form.
+/// Defines another name of a function of the standard, and of its profiling form.
 macro_rules! names {
     ($($name:ident $profiled:ident = $function:ident ($($argument:ident: $kind:ty),*);)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
-            // SAFETY: the caller's arguments, passed on.
+            // SAFETY: the same function under another name, with the same requirements for the caller.
             unsafe { $function($($argument),*) }
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $profiled($($argument: $kind),*) -> c_int {
-            // SAFETY: as above.
+            // SAFETY: the same function under another name, with the same requirements for the caller.
             unsafe { $function($($argument),*) }
         }
     )* };

@@ -1,8 +1,8 @@
 //! Open MPI's ABI: handles are addresses of objects, a status has 24 bytes.
 //!
-//! The objects behind predefined handles are ours, of the sizes that programs know, and begin with the standard's handle. The
-//! loader may have moved one into the program (a copy relocation), which takes its first bytes along; so a predefined handle
-//! is read rather than looked up. A handle that was made at run time has the highest bit, which no address has.
+//! The objects behind predefined handles belong to this library, have the sizes that programs know, and begin with the standard's handle. The
+//! loader may have moved an object into the program (a copy relocation), with its content. So a predefined handle
+//! is dereferenced rather than looked up. A dynamic handle has the highest bit set, which no address has.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::objects;
@@ -16,20 +16,20 @@ use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 
-/// Programs of Open MPI.
+/// The family of programs compiled against Open MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenMpi;
 
-/// The object behind a predefined handle, of the size that programs know: the standard's handle, then nothing. It lies in
-/// memory that can be written, as Open MPI's do.
+/// The object behind a predefined handle, of the size that programs know: the standard's handle, repeated. It is in
+/// writable memory, like Open MPI's.
 #[repr(C, align(16))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: nothing is written to an object; its first word is read.
+// SAFETY: the object is never written, only its first word is read.
 unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 
 impl<const SIZE: usize> Object<SIZE> {
-    /// Each word of it is the standard's handle: Open MPI's Fortran library reads some of the others ([`crate::internals`]).
+    /// Fills every word with the standard's handle, since Open MPI's Fortran library reads some of the others ([`crate::internals`]).
     const fn new(standard: usize) -> Self {
         let mut bytes = [0; SIZE];
         let word = standard.to_ne_bytes();
@@ -47,26 +47,26 @@ mod words {
     include!(concat!(env!("OUT_DIR"), "/words.rs"));
 }
 
-/// An address that the loader fills in.
+/// An address that the loader relocates.
 #[repr(transparent)]
 pub struct Address(*const c_void);
 
-// SAFETY: an address is only compared and handed on.
+// SAFETY: the address is only compared and passed on, never dereferenced.
 unsafe impl Sync for Address {}
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The last predefined code of Open MPI; those of programs are above.
+/// The last predefined code of Open MPI; codes that programs add are above.
 const LAST_CODE: c_int = 92;
-/// The bit of a handle that was made at run time.
+/// The bit of a dynamic handle.
 const DYNAMIC: usize = 1 << (usize::BITS - 1);
-/// No object lies in the first page.
+/// Lower bound of addresses, since no object is in the first page.
 const FIRST_ADDRESS: usize = 4096;
 /// `MPI_ERR_OTHER`, `MPI_ERR_ARG` and `MPI_ERR_ERRHANDLER` of the standard.
 const OTHER: c_int = 16;
 const ARGUMENT: c_int = 13;
 const ERRHANDLER: c_int = 61;
-/// Constants of Open MPI for weights, and for all handles of a session.
+/// Open MPI's constants for weights, and for all handles of a session.
 const UNWEIGHTED_THERE: usize = 2;
 const WEIGHTS_EMPTY_THERE: usize = 3;
 const ALL_HANDLES_THERE: usize = usize::MAX;
@@ -91,7 +91,7 @@ fn handle_in(handle: usize) -> usize {
     } else if handle < FIRST_ADDRESS {
         NO_HANDLE
     } else {
-        // SAFETY: a handle that was not made at run time is the address of one of the objects, wherever the loader put it.
+        // SAFETY: a handle without the dynamic bit is the address of one of the predefined objects, which are valid for the life of the process.
         unsafe { std::ptr::with_exposed_provenance::<usize>(handle).read_unaligned() }
     }
 }
@@ -171,7 +171,7 @@ impl Family for OpenMpi {
         words::word_out(word, value)
     }
 
-    /// The constants for buffers are the standard's; there is no automatic buffer.
+    /// The buffer constants are equal to the standard's; Open MPI has no automatic buffer.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -230,7 +230,7 @@ impl Family for OpenMpi {
         *status
     }
 
-    /// Null is the predefined function that does nothing.
+    /// The predefined function that does nothing is a null pointer.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -240,12 +240,12 @@ impl Family for OpenMpi {
     }
 }
 
-/// The handle of one of the standard's.
+/// Converts a handle of the standard.
 pub fn handle_of_standard(kind: Kind, standard: usize) -> usize {
     handle_out(kind, standard)
 }
 
-/// The number of a handle in Fortran, which for predefined ones is a constant that programs know.
+/// Returns the Fortran number of a handle, which for predefined ones is a constant known to programs.
 pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
     let standard = handle_in(handle);
     let known = FORTRAN
@@ -257,7 +257,7 @@ pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
     }
 }
 
-/// The handle of a number in Fortran; null for a number that is none.
+/// Returns the handle of a Fortran number; null for an undefined number.
 pub fn from_fortran(kind: Kind, number: c_int) -> usize {
     let known = FORTRAN
         .iter()
@@ -272,7 +272,7 @@ pub fn from_fortran(kind: Kind, number: c_int) -> usize {
     handle_out(kind, standard)
 }
 
-/// Whether a datatype is `MPI_LB` or `MPI_UB`, which marks a bound of a structure and which MPI-3 has removed.
+/// Returns true for `MPI_LB`, the marker of a structure's lower bound, which MPI-3 has removed.
 pub fn is_lower_bound(datatype: usize) -> bool {
     handle_in(datatype) == LOWER_BOUND
 }

@@ -1,13 +1,13 @@
-//! Symbols inside Open MPI 4.1 that its own Fortran libraries (`libmpi_mpifh.so.40` and those on top of it) ask for.
+//! Internal symbols of Open MPI 4.1 that its own Fortran libraries (`libmpi_mpifh.so.40` and those that use it) need.
 //!
-//! Those libraries turn Fortran's arguments into C's and call the C library, with three liberties:
-//! * they read and write fields of the objects that handles are addresses of: the table of attributes of a communicator, the flags of an operator.
-//!   So where they are loaded every handle is the address of an object ([`crate::family`]), each word of which is the standard's handle;
-//!   a table of attributes is then told by the handle that it is of.
-//! * they use functions for [`attributes`], [`strings`] and error handlers, which are here;
-//! * they look at variables that say how Open MPI itself is doing, which have the values of a library that is initialized and checks nothing.
+//! These libraries convert Fortran's arguments to C and call the C library, and in addition
+//! * access fields of the objects that handles point to: the attribute table of a communicator, the flags of an operator.
+//!   So if they are loaded every handle is the address of an object ([`crate::family`]), each word of which is the standard's handle;
+//!   an attribute table is then identified by the handle of its object;
+//! * call functions for [`attributes`], [`strings`] and error handlers, which are defined here;
+//! * read state variables of Open MPI, which have the values of an initialized library without argument checks.
 //!
-//! A data representation and an error handler that are written in Fortran are not served: the calls that make them fail with a sentence.
+//! Data representations and error handlers written in Fortran are not supported: the calls that create them fail with a message.
 #![allow(unsafe_code, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -19,7 +19,7 @@ use crate::family::{OpenMpiStatus, handle_of_standard};
 use compat::Kind;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Memory that Open MPI's libraries look at.
+/// Memory that Open MPI's libraries read.
 #[repr(C, align(16))]
 pub struct Room<const SIZE: usize>([u8; SIZE]);
 
@@ -37,16 +37,16 @@ pub static opal_class_init_epoch: c_int = 1;
 pub static opal_uses_threads: bool = false;
 #[unsafe(no_mangle)]
 pub static ompi_mpi_param_check: bool = false;
-/// That MPI is initialized.
+/// The state "MPI is initialized".
 #[unsafe(no_mangle)]
 pub static ompi_mpi_state: c_int = 2;
-/// Source and tag are any, nothing was received, no error.
+/// The empty status: any source, any tag, no error, nothing received.
 #[unsafe(no_mangle)]
 pub static ompi_status_empty: [c_int; 6] = [-1, -1, 0, 0, 0, 0];
 
 const _: () = assert!(size_of::<OpenMpiStatus>() == size_of::<[c_int; 6]>());
 
-/// What Fortran names, as common blocks; a program has its own copies, in front of these.
+/// Common blocks that Fortran code refers to; a program has its own copies, which take precedence.
 macro_rules! common_blocks {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -60,22 +60,22 @@ common_blocks! {
     mpi_fortran_status_ignore_ mpi_fortran_statuses_ignore_
 }
 
-/// Errors of this layer, as Open MPI's C code sees them.
+/// Return codes of Open MPI's internal C functions.
 const SUCCESS: c_int = 0;
 const OUT_OF_MEMORY: c_int = -2;
 const INTERN: c_int = 17;
 
-/// What Open MPI's libraries do when an object of theirs is made: only a data representation needs one.
+/// Called when Open MPI's library creates an internal object, which only a data representation needs; ends the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn opal_class_initialize(_class: *mut c_void) {
     printable::eprintln!(
         "MPI_Register_datarep from Fortran is not served for programs of Open MPI; the process ends"
     );
-    // SAFETY: ends the process.
+    // SAFETY: `abort` has no requirements; it ends the process.
     unsafe { libc::abort() }
 }
 
-/// No error handler that is written in Fortran can be made; null says so.
+/// Returns null: error handlers written in Fortran cannot be created.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_errhandler_create(
     _object: c_int,
@@ -85,7 +85,7 @@ pub extern "C" fn ompi_errhandler_create(
     handle_of_standard(Kind::Errhandler, Kind::Errhandler.null())
 }
 
-/// Open MPI's Fortran library reports a failure of its own, after [`ompi_errhandler_create`].
+/// Called by Open MPI's Fortran library to report its own failure, after [`ompi_errhandler_create`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_errhandler_invoke(
     _handler: usize,
@@ -105,39 +105,39 @@ pub extern "C" fn ompi_errhandler_invoke(
     }
 }
 
-/// The handler of communicators whose errors are fatal.
+/// The handler `MPI_ERRORS_ARE_FATAL` of communicators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_mpi_errors_are_fatal_comm_handler(
     comm: *mut Handle,
     code: *mut c_int,
 ) {
-    // SAFETY: arguments of an error handler.
+    // SAFETY: arguments of an error handler, valid by the standard.
     unsafe { PMPI_Abort(*comm, *code) };
 }
 
-/// The type of a class and a size, as a C handle.
+/// Returns the datatype of a class and a size, as a C handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_datatype_match_size(
     size: c_int,
     class: u16,
     datatype: *mut Handle,
 ) -> c_int {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `datatype` is an output argument of the Fortran library, which must be a valid pointer.
     unsafe { PMPI_Type_match_size(class.into(), size, datatype) }
 }
-/// `MPI_CONVERSION_FN_NULL`, of which only the address counts.
+/// `MPI_CONVERSION_FN_NULL`, of which only the address is used.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_() {}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_wtime_f90_() -> f64 {
-    // SAFETY: takes nothing.
+    // SAFETY: the function takes no arguments and may be called at any time.
     unsafe { PMPI_Wtime() }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_wtick_f90_() -> f64 {
-    // SAFETY: takes nothing.
+    // SAFETY: the function takes no arguments and may be called at any time.
     unsafe { PMPI_Wtick() }
 }
 
@@ -146,17 +146,17 @@ pub unsafe extern "C" fn mpi_aint_add_f90_(
     base: *const isize,
     displacement: *const isize,
 ) -> isize {
-    // SAFETY: arguments of Fortran.
+    // SAFETY: Fortran passes arguments by reference, so both are valid pointers.
     unsafe { base.read().wrapping_add(displacement.read()) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mpi_aint_diff_f90_(first: *const isize, second: *const isize) -> isize {
-    // SAFETY: arguments of Fortran.
+    // SAFETY: Fortran passes arguments by reference, so both are valid pointers.
     unsafe { first.read().wrapping_sub(second.read()) }
 }
 
-/// What Open MPI's library of the C++ bindings, which MPI 3.0 has removed, asks for; programs that are only linked to it run.
+/// Stubs of what Open MPI's library of the C++ bindings, removed in MPI 3.0, needs; programs that are only linked to it run.
 fn no_cxx(what: &str) {
     printable::eprintln!(
         "{what} of the C++ bindings, which MPI 3.0 has removed, are not served for programs of Open MPI"
@@ -180,6 +180,6 @@ pub extern "C" fn ompi_attr_create_keyval(
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_op_set_cxx_callback(_op: usize, _function: usize) {
     no_cxx("operators of the program");
-    // SAFETY: ends the process, which would combine with a function that does not exist.
+    // SAFETY: `abort` has no requirements; ending the process prevents the combination with a function that does not exist.
     unsafe { libc::abort() }
 }

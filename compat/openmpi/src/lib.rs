@@ -1,8 +1,8 @@
 //! `libmpi.so.40`: programs that were compiled against Open MPI 4 or 5, on `libmpi_abi.so.1`.
 //!
-//! What is exported comes from the tables (`entries`, and the objects behind predefined handles in `family`), from what the
-//! standard has removed (`removed`), and from what Open MPI has beside the standard (`extras`, and `internals`, the symbols
-//! that its Fortran and C++ libraries ask for).
+//! The exports are generated from the tables (`entries`, and the objects behind predefined handles in `family`), or are functions that the
+//! standard has removed (`removed`), Open MPI's exports beyond the standard (`extras`), and the symbols
+//! that its Fortran and C++ libraries need (`internals`).
 #![deny(unsafe_code)]
 
 mod entries;
@@ -21,7 +21,7 @@ pub use removed::*;
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// Opens the library below when the program's loader starts this one.
+/// Opens the backend when the program's loader starts this library.
 extern "C" fn start() {
     objects::look_for_fortran();
     compat::below::open(start as *const std::ffi::c_void);

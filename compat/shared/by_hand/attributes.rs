@@ -1,9 +1,9 @@
-//! Attributes: the values of some predefined ones are constants, those of all others are addresses.
+//! Tests of attributes: the values of some predefined ones are constants, those of all others are addresses.
 
 use super::*;
 
 thread_local! {
-    /// What the library below says: the value, and whether there is one.
+    /// The result of the mock: the value, and whether the attribute is set.
     static SAID: std::cell::Cell<(usize, c_int)> = const { std::cell::Cell::new((0, 0)) };
 }
 
@@ -46,7 +46,7 @@ macro_rules! check {
             let found = ask(keyval, (there, 1), (0, 0));
             let found = std::ptr::with_exposed_provenance::<c_int>(found);
             assert_eq!(unsafe { *found }, value, "{name}: the value of {}", keyval.0);
-            // Of a call that fails, and of an attribute that is not there, nothing is read.
+            // If the call fails or the attribute is not set, the value is not read.
             assert_eq!(ask(keyval, (0, 0), (0, 0)), scratch(9).addr(), "{name}: no value");
             assert_eq!(ask(keyval, (0, 0), failure()), scratch(9).addr(), "{name}: no value");
         }

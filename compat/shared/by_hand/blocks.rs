@@ -1,11 +1,11 @@
-//! Collective operations whose blocks have datatypes of their own: how many there are says the communicator.
+//! Tests of collective operations with a datatype per block, whose number follows from the communicator.
 
 use super::*;
 
-/// A communicator as the library below describes it, and how many blocks a rank sends to and receives from there.
+/// A communicator as the mock describes it, and the number of blocks that a rank sends and receives.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// The null communicator, which is not asked.
+    /// The null communicator, which is not queried.
     null: bool,
     inter: c_int,
     size: c_int,
@@ -47,9 +47,9 @@ fn comm() -> (Handle, Below) {
     }
 }
 
-/// Where `see` keeps the communicator that the functions below are asked about.
+/// Index at which `see` records the communicator of a query.
 const ASKED: usize = 40;
-/// What is there if none is.
+/// The initial record, which stays if there is no query.
 const NOT_ASKED: u64 = 0xdead;
 
 unsafe extern "C" fn test_inter(comm: Below, flag: *mut c_int) -> c_int {
@@ -88,7 +88,7 @@ unsafe extern "C" fn dimensions(comm: Below, dimensions: *mut c_int) -> c_int {
     0
 }
 
-/// Neighbours of the rank that asks.
+/// The neighbours of the calling rank.
 unsafe extern "C" fn of_graph(comm: Below, rank: c_int, count: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *count = if rank == 1 {
@@ -111,13 +111,13 @@ unsafe extern "C" fn of_distributed_graph(
     0
 }
 
-/// The operation is under way.
+/// Reports that the operation is pending.
 unsafe extern "C" fn is_pending(_: Below, flag: *mut c_int, _: *mut BelowStatus) -> c_int {
     *flag = 0;
     0
 }
 
-/// Shapes for operations among all, and among neighbours.
+/// Returns the shapes for operations among all ranks and among neighbours.
 fn among_all() -> Vec<Shape> {
     let one = |inter, size, in_place, send, receive| Shape {
         inter,
@@ -153,7 +153,7 @@ fn among_neighbours() -> Vec<Shape> {
     ]
 }
 
-/// Notes as many datatypes as there are blocks.
+/// Records one datatype per block.
 unsafe fn note_types(types: *const Below, count: usize) {
     for i in 0..count {
         note!(*types.add(i));
@@ -226,7 +226,7 @@ macro_rules! check {
             $(
                 assert_eq!($request, made(50).0, "{name}: the request");
                 if direction::FOREIGN && code == 0 {
-                    // The library below reads the arrays until the operation is complete.
+                    // The backend reads the arrays until the operation is complete.
                     unsafe {
                         note_types(std::ptr::with_exposed_provenance(kept(0)), shape.send);
                         note_types(std::ptr::with_exposed_provenance(kept(1)), shape.receive);

@@ -1,8 +1,8 @@
-//! Datatypes made of several, and what they were made of: constants are among the integers.
+//! Tests of derived datatypes made of several, and of their contents, with constants among the integers.
 
 use super::*;
 
-/// The datatype that is asked for, and the constants of an array's description.
+/// Returns the datatype of the queries. The constants of an array description follow.
 fn datatype() -> (Handle, Below) {
     predefined(Kind::Datatype)
 }
@@ -47,15 +47,15 @@ macro_rules! structure {
     }};
 }
 
-/// How a datatype was made: its combiner, and its integers as the program finds them and as the library below writes them.
+/// The contents of a datatype: its combiner, and its integers in the program's and the backend's ABI.
 struct Made {
     combiner: &'static str,
     integers: Vec<(c_int, c_int)>,
-    /// Sizes that are among the large counts.
+    /// Number of sizes that are among the large counts.
     large: usize,
 }
 
-/// What is no constant, and is the same on both sides.
+/// Returns integers that are no constants and equal on both sides.
 fn same(numbers: &[c_int]) -> Vec<(c_int, c_int)> {
     numbers.iter().map(|number| (*number, *number)).collect()
 }
@@ -88,7 +88,7 @@ fn darray(large: bool) -> Made {
     }
 }
 
-/// One that has no constants, though its integers are those of constants.
+/// A datatype without constants, although its integers have the values of constants.
 fn indexed() -> Made {
     Made {
         combiner: "MPI_COMBINER_INDEXED",
@@ -101,7 +101,7 @@ thread_local! {
     static MADE: std::cell::RefCell<Made> = std::cell::RefCell::new(indexed());
 }
 
-/// The datatypes that a datatype was made of.
+/// Returns the datatypes that a datatype was made of.
 fn parts() -> [(Handle, Below); 3] {
     [datatype(), made(3), null(Kind::Datatype)]
 }
@@ -194,7 +194,7 @@ unsafe extern "C" fn contents_c(
     answer()
 }
 
-/// What the program finds.
+/// Checks the results in the program's arrays.
 fn assert_contents(name: &str, integers: &[c_int], datatypes: &[Handle]) {
     MADE.with_borrow(|made| {
         let expected: Vec<c_int> = made.integers.iter().map(|pair| pair.0).collect();
@@ -253,7 +253,7 @@ fn large(made: Made) {
     assert_contents("MPI_Type_get_contents_c", &integers, &datatypes);
 }
 
-/// The code of a call that fails.
+/// Checks the return code of a failing call.
 fn failing() {
     below!(
         MPI_Type_get_envelope = envelope,

@@ -1,8 +1,8 @@
-//! Nonblocking duplication: the program finds the communicator when the library below has made it, during the call or later.
+//! Tests of nonblocking duplication: the program gets the communicator, whether the backend delivers it during the call or later.
 
 use super::*;
 
-/// Where `see` keeps what the library below was given.
+/// Indices at which `see` records the backend's arguments.
 pub const COMM: usize = 0;
 pub const INFO: usize = 1;
 

@@ -1,9 +1,9 @@
-//! Error handlers: the library below calls the program's function with the program's handle and code, and finds the code that
-//! the program leaves.
+//! Tests of error handlers: the backend calls the program's function with the program's handle and code, and gets back the code that
+//! the program sets.
 
 use super::*;
 
-/// The program's handler: it leaves another code if it finds the first one.
+/// The program's error handler, which replaces the code of [`failure`] by another one.
 unsafe extern "C" fn handler<H: Copy + TryInto<u64>>(object: *mut H, code: *mut c_int) {
     note_where();
     note!((*object).try_into().unwrap_or(0), *code);

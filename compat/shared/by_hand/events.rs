@@ -1,8 +1,8 @@
-//! Tool events: the library below calls the program's functions with the program's constants of safety.
+//! Tests of tool events: the backend calls the program's callbacks with the program's constants of callback safety.
 
 use super::*;
 
-/// The program's function; some get an event instance as the first argument.
+/// The program's callback; for some functions the first argument is an event instance.
 unsafe extern "C" fn on_event(
     instance: usize,
     registration: usize,
@@ -18,7 +18,7 @@ unsafe extern "C" fn on_free(registration: usize, safety: c_int, data: *mut c_vo
     note!(registration, safety, data.addr());
 }
 
-/// Two functions that hear of dropped events.
+/// Two callbacks for dropped events.
 unsafe extern "C" fn on_dropped<const NUMBER: u8>(
     count: i64,
     registration: usize,
@@ -105,7 +105,7 @@ fn set_dropped(registration: usize, function: usize, code: (c_int, c_int)) {
     );
 }
 
-/// The function of each registration hears of what it dropped, with the data that the program registered.
+/// The callback of each registration gets its own drops, with the user data that the program registered.
 fn dropped() {
     type OnDropped = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c_void);
     let safety = word("callback_safety");

@@ -1,8 +1,8 @@
-//! Generalized requests: the library below calls the program's functions, whose status has the program's layout and constants.
+//! Tests of generalized requests: the backend calls the program's callbacks, whose status has the program's layout and constants.
 
 use super::*;
 
-/// A status of the program with other constants than the library below gives.
+/// A status of the program with other constants than the backend's.
 fn told() -> StandardStatus {
     StandardStatus {
         source: constant("MPI_PROC_NULL").0,

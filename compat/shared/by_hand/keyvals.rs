@@ -1,4 +1,4 @@
-//! Keyvals: the library below calls the program's copy and delete functions with the program's handles, keyvals and codes.
+//! Tests of keyvals: the backend calls the program's copy and delete callbacks with the program's handles, keyvals and codes.
 
 use super::*;
 
@@ -33,7 +33,7 @@ unsafe extern "C" fn delete(
     other_failure().0
 }
 
-/// The library below keeps the functions and the extra state.
+/// Stores the callbacks and the extra state.
 unsafe extern "C" fn take(
     copy: usize,
     delete: usize,
@@ -56,14 +56,14 @@ fn extra_state() -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(kept(2))
 }
 
-/// Calls the copy function that the library below was given.
+/// Calls the copy callback that the backend was given.
 fn call_copy(object: Below, copied: *mut c_void, flag: *mut c_int) -> c_int {
     let function: Copy = unsafe { std::mem::transmute(kept(0)) };
     let value = scratch(1).cast();
     as_library(|| unsafe { function(object, MADE_KEYVAL.1, extra_state(), value, copied, flag) })
 }
 
-/// The standard's predefined copy function, which is a number there.
+/// The standard's predefined copy function, which is a small integer.
 const DUPLICATE: usize = 1;
 
 macro_rules! check {

@@ -1,8 +1,8 @@
-//! The checks of the functions that are written by hand, for every library alike.
+//! Tests of the handwritten functions, shared by all libraries.
 //!
-//! What must arrive and what must be found are constants from the tables (`word`, `known`, `predefined`, `null`) and handles
-//! that the library below made (`made`); the conversions under test are not asked. A mock notes what arrives and writes
-//! constants of the library below; what only one direction has is in `direction`.
+//! Expected values are constants from the tables (`word`, `known`, `predefined`, `null`) and handles
+//! that the backend has created (`made`); the conversions under test are not used. A mock records its arguments and writes
+//! constants of the backend. Parts that exist in one direction only are in `direction`.
 // SAFETY of every unsafe function and block here: arguments are constants or addresses of locals that outlive the call, and functions
 // are called with the types that they have.
 
@@ -22,10 +22,10 @@ mod tools;
 
 use super::*;
 
-/// Lengths of arrays: one that lies on the stack, and one that is allocated.
+/// Lengths of arrays: one that fits on the stack, and one that is allocated.
 const LENGTHS: [usize; 2] = [3, 20];
 
-/// Checks each function.
+/// Runs all tests.
 pub fn check() {
     requests::check();
     datatypes::check();
@@ -43,22 +43,22 @@ pub fn check() {
     direction::check();
 }
 
-/// A constant that both sides have.
+/// Returns a constant that both sides have.
 pub fn constant(name: &str) -> (c_int, c_int) {
     known(name).unwrap_or_else(|| panic!("{name} is not there on both sides"))
 }
 
-/// An error code that differs, for calls and functions that fail.
+/// Returns an error code that differs between the ABIs, for calls and callbacks that fail.
 pub fn failure() -> (c_int, c_int) {
     word("error")
 }
 
-/// Another one.
+/// Returns another such error code.
 pub fn other_failure() -> (c_int, c_int) {
     constant("MPI_ERR_IN_STATUS")
 }
 
-/// Handles of a type: null, predefined, made, and so on.
+/// Returns handles of a type: null, predefined, dynamic, and so on.
 pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     let one = |i: usize| match i % 3 {
         0 => null(kind),
@@ -68,12 +68,12 @@ pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     (0..length).map(one).collect()
 }
 
-/// The program's.
+/// Returns the program's halves of handle pairs.
 pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }
 
-/// Runs the call that a library below makes from inside of it, of a function that it was given.
+/// Runs a call that a foreign backend makes from inside, of a callback that it was given.
 pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     if !direction::FOREIGN {
         return call();
@@ -84,12 +84,12 @@ pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Notes in a function of the program whether its own calls would be taken for those of the library below.
+/// Records, from a callback of the program, whether its MPI calls would be mistaken for those of the backend.
 pub fn note_where() {
     note!(compat::inside::is_set());
 }
 
-/// A status as the library below fills it.
+/// Returns a status as the backend fills it.
 pub fn filled(i: usize) -> BelowStatus {
     F::status_below(&StandardStatus {
         source: word("rank").1,
@@ -99,12 +99,12 @@ pub fn filled(i: usize) -> BelowStatus {
     })
 }
 
-/// A status of the program that says nothing.
+/// Returns an empty status of the program.
 pub fn blank() -> Status {
     F::status_out(&StandardStatus::default())
 }
 
-/// What the program finds in a status that the library below has filled.
+/// Checks a status of the program that the backend has filled.
 pub fn assert_filled(name: &str, status: &Status, i: usize) {
     let status = F::status_in(status);
     assert_eq!(status.source, word("rank").0, "{name}: source");

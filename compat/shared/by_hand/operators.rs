@@ -1,4 +1,4 @@
-//! Operators: the library below calls the program's function with the program's handle of the datatype.
+//! Tests of operators: the backend calls the program's function with the program's datatype handle.
 
 use super::*;
 

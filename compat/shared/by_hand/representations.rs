@@ -1,4 +1,4 @@
-//! Data representations: the library below calls the program's conversions with the program's handles of datatypes.
+//! Tests of data representations: the backend calls the program's conversion callbacks with the program's datatype handles.
 
 use super::*;
 
@@ -12,7 +12,7 @@ unsafe extern "C" fn extent(
     failure().0
 }
 
-/// Reading and writing are told apart by the code that they return.
+/// A conversion callback; reading and writing return different codes.
 unsafe extern "C" fn convert<C: Into<i64>, const READ: bool>(
     memory: *mut c_void,
     datatype: Handle,

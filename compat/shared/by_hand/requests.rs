@@ -1,8 +1,8 @@
-//! Arrays of requests and of statuses: each element arrives, those that the library below changes come back.
+//! Tests of arrays of requests and statuses: each element reaches the backend, and changed elements are written back.
 
 use super::*;
 
-/// Notes the array.
+/// Records the array.
 unsafe fn arrive(count: c_int, requests: *const Below) {
     arrived();
     note!(count);
@@ -17,7 +17,7 @@ unsafe fn change(requests: *mut Below) {
     *requests.add(2) = null(Kind::Request).1;
 }
 
-/// Fills as many statuses, or notes that none are wanted.
+/// Fills `count` statuses, or records that they are ignored.
 unsafe fn fill(statuses: *mut BelowStatus, count: c_int) {
     if statuses.addr() == BELOW.status_ignore() {
         note!(-1);
@@ -28,7 +28,7 @@ unsafe fn fill(statuses: *mut BelowStatus, count: c_int) {
     }
 }
 
-/// What the program has in its array when a function has returned.
+/// Checks the program's array after a call.
 fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], changed: bool) {
     let mut expected = of_program(before);
     if changed {
@@ -38,7 +38,7 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
     assert_eq!(found, expected, "{name}: the requests");
 }
 
-/// One function: `mut` if it changes the requests, the integers it writes, and whether it fills a status for each request.
+/// Checks one function: `mut` if it changes the requests, its integer results, and whether it fills a status for each request.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{
         unsafe extern "C" fn mock(

@@ -1,16 +1,16 @@
-//! Starting processes: the root, infos of several commands, an error code for each process that was started.
+//! Tests of process creation: the root, infos of several commands, an error code for each started process.
 
 use super::*;
 
 thread_local! {
-    /// The intercommunicator that the library below makes, and how many infos it reads.
+    /// The intercommunicator that the mock returns, and the number of infos that it reads.
     static MADE: std::cell::Cell<(Below, usize)> = const { std::cell::Cell::new((0, 0)) };
 }
 
-/// Processes that are started; the program's array has room for one more.
+/// Number of started processes; the program's array has one element more.
 const STARTED: usize = 3;
 
-/// Where `see` keeps the communicator that the functions below are asked about.
+/// Index at which `see` records the communicator of a query.
 const ASKED: usize = 40;
 
 unsafe extern "C" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
@@ -19,7 +19,7 @@ unsafe extern "C" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
     0
 }
 
-/// This process.
+/// The rank of this process.
 const RANK: c_int = 2;
 
 unsafe extern "C" fn rank(comm: Below, rank: *mut c_int) -> c_int {
@@ -69,7 +69,7 @@ unsafe extern "C" fn several(
     finish(intercomm, codes)
 }
 
-/// Writes what both write.
+/// Writes the results of both functions.
 unsafe fn finish(intercomm: *mut Below, codes: *mut c_int) -> c_int {
     *intercomm = MADE.get().0;
     for i in 0..=STARTED {
@@ -78,7 +78,7 @@ unsafe fn finish(intercomm: *mut Below, codes: *mut c_int) -> c_int {
     answer()
 }
 
-/// What the program finds.
+/// Checks the results in the program's variables.
 fn assert_started(name: &str, intercomm: (Handle, Handle), codes: &[c_int], started: bool) {
     assert_eq!(intercomm.0, intercomm.1, "{name}: the intercommunicator");
     let known = if started { STARTED } else { 0 };
@@ -95,7 +95,7 @@ fn assert_started(name: &str, intercomm: (Handle, Handle), codes: &[c_int], star
     }
 }
 
-/// Intercommunicators, codes of the call, and whether processes are started.
+/// Returns combinations of intercommunicator, return code, and whether processes are started.
 fn outcomes() -> [((Handle, Below), (c_int, c_int), bool); 3] {
     let no_comm = null(Kind::Comm);
     [
@@ -130,7 +130,7 @@ fn spawn() {
     }
 }
 
-/// The root's infos arrive; those of others are not looked at.
+/// The root's infos reach the backend; those of other ranks are not read.
 fn spawn_multiple() {
     let name = "MPI_Comm_spawn_multiple";
     let comm = predefined(Kind::Comm);
@@ -140,7 +140,7 @@ fn spawn_multiple() {
                 let infos = handles(Kind::Info, length);
                 let given = of_program(&infos);
                 let read = if root.0 == RANK { length } else { 0 };
-                // What is not the root's is no array.
+                // The argument of a rank that is not the root is no valid array.
                 let place = match read {
                     0 => std::ptr::without_provenance(8),
                     _ => given.as_ptr(),

@@ -1,14 +1,14 @@
-//! Tool variables and events that are bound to an object: the library below finds its own handle where the program points to one.
+//! Tests of tool variables and events bound to an object: the backend gets its own handle where the program passes a pointer to its.
 
 use super::*;
 use std::cell::Cell;
 
 thread_local! {
-    /// What the variable is bound to.
+    /// The binding of the variable.
     static BOUND: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// How the object is read.
+/// How the mock reads the object.
 const FILE: c_int = 1;
 const OTHER: c_int = 2;
 thread_local! {
@@ -88,7 +88,7 @@ unsafe extern "C" fn event_info(
     0
 }
 
-/// Notes the object that the library below finds, or the address of what is none.
+/// Records the object that the backend gets, or the address if it is not an object.
 unsafe fn note_object(object: *mut c_void) {
     match READ.get() {
         FILE => note!(object.cast::<usize>().read_unaligned()),
@@ -137,7 +137,7 @@ unsafe extern "C" fn event(
     answer()
 }
 
-/// Allocates a handle of each sort for an object; `expected` is what the library below finds.
+/// Allocates a handle of each sort for an object; `expected` is the value that the backend must get.
 fn allocate(object: *mut c_void, expected: u64) {
     let (handle, count, info) = (scratch(1), scratch(2), predefined(Kind::Info));
     let code = failure();
@@ -220,7 +220,7 @@ fn bound() {
     allocate(scratch(6).cast(), scratch(6).addr() as u64);
 }
 
-/// As many elements as an event has, whatever room the program has.
+/// Number of elements of an event, whatever the length of the program's array.
 const ELEMENTS: usize = 3;
 
 unsafe extern "C" fn describe(

@@ -1,7 +1,7 @@
-//! Nonblocking duplication and shrinking, whose handle is written when the library below likes, until the operation is complete.
+//! Nonblocking duplication and shrinking: the backend writes the handle at any time before the operation is complete.
 //!
-//! It writes where the program said. A handle made at run time is the same on both sides but for its width, and the rest of
-//! the program's word is zero before; so whenever it is written, the program finds it.
+//! It writes to the program's variable. A dynamic handle is equal on both sides except for its width, and the other bytes of
+//! the program's variable are cleared before; so the program finds the handle whenever it is written.
 
 use super::Foreign;
 use crate::below;
@@ -9,19 +9,19 @@ use crate::convert::{HandleOut, code_out};
 use crate::family::Kind;
 use std::ffi::c_int;
 
-/// Prepares the program's place.
+/// Clears the program's variable.
 unsafe fn clear<F: Foreign>(made: *mut usize) -> *mut F::Below {
     const { assert!(cfg!(target_endian = "little")) };
     if !made.is_null() {
-        // SAFETY: an output argument of the program.
+        // SAFETY: an output argument of the program, valid by the standard.
         unsafe { made.write(0) };
     }
     made.cast()
 }
 
-/// Null where the library has not written yet.
+/// Writes the null handle if the backend has not written yet.
 unsafe fn fill(made: *mut usize) {
-    // SAFETY: an output argument of the program.
+    // SAFETY: an output argument of the program, valid by the standard, not null when it is read.
     unsafe {
         if !made.is_null() && made.read() == 0 {
             made.write(Kind::Comm.null());
@@ -29,17 +29,17 @@ unsafe fn fill(made: *mut usize) {
     }
 }
 
-/// Starts an operation that makes a communicator.
+/// Starts an operation that creates a communicator.
 ///
 /// # Safety
-/// The places are the program's, for a communicator and for a request.
+/// `made` and `request` are output arguments of the program, for a communicator and for a request.
 unsafe fn start<F: Foreign>(
     made: *mut usize,
     request: *mut usize,
     call: impl FnOnce(*mut F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
     let mut started = HandleOut::<F>::new(Kind::Request, request);
-    // SAFETY: passed on.
+    // SAFETY: both are output arguments of the program (contract of this function).
     unsafe {
         let code = call(clear::<F>(made), started.argument());
         fill(made);
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Comm_idup<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
             (below::MPI_Comm_idup::<F>())(comm, made, request)
@@ -70,7 +70,7 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
     let info = F::handle_in(Kind::Info, info);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
             (below::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
@@ -84,7 +84,7 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
             (below::MPIX_Comm_ishrink::<F>())(comm, made, request)

@@ -1,4 +1,4 @@
-//! Error handlers of the program: as with operators, the library below calls each by an address of its own.
+//! Error handlers of the program: as with operators, the backend calls each one through a trampoline.
 
 use super::Foreign;
 use super::operators::NO_MEMORY;
@@ -15,13 +15,13 @@ const FILE: u8 = 2;
 const SESSION: u8 = 3;
 
 thread_local! {
-    /// The program's handle that a handler hears of where the library below has another one in its place.
+    /// The program's handle to pass to a handler if the backend has another object in its place; 0 if none.
     static SUBJECT: Cell<usize> = const { Cell::new(0) };
-    /// The same of an error class.
+    /// The error class to pass, likewise.
     static CLASS: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Runs a call of the library below whose error handlers hear of `subject`.
+/// Runs a call of the backend whose error handlers get `subject`.
 pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     let before = SUBJECT.replace(subject);
     let result = call();
@@ -29,7 +29,7 @@ pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The same of a class that the library below does not have.
+/// Runs a call of the backend whose error handlers get a class that the backend does not have.
 pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
     let before = CLASS.replace(class);
     let result = call();
@@ -39,7 +39,7 @@ pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
 
 type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
 
-/// What the trampoline calls: the library's variable arguments are left alone, of which the standard says nothing.
+/// The target of the trampoline. The library's variable arguments are not read, since the standard does not define them.
 unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
     object: *mut F::Below,
     code: *mut c_int,
@@ -47,7 +47,7 @@ unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
     _: *mut c_void,
     function: *mut c_void,
 ) {
-    // SAFETY: the library below gives a handle and a code; the program promised that its function takes them.
+    // SAFETY: the backend passes pointers to a handle and a code; the context is a function that the program has passed with this signature.
     unsafe {
         let mut object = match OF {
             _ if SUBJECT.get() != 0 => SUBJECT.get(),
@@ -62,7 +62,7 @@ unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
         };
         let before = here;
         let function: Handler = std::mem::transmute(function);
-        // What the handler itself calls may go wrong, too.
+        // The handler may call functions that fail themselves.
         let before_call = (SUBJECT.replace(0), CLASS.replace(0));
         F::program(|| function(&raw mut object, &raw mut here));
         SUBJECT.set(before_call.0);
@@ -91,7 +91,7 @@ macro_rules! creator {
                 },
             };
             let mut made = HandleOut::<F>::new(Kind::Errhandler, handler);
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
                 let code = (below::$name::<F>())(given, made.argument());
                 made.finish(Kind::Errhandler);

@@ -1,4 +1,4 @@
-//! What the binary interface fixes, and what a Fortran layer above tells about its compiler (chapter 20).
+//! ABI version and Fortran information of the binary interface (MPI standard, chapter 20).
 
 use super::Foreign;
 use super::standard::class;
@@ -13,7 +13,7 @@ pub unsafe fn MPI_Abi_get_version<F: Foreign>(major: *mut c_int, minor: *mut c_i
     if major.is_null() || minor.is_null() {
         return class::ARG;
     }
-    // SAFETY: output arguments of the program, not null.
+    // SAFETY: output arguments of the program, valid by the standard and not null.
     unsafe {
         major.write(1);
         minor.write(0);
@@ -21,13 +21,13 @@ pub unsafe fn MPI_Abi_get_version<F: Foreign>(major: *mut c_int, minor: *mut c_i
     0
 }
 
-/// An info of the library below with these entries.
+/// Creates an info of the backend with these entries.
 unsafe fn info_of<F: Foreign>(entries: &[(CString, CString)], place: *mut usize) -> c_int {
     if place.is_null() {
         return class::ARG;
     }
     let mut made = F::null(Kind::Info);
-    // SAFETY: the arguments are ours; the place is an output argument of the program.
+    // SAFETY: keys and values are C strings of this function's caller in this module; `place` is an output argument of the program, not null.
     unsafe {
         let mut code = (below::MPI_Info_create::<F>())(&raw mut made);
         for (key, value) in entries {
@@ -47,11 +47,11 @@ pub unsafe fn MPI_Abi_get_info<F: Foreign>(info: *mut usize) -> c_int {
         (c"mpi_count_size".to_owned(), eight()),
         (c"mpi_offset_size".to_owned(), eight()),
     ];
-    // SAFETY: passed on.
+    // SAFETY: `info` is an output argument of the program, valid by the standard.
     unsafe { info_of::<F>(&entries, info) }
 }
 
-/// What the Fortran layer has told.
+/// What the Fortran layer has reported.
 struct Fortran {
     entries: Option<Vec<(CString, CString)>>,
     booleans: Option<(Vec<u8>, Vec<u8>)>,
@@ -69,11 +69,11 @@ fn fortran() -> MutexGuard<'static, Fortran> {
 pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
     let entries = fortran().entries.clone();
     match entries {
-        // SAFETY: passed on.
+        // SAFETY: `info` is an output argument of the program, valid by the standard.
         Some(entries) => unsafe { info_of::<F>(&entries, info) },
         None if info.is_null() => class::ARG,
         None => {
-            // SAFETY: an output argument of the program, not null.
+            // SAFETY: an output argument of the program, valid by the standard and not null.
             unsafe { info.write(Kind::Info.null()) };
             0
         }
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
 pub unsafe fn MPI_Abi_set_fortran_info<F: Foreign>(info: usize) -> c_int {
     let info = F::handle_in(Kind::Info, info);
     let (mut count, mut entries) = (0, Vec::new());
-    // SAFETY: the buffers are as long as the longest key and value of any library.
+    // SAFETY: the buffers are as long as the longest key and value of any library, and `info` is the program's, valid by the standard.
     unsafe {
         let code = (below::MPI_Info_get_nkeys::<F>())(info, &mut count);
         if code != 0 {
@@ -133,7 +133,7 @@ pub unsafe fn MPI_Abi_set_fortran_booleans<F: Foreign>(
     if fortran.booleans.is_some() {
         return class::ABI;
     }
-    // SAFETY: values of the program that have that many bytes.
+    // SAFETY: the program's values have `size` bytes.
     let bytes = |value: *mut c_void| unsafe {
         std::slice::from_raw_parts(value.cast::<u8>(), size).to_vec()
     };
@@ -152,7 +152,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     };
     let fortran = fortran();
     let known = fortran.booleans.as_ref().filter(|(y, _)| y.len() == size);
-    // SAFETY: output arguments of the program, the values with that many bytes.
+    // SAFETY: output arguments of the program, valid by the standard; the values have `size` bytes.
     unsafe {
         if let Some((y, n)) = known {
             if yes.is_null() || no.is_null() {
@@ -166,7 +166,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     0
 }
 
-/// The code below of an error class of the standard, for functions that stand in for missing ones.
+/// Returns the backend's code for an error class of the standard, for fallbacks.
 pub(super) fn class_below<F: Foreign>(class: c_int) -> c_int {
     F::word_in(Word::Error, class)
 }

@@ -1,24 +1,24 @@
-//! What an info of the program says.
+//! Reads entries of the program's infos.
 
 use super::Foreign;
 use crate::below;
 use crate::family::Kind;
 use std::ffi::{CStr, CString};
 
-/// The longest value that this library asks for.
+/// Maximum length of a value that this library reads.
 const LONGEST: usize = 255;
 
-/// The entry of an info, if it has it.
+/// Returns the value of a key, if the info has it.
 ///
 /// # Safety
-/// The info is one of the program, or null.
+/// `info` is valid in the backend, or the null handle.
 pub unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
     if info == F::null(Kind::Info) {
         return None;
     }
     let (mut text, mut flag) = ([0u8; LONGEST + 1], 0);
     let place = text.as_mut_ptr().cast();
-    // SAFETY: as the caller says; the buffer has room for the text and its end.
+    // SAFETY: `info` is valid (contract of this function); the buffer has `LONGEST` bytes and one for the terminating zero.
     let code = unsafe {
         (below::MPI_Info_get::<F>())(info, key.as_ptr(), LONGEST as _, place, &raw mut flag)
     };

@@ -1,7 +1,7 @@
-//! Arrays that the library below reads until an operation is complete, kept by the request of the operation.
+//! Converted arrays that the backend reads until an operation is complete, kept with the operation's request.
 //!
-//! Nonblocking and persistent operations keep what they were called with. A converted array is this library's, so it has to
-//! stay as long. Most programs have none; then a completion costs one load.
+//! Nonblocking and persistent operations keep the addresses of their arguments. A converted array belongs to this library, so it must
+//! live as long. Most programs have none; then a completion costs one load.
 
 use super::{Foreign, own};
 use crate::below;
@@ -20,21 +20,21 @@ fn kept() -> MutexGuard<'static, Kept> {
     lock(&KEPT)
 }
 
-/// Whether the request is of an operation that can be started again.
+/// Whether the request is persistent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Life {
     Once,
     Persistent,
 }
 
-/// Keeps what an operation reads, unless it is complete already: then libraries return a request that many share.
+/// Keeps an array for an operation, unless the operation is already complete: then libraries return a request that many operations share.
 ///
 /// # Safety
-/// The request was made just now by the library below.
+/// The backend has just created the request.
 pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any + Send>) {
     if life == Life::Once {
         let mut complete: c_int = 0;
-        // SAFETY: a request of the library below.
+        // SAFETY: the backend has just created the request (contract of this function); the output arguments are a local and the ignored status.
         let code = unsafe {
             (below::MPI_Request_get_status::<F>())(request, &mut complete, own::ignore::<F>())
         };
@@ -47,7 +47,7 @@ pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any 
     COUNT.store(kept.len(), Ordering::Relaxed);
 }
 
-/// The program has a request no longer.
+/// Drops the arrays of a request that the program no longer has.
 #[inline(always)]
 pub fn request_left<F: Foreign>(request: F::Below) {
     if COUNT.load(Ordering::Relaxed) != 0 {

@@ -1,11 +1,11 @@
-//! Programs of the standard ABI on another library: what no table describes and what that library lacks.
+//! Programs of the standard ABI on another library: functions that no table describes, and functions that this library lacks.
 //!
-//! The exported functions are those of the standard, so `libmpi_abi.so.1` is the name of the whole. [`open`] finds the library
-//! below, fills the slots of its functions, and puts a function from [`fallbacks`] where it has none.
-//! A function here is found by the build as those of [`crate::hand`] are, as `pub unsafe fn MPI_X<F: Foreign>`.
+//! The exported functions are those of the standard, so the whole is called `libmpi_abi.so.1`. [`open`] finds the backend,
+//! fills the slots of its functions, and uses a function from [`fallbacks`] where it has none.
+//! The build finds the functions here, as those of [`crate::hand`], by their form `pub unsafe fn MPI_X<F: Foreign>`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY of what stands below: arguments are those of the program and are used as the standard's text allows.
+// SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.
 
 mod duplicates;
 mod error_handlers;
@@ -34,27 +34,27 @@ pub use typed_blocks::*;
 use crate::family::{Family, Kind, StandardStatus};
 use std::ffi::{CStr, c_int, c_void};
 
-/// A family whose programs are the standard's.
+/// A family whose programs use the standard ABI.
 pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
-    /// The library's name, for people.
+    /// The library's name, for error texts.
     const NAME: &'static str;
-    /// Files that are looked for where the user names none.
+    /// Files to search for if the user names none.
     const FILES: &'static [&'static str];
-    /// A symbol that all libraries of this family have and no other.
+    /// A symbol that all libraries of this family have, and no other library.
     const MARK: &'static CStr;
 
-    /// Learns the addresses of constants.
+    /// Reads the addresses of constants that are symbols.
     fn learn(find: &dyn Fn(&CStr) -> *mut c_void);
 
-    /// A handle made at run time as an integer, of which predefined ones are below 0x1000, and back.
+    /// Converts a dynamic handle to an integer, whose values below 0x1000 are predefined handles, and back.
     fn integer_of(kind: Kind, handle: Self::Below) -> c_int;
     fn of_integer(kind: Kind, integer: c_int) -> Self::Below;
 
-    /// What tells requests and communicators apart, and back.
+    /// Converts a request or communicator to a unique number, and back.
     fn request_number(request: Self::Below) -> usize;
     fn of_request_number(number: usize) -> Self::Below;
 
-    /// A handle of this library, which the one below never gives out, and its number.
+    /// Creates a handle of this library, which the backend never returns, from a number; and returns the number.
     fn own(kind: Kind, number: usize) -> Self::Below;
     fn own_index(kind: Kind, handle: Self::Below) -> Option<usize>;
 }

@@ -1,9 +1,9 @@
-//! Finds the library below, opens it and fills the slots.
+//! Finds and opens the backend, and fills the slots.
 //!
-//! `PORTCULLIS_ON` names the file, but not in a program with more rights than its user; without it the usual names of the family are
-//! tried where the loader looks.
-//! The file is opened for itself alone and finds its own symbols first, since it exports the names that this library exports.
-//! A sanitizer refuses that ("deep binding"); then calls that come back are recognised by [`crate::inside`] alone.
+//! `PORTCULLIS_ON` names the file, but not in a program with raised privileges; without it the usual names of the family are
+//! searched for by the loader.
+//! The file is opened with `RTLD_LOCAL` and `RTLD_DEEPBIND`, so that it finds its own symbols first, since it exports the same names as this library.
+//! A sanitizer forbids deep binding; then only [`crate::inside`] recognises calls of the backend to this library.
 
 use super::{Foreign, fallbacks};
 use crate::below::{NAMES, REFUSED, SLOTS, open_file};
@@ -12,10 +12,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Names the library below.
+/// The variable that names the backend's file.
 const ON: &str = "PORTCULLIS_ON";
 
-/// Opens the library below; runs once, when the loader starts this library.
+/// Opens the backend; runs once, when the loader starts this library.
 pub fn open<F: Foreign>() {
     if let Err(reason) = try_open::<F>() {
         let _ = REFUSED.set(reason);
@@ -59,7 +59,7 @@ fn open_alone(path: &Path) -> Result<*mut c_void, String> {
 
 fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     let find = |name: &CStr| {
-        // SAFETY: looks a name up in a library that stays open.
+        // SAFETY: the handle is from `dlopen` and never closed, and `name` is a C string.
         unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
     };
     if find(F::MARK).is_null() {
@@ -90,7 +90,7 @@ fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// `PMPI_X`, else `MPI_X`, else `MPIX_X`; an extension by its own names first.
+/// Finds `PMPI_X`, or else `MPI_X`, or else `MPIX_X`; an extension by its own names first.
 fn symbol(find: &dyn Fn(&CStr) -> *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
     let plain = name

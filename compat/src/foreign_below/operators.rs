@@ -1,5 +1,5 @@
-//! Operators of the program: the library below calls a function without a word that says which, so each operator has one of
-//! its own, made at run time ([`crate::trampoline`]).
+//! Reduction operators of the program: the backend calls a callback without a context, so each operator has a
+//! trampoline ([`crate::trampoline`]).
 
 use super::Foreign;
 use crate::below;
@@ -13,7 +13,7 @@ pub(super) const NO_MEMORY: c_int = 39;
 
 type Function<C> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut usize);
 
-/// What the trampoline calls; the context is the program's function.
+/// The target of the trampoline; the context is the program's function.
 unsafe extern "C" fn operate<F: Foreign, C>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -21,7 +21,7 @@ unsafe extern "C" fn operate<F: Foreign, C>(
     datatype: *mut F::Below,
     function: *mut c_void,
 ) {
-    // SAFETY: the library below gives what the standard says; the program promised that its function takes it.
+    // SAFETY: the backend passes valid arguments; the context is a function that the program has passed with this signature.
     unsafe {
         let mut datatype = F::handle_out(Kind::Datatype, datatype.read());
         let function: Function<C> = std::mem::transmute(function);
@@ -29,7 +29,7 @@ unsafe extern "C" fn operate<F: Foreign, C>(
     }
 }
 
-/// A function for the library below that calls one of the program; zero if there is no memory for it.
+/// Returns a callback for the backend that calls a function of the program; 0 if memory is exhausted.
 pub(super) fn function<F: Foreign, C>(of_program: usize) -> usize {
     let target: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut F::Below, *mut c_void) =
         operate::<F, C>;
@@ -51,7 +51,7 @@ macro_rules! creator {
                     made => made,
                 },
             };
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
                 let code = (below::$name::<F>())(given, commute, made.argument());
                 made.finish(Kind::Op);

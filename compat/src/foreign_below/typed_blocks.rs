@@ -1,7 +1,7 @@
-//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over all members and over neighbours.
+//! Collective operations with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
-//! The library below may read the arrays of a nonblocking or persistent operation until it is complete, so converted ones are
-//! kept by the request.
+//! The backend may read the arrays of a nonblocking or persistent operation until it is complete, so converted arrays are
+//! kept with the request.
 
 use super::Foreign;
 use super::kept::{Life, keep};
@@ -10,7 +10,7 @@ use crate::family::{IN_PLACE, Kind};
 use crate::{below, blocks};
 use std::ffi::{c_int, c_void};
 
-/// Datatypes of the library below, or no array.
+/// Datatypes of the backend, or no array.
 struct Types<B>(Option<Vec<B>>);
 
 impl<B> Types<B> {
@@ -21,7 +21,7 @@ impl<B> Types<B> {
     }
 }
 
-// SAFETY: handles are plain words.
+// SAFETY: handles are integers or addresses that are never dereferenced here.
 unsafe impl<B> Send for Types<B> {}
 
 unsafe fn types<F: Foreign>(from: *const usize, count: c_int) -> Types<F::Below> {
@@ -29,7 +29,7 @@ unsafe fn types<F: Foreign>(from: *const usize, count: c_int) -> Types<F::Below>
         return Types(None);
     }
     let count = usize::try_from(count).unwrap_or(0);
-    // SAFETY: the program's array has that many.
+    // SAFETY: `i < count`, and the program's array has `count` elements.
     let list = (0..count).map(|i| F::handle_in(Kind::Datatype, unsafe { from.add(i).read() }));
     Types(Some(list.collect()))
 }
@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: usize,)?
             $($request: *mut usize,)?
         ) -> c_int {
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let (send, receive) = match blocks::known::<F>(comm) {

@@ -1,4 +1,4 @@
-//! Values of predefined attributes that are constants themselves: ranks, error codes, kinds of windows.
+//! Predefined attributes whose values are constants of the ABI: ranks, error codes, kinds of windows.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -7,22 +7,22 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Keyvals of the standard whose values differ between the ABIs.
+/// Keyvals of the standard whose attribute values differ between the ABIs.
 const IO: c_int = 502;
 const HOST: c_int = 503;
 const LAST_USED_CODE: c_int = 506;
 const CREATE_FLAVOR: c_int = 604;
 const MODEL: c_int = 605;
 
-/// The small numbers that constants of these attributes are, to point to.
+/// Storage for the small values of these attributes, since an attribute is a pointer.
 static SMALL: [c_int; 22] = [
     -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 311, 312, 313, 314, 321, 322,
 ];
 
-/// The last code that the program's ABI knows, kept where the attribute points to.
+/// The last error code of the program's ABI, to which its attribute points.
 static LAST_CODE: AtomicI32 = AtomicI32::new(0);
 
-/// The value that the program is to see, where it differs.
+/// Returns the attribute value for the program, converted if it differs.
 unsafe fn value_out<F: Family>(keyval: c_int, value: *mut c_void) -> *mut c_void {
     let word = match keyval {
         IO | HOST => Word::Rank,
@@ -31,7 +31,7 @@ unsafe fn value_out<F: Family>(keyval: c_int, value: *mut c_void) -> *mut c_void
         MODEL => Word::Model,
         _ => return value,
     };
-    // SAFETY: these attributes are integers of the library.
+    // SAFETY: these predefined attributes point to an `int` of the backend.
     let there = F::word_out(word, unsafe { value.cast::<c_int>().read() });
     if word == Word::Error {
         LAST_CODE.store(there, Ordering::Relaxed);
@@ -51,7 +51,7 @@ macro_rules! getter {
             value: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);
@@ -59,7 +59,7 @@ macro_rules! getter {
                 if code == 0 && !value.is_null() && !flag.is_null() && flag.read() != 0 {
                     let place = value.cast::<*mut c_void>();
                     let keyval = F::standard(Word::Keyval, keyval);
-                    // Programs put such words anywhere.
+                    // The address may be unaligned, since programs store such words anywhere.
                     place.write_unaligned(value_out::<F>(keyval, place.read_unaligned()));
                 }
                 code_out::<F>(code)

@@ -1,4 +1,4 @@
-//! Datatypes made of several, and what they were made of.
+//! Derived datatypes made of several datatypes, and their envelopes and contents.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -6,7 +6,7 @@ use crate::convert::{HandleOut, Room, code_out, handles_in};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// Combiners of the standard whose integers hold constants.
+/// Combiners of the standard with constants among their integers.
 const SUBARRAY: c_int = 111;
 const DARRAY: c_int = 112;
 
@@ -17,7 +17,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
@@ -41,9 +41,9 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        // More types than an int counts do not fit into memory beside their lengths.
+        // An array with more datatypes than `c_int::MAX` does not fit into memory beside its lengths.
         let mut room = Room::new();
         let length = c_int::try_from(count).unwrap_or(0);
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
@@ -60,15 +60,15 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     }
 }
 
-/// Converts the first `count` handles that a call wrote into the program's array, which it may have read as wider ones.
+/// Converts the handles that a call has written, into the program's array.
 unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
-        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
     }
 }
 
-/// Where constants are among the integers of a datatype: (first index, how many, what they are).
+/// Returns where constants are among the integers of a datatype: (first index, count, kind of constant).
 fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, usize, Word)> {
     let at = |i: usize| {
         integers
@@ -80,7 +80,7 @@ fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, us
         (SUBARRAY, true) => vec![(1, 1, Word::Order)],
         (DARRAY, large) => {
             let dimensions = at(2);
-            // Sizes of the array are among the large counts where there are such.
+            // With large counts, the sizes of the array are among the large counts.
             let first = 3 + if large { 0 } else { dimensions };
             vec![
                 (first, dimensions, Word::Distribution),
@@ -101,7 +101,7 @@ unsafe fn integers_out<F: Family>(
     if integers.is_null() {
         return;
     }
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (first, many, word) in constants(combiner, integers, large) {
         for value in integers.iter_mut().skip(first).take(many) {
@@ -119,7 +119,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     addresses: *mut isize,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
@@ -133,7 +133,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
         if code != 0 {
             return code_out::<F>(code);
         }
-        // The library writes as many as the envelope says, whatever room there is.
+        // The backend writes the number of datatypes of the envelope, whatever the size of the program's array.
         let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
         let code = (below::MPI_Type_get_contents::<F>())(
             datatype,
@@ -175,7 +175,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     large_counts: *mut i64,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);

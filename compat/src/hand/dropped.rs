@@ -1,7 +1,7 @@
-//! Functions of the program that hear of dropped tool events.
+//! Callbacks of the program for dropped tool events.
 //!
-//! Such a function has no data of its own to be found by: it gets those of the function that hears of events, which below are a
-//! listener of this library. Events come at any time, also in a signal handler, so what is asked then takes no lock: lists that
+//! Such a callback has no user data of its own: it gets that of the event callback, which for the backend is a
+//! listener of this library. Events may occur at any time, also in a signal handler, so the lookup takes no lock: it uses lists that
 //! only grow.
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ struct Node<T> {
     next: *mut Node<T>,
 }
 
-/// Values that stay as long as the process; the newest is first.
+/// A list whose nodes are never freed; the newest is first.
 struct List<T: 'static>(AtomicPtr<Node<T>>);
 
 impl<T> List<T> {
@@ -34,30 +34,30 @@ impl<T> List<T> {
                 .compare_exchange_weak(known, node, Ordering::AcqRel, Ordering::Acquire)
         {
             known = other;
-            // SAFETY: no other thread knows of the node yet.
+            // SAFETY: the node is not in the list yet, so no other thread has a pointer to it.
             unsafe { (*node).next = known };
         }
     }
 
     fn values(&self) -> impl Iterator<Item = &'static T> {
-        // SAFETY: nodes are never freed, and not changed once they are in the list.
+        // SAFETY: nodes are never freed, and not changed after they have been published by the list's head.
         let first = unsafe { self.0.load(Ordering::Acquire).as_ref() };
-        // SAFETY: as above.
+        // SAFETY: nodes are never freed, and not changed after they have been published by the list's head.
         std::iter::successors(first, |node| unsafe { node.next.as_ref() }).map(|node| &node.value)
     }
 }
 
-/// The listeners that a library has taken, each with the program's data.
+/// The listeners that the backend has registered, each with the program's user data.
 static LISTENERS: List<[usize; 2]> = List::new();
-/// The program's function by registration; zero if there is none.
+/// The program's callback by registration; 0 if there is none.
 static FUNCTIONS: List<(usize, AtomicUsize)> = List::new();
 
-/// A library has taken a listener instead of the program's data.
+/// Records that the backend has registered a listener in place of the program's user data.
 pub(super) fn listens(listener: *mut c_void, data: *mut c_void) {
     LISTENERS.add([listener.addr(), data.expose_provenance()]);
 }
 
-/// Enters the function of a registration; the one before.
+/// Sets the callback of a registration; returns the previous one.
 fn exchange(registration: usize, function: usize) -> usize {
     let known = FUNCTIONS.values().find(|(known, _)| *known == registration);
     match known {
@@ -86,7 +86,7 @@ unsafe extern "C" fn on_dropped<F: Family>(
     let listener = LISTENERS.values().find(|[known, _]| *known == data.addr());
     let data = listener.map_or(data, |[_, data]| with_exposed_provenance_mut(*data));
     let safety = F::word_out(Word::CallbackSafety, safety);
-    // SAFETY: the program gave the function for this.
+    // SAFETY: the program has passed the function for this event, with this signature.
     unsafe {
         let function: OnDropped = std::mem::transmute(function);
         F::program(|| function(count, registration, source, safety, data));
@@ -100,7 +100,7 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     let ours: OnDropped = on_dropped::<F>;
     let given = if function == 0 { 0 } else { ours as usize };
     let before = exchange(registration, function);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     let code = unsafe { (below::MPI_T_event_set_dropped_handler::<F>())(registration, given) };
     if code != 0 {
         exchange(registration, before);

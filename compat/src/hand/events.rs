@@ -1,6 +1,6 @@
-//! Functions of the program that hear of tool events; how safe they have to be is a constant that differs.
+//! Callbacks of the program for tool events; their safety levels are constants that differ between ABIs.
 //!
-//! What stands behind a function that the library took lives as long as the process: it may be running when it is replaced.
+//! The listener of a registered event callback is never freed: the callback may be running when it is replaced.
 #![allow(unsafe_code)]
 
 use super::dropped::listens;
@@ -9,7 +9,7 @@ use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 
-/// The program's function and its data.
+/// The program's callback and its user data.
 struct Listener {
     function: usize,
     data: *mut c_void,
@@ -22,10 +22,10 @@ fn listener(function: usize, data: *mut c_void) -> *mut c_void {
     Box::into_raw(Box::new(Listener { function, data })).cast()
 }
 
-/// Of a call that failed, no code keeps the listener.
+/// Frees the listener of a failed registration, which the backend has not kept.
 unsafe fn unless_taken(code: c_int, listener: *mut c_void) {
     if code != 0 {
-        // SAFETY: made by `listener`, and not taken.
+        // SAFETY: the pointer is from `listener`, and the failed call has not kept it.
         drop(unsafe { Box::from_raw(listener.cast::<Listener>()) });
     }
 }
@@ -36,7 +36,7 @@ unsafe extern "C" fn on_event<F: Family>(
     safety: c_int,
     listener: *mut c_void,
 ) {
-    // SAFETY: the data are a listener of this file.
+    // SAFETY: the user data is a listener of this module, which is never freed while it is registered.
     unsafe {
         let listener = &*listener.cast::<Listener>();
         let function: OnEvent = std::mem::transmute(listener.function);
@@ -46,7 +46,7 @@ unsafe extern "C" fn on_event<F: Family>(
 }
 
 unsafe extern "C" fn on_free<F: Family>(registration: usize, safety: c_int, listener: *mut c_void) {
-    // SAFETY: as above; the library calls this once.
+    // SAFETY: the user data is a listener of this module; the backend calls this function once, after the last event.
     unsafe {
         let listener = Box::from_raw(listener.cast::<Listener>());
         let function: OnFree = std::mem::transmute(listener.function);
@@ -62,7 +62,7 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let safety = F::word_in(Word::CallbackSafety, safety);
         let info = F::handle_in(Kind::Info, info);
@@ -93,7 +93,7 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         if function == 0 {
             let code = (below::MPI_T_event_handle_free::<F>())(registration, data, 0);

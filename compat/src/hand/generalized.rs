@@ -1,4 +1,4 @@
-//! Generalized requests and data representations: functions of the program that get an extra state.
+//! Generalized requests and data representations: callbacks of the program with an extra state.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -10,7 +10,7 @@ type Query<F> = unsafe extern "C" fn(*mut c_void, *mut <F as Family>::Status) ->
 type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
-/// The program's functions of one request, until it is freed.
+/// The program's callbacks of one request, until it is freed.
 struct Request {
     query: usize,
     free: usize,
@@ -19,7 +19,7 @@ struct Request {
 }
 
 unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut F::BelowStatus) -> c_int {
-    // SAFETY: the extra state is a request of `MPI_Grequest_start` that is not freed; `status` is the library's.
+    // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed; `status` points to a status of the backend.
     unsafe {
         let request = &*request.cast::<Request>();
         let function: Query<F> = std::mem::transmute(request.query);
@@ -31,7 +31,7 @@ unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut F::Belo
 }
 
 unsafe extern "C" fn free<F: Family>(request: *mut c_void) -> c_int {
-    // SAFETY: the library calls this once, last; the box is the one of `MPI_Grequest_start`.
+    // SAFETY: the backend calls the free callback once, as the last one; the box is that of `MPI_Grequest_start`.
     unsafe {
         let request = Box::from_raw(request.cast::<Request>());
         let function: Free = std::mem::transmute(request.free);
@@ -40,7 +40,7 @@ unsafe extern "C" fn free<F: Family>(request: *mut c_void) -> c_int {
 }
 
 unsafe extern "C" fn cancel<F: Family>(request: *mut c_void, complete: c_int) -> c_int {
-    // SAFETY: as for `query`.
+    // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed.
     unsafe {
         let request = &*request.cast::<Request>();
         let function: Cancel = std::mem::transmute(request.cancel);
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
     let mut made = HandleOut::<F>::new(Kind::Request, request);
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let code = (below::MPI_Grequest_start::<F>())(
             given(query_function, ours_query as usize),
@@ -79,7 +79,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
             made.argument(),
         );
         if code != 0 {
-            // SAFETY: no request was made, so no other code knows of it.
+            // SAFETY: the call has failed, so the backend has not kept the pointer.
             drop(Box::from_raw(functions));
         }
         made.finish(Kind::Request);
@@ -97,7 +97,7 @@ type Conversion<F, C> = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// The program's functions of a data representation, which the standard gives no way to remove.
+/// The program's callbacks of a data representation, which cannot be unregistered.
 struct Representation {
     read: usize,
     write: usize,
@@ -110,7 +110,7 @@ unsafe extern "C" fn extent<F: Family>(
     extent: *mut isize,
     representation: *mut c_void,
 ) -> c_int {
-    // SAFETY: the extra state is a representation, which lives on.
+    // SAFETY: the extra state is a `Representation`, which is never freed.
     unsafe {
         let known = &*representation.cast::<Representation>();
         let function: Extent<F> = std::mem::transmute(known.extent);
@@ -128,7 +128,7 @@ unsafe extern "C" fn convert<F: Family, C, const READ: bool>(
     position: i64,
     representation: *mut c_void,
 ) -> c_int {
-    // SAFETY: as for `extent`.
+    // SAFETY: the extra state is a `Representation`, which is never freed.
     unsafe {
         let known = &*representation.cast::<Representation>();
         let function = if READ { known.read } else { known.write };
@@ -162,7 +162,7 @@ macro_rules! register {
                 extent: extent_function,
                 extra_state,
             }));
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
                 let code = (below::$name::<F>())(
                     name,
@@ -172,7 +172,7 @@ macro_rules! register {
                     known.cast(),
                 );
                 if code != 0 {
-                    // SAFETY: it was not registered, so no other code knows of it.
+                    // SAFETY: the registration has failed, so the backend has not kept the pointer.
                     drop(Box::from_raw(known));
                 }
                 code_out::<F>(code)

@@ -1,7 +1,7 @@
-//! Keyvals whose copy and delete functions belong to the program.
+//! Keyvals with copy and delete callbacks of the program.
 //!
-//! The library below calls functions with its own handles; they find the program's functions through the extra state. What
-//! stands there for three equal addresses is made once and lives as long as the process, since attributes outlive keyvals.
+//! The backend calls callbacks of this library with its own handles, and these find the program's callbacks through the extra state. The
+//! extra state for three equal addresses is allocated once and never freed, since attributes outlive their keyvals.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
-/// The program's functions, as addresses, and its own extra state.
+/// The addresses of the program's callbacks, and its own extra state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Functions {
     copy: usize,
@@ -22,7 +22,7 @@ struct Functions {
 
 static KNOWN: Mutex<BTreeMap<Functions, &'static Functions>> = Mutex::new(BTreeMap::new());
 
-/// The one that says the same, for as long as the process lives.
+/// Returns the extra state with this content, which lives as long as the process.
 fn kept(functions: Functions) -> *mut c_void {
     let mut known = lock(&KNOWN);
     let kept: &'static Functions = known
@@ -31,7 +31,7 @@ fn kept(functions: Functions) -> *mut c_void {
     (&raw const *kept).cast_mut().cast()
 }
 
-/// The predefined copy function of the standard; programs of other libraries have the address of a function there.
+/// The predefined copy function of the standard; other ABIs have the address of a function for it.
 const DUPLICATE: usize = 1;
 
 const COMM: u8 = 0;
@@ -57,7 +57,7 @@ type Copy<F> = unsafe extern "C" fn(
 type Delete<F> =
     unsafe extern "C" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// What the library below calls to copy an attribute.
+/// The copy callback for the backend.
 unsafe extern "C" fn copy<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
@@ -66,7 +66,7 @@ unsafe extern "C" fn copy<F: Family, const OF: u8>(
     copied: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the extra state is what `kept` made, and its function has the type of the program's ABI.
+    // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
     unsafe {
         let functions = *functions.cast::<Functions>();
         if functions.copy == DUPLICATE {
@@ -89,14 +89,14 @@ unsafe extern "C" fn copy<F: Family, const OF: u8>(
     }
 }
 
-/// What it calls to delete one.
+/// The delete callback for the backend.
 unsafe extern "C" fn delete<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
     value: *mut c_void,
     functions: *mut c_void,
 ) -> c_int {
-    // SAFETY: as for `copy`.
+    // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
     unsafe {
         let functions = *functions.cast::<Functions>();
         let function: Delete<F> = std::mem::transmute(functions.delete);
@@ -144,7 +144,7 @@ macro_rules! maker {
                 *mut c_void,
             ) -> c_int = delete::<F, $of>;
             let mut made = 0;
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             let code = unsafe {
                 (below::$name::<F>())(
                     given(copy_function, ours_copy as usize, no_copy),
@@ -158,7 +158,7 @@ macro_rules! maker {
                 )
             };
             if !keyval.is_null() {
-                // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+                // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
                 unsafe { keyval.write(F::word_out(Word::Keyval, made)) };
             }
             code_out::<F>(code)

@@ -1,10 +1,10 @@
-//! The functions that no table describes, generic over the family.
+//! Functions that no table describes, generic over the family.
 //!
-//! A function is found by the build because it is written here as `pub unsafe fn MPI_X<F: Family>`, with the types of
-//! [`crate::below`] and the family's own for handles (`F::Handle`, files as `usize`) and statuses.
+//! The build finds a function by its form `pub unsafe fn MPI_X<F: Family>`, with the types of
+//! [`crate::below`] and the family's own types for handles (`F::Handle`, files as `usize`) and statuses.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY of what stands below: arguments are those of the program and are used as the standard's text allows.
+// SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.
 
 mod attributes;
 mod datatypes;

@@ -1,4 +1,4 @@
-//! Arrays of requests, which are updated where they lie, and arrays of statuses.
+//! Arrays of requests, which are updated in place, and arrays of statuses.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -6,7 +6,7 @@ use crate::convert::{Array, BLANK, Room, StatusOut, code_out, handles_in, store}
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
-/// The program's requests in the form of the library below.
+/// The program's requests, converted to the backend's ABI.
 struct Requests<'a, F: Family> {
     converted: Array<'a, F::Below>,
     place: *mut F::Handle,
@@ -18,7 +18,7 @@ impl<'a, F: Family> Requests<'a, F> {
     #[inline(always)]
     unsafe fn new(room: &'a mut Room<F::Below>, place: *mut F::Handle, count: c_int) -> Self {
         Requests {
-            // SAFETY: as the caller says.
+            // SAFETY: `place` is null or has `count` requests (contract of this function).
             converted: unsafe { handles_in::<F>(room, Kind::Request, place, count) },
             place,
         }
@@ -29,15 +29,15 @@ impl<'a, F: Family> Requests<'a, F> {
         self.converted.argument_mut()
     }
 
-    /// Writes those that the call changed.
+    /// Writes back the requests that the call has changed.
     ///
     /// # Safety
-    /// As for `new`.
+    /// The array passed to `new` is still valid.
     #[inline(always)]
     unsafe fn finish(&self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
             let now = F::handle_out(Kind::Request, *request);
-            // SAFETY: the program's array has that many.
+            // SAFETY: `i` is below the length of the program's array (contract of `new`).
             unsafe {
                 let place = self.place.add(i);
                 let before = place.read_unaligned();
@@ -50,7 +50,7 @@ impl<'a, F: Family> Requests<'a, F> {
     }
 }
 
-/// The program's array of statuses, which the call fills as far as it goes.
+/// The program's array of statuses, of which the call fills a prefix.
 struct Statuses<'a, F: Family> {
     filled: Array<'a, F::BelowStatus>,
     place: *mut F::Status,
@@ -75,11 +75,11 @@ impl<'a, F: Family> Statuses<'a, F> {
     }
 
     /// # Safety
-    /// The program's array has as many statuses as it said.
+    /// The program's array has the length that it passed.
     #[inline(always)]
     unsafe fn finish(&self) {
         for (i, status) in self.filled.elements().iter().enumerate() {
-            // SAFETY: passed on.
+            // SAFETY: `i` is below the length of the program's array (contract of this function).
             unsafe { store::<F>(status, self.place.add(i)) }
         }
     }
@@ -90,7 +90,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
     requests: *mut F::Handle,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -109,7 +109,7 @@ pub unsafe fn MPI_Testall<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -128,7 +128,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -147,7 +147,7 @@ pub unsafe fn MPI_Testany<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -167,7 +167,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -193,7 +193,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
 }
 
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
@@ -229,7 +229,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
@@ -253,7 +253,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
@@ -277,7 +277,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Request, requests, count);

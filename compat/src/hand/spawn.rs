@@ -1,4 +1,4 @@
-//! Starting processes: error codes one by one, infos of several commands.
+//! Process creation: the array of error codes, and the infos of several commands.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -6,11 +6,11 @@ use crate::convert::{Room, code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int};
 
-/// The processes that an intercommunicator leads to, none if there is no intercommunicator.
+/// Returns the number of spawned processes, the size of the intercommunicator's remote group; 0 for the null communicator.
 unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
     if intercomm != F::null(Kind::Comm) {
-        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
         unsafe { (below::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
     }
     size
@@ -26,7 +26,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut made = F::null(Kind::Comm);
         let code = (below::MPI_Comm_spawn::<F>())(
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let root = F::word_in(Word::Rank, root);
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
         if comm != F::null(Kind::Comm) {
             (below::MPI_Comm_rank::<F>())(comm, &mut rank);
         }
-        // Only the root's arrays mean anything.
+        // Only the root's arrays are significant.
         let mut room = Room::new();
         let count_here = if rank == root { count } else { 0 };
         let infos = handles_in::<F>(&mut room, Kind::Info, infos, count_here);

@@ -1,4 +1,4 @@
-//! Tool variables that are bound to an object: what the program points to is its own handle.
+//! Tool variables bound to an MPI object: the program passes a pointer to its own handle.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -7,7 +7,7 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// Objects in the order of `MPI_T_BIND_*` of the standard, which begins with no object at 1.
+/// Kinds in the order of the standard's `MPI_T_BIND_*`, which begins with "no object" at 1.
 const BOUND: [Kind; 11] = [
     Kind::Comm,
     Kind::Datatype,
@@ -22,13 +22,13 @@ const BOUND: [Kind; 11] = [
     Kind::Session,
 ];
 
-/// A handle in the form of the library below.
+/// A handle in the backend's ABI.
 enum Object<F: Family> {
     File(usize),
     Other(F::Below),
 }
 
-/// The object that a program points to, in the standard's form; none where the variable has none.
+/// Returns the object that a program points to, in the backend's ABI; `None` if the variable is not bound.
 unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<F>> {
     let bind = F::standard(Word::Bind, bind);
     let kind = *BOUND.get(usize::try_from(bind - 2).ok()?)?;
@@ -36,18 +36,18 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<
         return None;
     }
     Some(match kind {
-        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
         Kind::File => Object::File(F::file_in(unsafe {
             pointer.cast::<usize>().read_unaligned()
         })),
-        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
         kind => Object::Other(F::handle_in(kind, unsafe {
             pointer.cast::<F::Handle>().read_unaligned()
         })),
     })
 }
 
-/// The pointer that goes on: to the converted handle where there is one.
+/// Returns the pointer to pass on: to the converted handle, if there is one.
 fn pointer<F: Family>(converted: &mut Option<Object<F>>, given: *mut c_void) -> *mut c_void {
     match converted {
         Some(Object::File(file)) => (&raw mut *file).cast(),
@@ -62,7 +62,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut bind = 0;
         (below::MPI_T_cvar_get_info::<F>())(
@@ -95,7 +95,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut bind = 0;
         (below::MPI_T_pvar_get_info::<F>())(
@@ -131,7 +131,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     info: F::Handle,
     registration: *mut usize,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut bind = 0;
         (below::MPI_T_event_get_info::<F>())(
@@ -173,7 +173,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
     desc_len: *mut c_int,
     bind: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let room = if elements.is_null() || datatypes.is_null() {
             0

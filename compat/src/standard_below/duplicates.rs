@@ -1,4 +1,4 @@
-//! Nonblocking duplication, whose handle is written only when the operation ends: by this library, in the program's form.
+//! Nonblocking duplication: this library writes the handle, in the program's ABI, when the operation completes.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -6,9 +6,9 @@ use crate::convert::code_out;
 use crate::family::{Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
-/// What the library below calls with the handle; the place is the program's output argument.
+/// The callback with which the backend delivers the handle; `place` is the program's output argument.
 unsafe extern "C" fn deliver<F: OnStandard>(place: *mut c_void, comm: usize) {
-    // SAFETY: the program promised the place until the request is complete.
+    // SAFETY: the standard obliges the program to keep its output argument valid until the request is complete.
     unsafe {
         place
             .cast::<F::Handle>()
@@ -23,7 +23,7 @@ unsafe fn start<F: OnStandard>(
     request: *mut F::Handle,
 ) -> c_int {
     let mut started = Kind::Request.null();
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let place = if request.is_null() {
@@ -44,7 +44,7 @@ pub unsafe fn MPI_Comm_idup<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
 }
 
@@ -54,6 +54,6 @@ pub unsafe fn MPI_Comm_idup_with_info<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { start::<F>(comm, F::handle_in(Kind::Info, info), made, request) }
 }

@@ -1,4 +1,4 @@
-//! Error handlers of the program, which take variable arguments: they are called with a handle and a code, and nothing more.
+//! Error handlers of the program: variadic functions, which are called with a handle and a code only.
 #![allow(unsafe_code)]
 
 use super::operators::keep;
@@ -7,7 +7,7 @@ use crate::convert::code_out;
 use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
 
-/// The kinds of objects, as the library below numbers them in `portcullis_make_error_handler`.
+/// The kinds of objects, in the numbering of `portcullis_make_error_handler`.
 const COMM: u8 = 0;
 const WIN: u8 = 1;
 const FILE: u8 = 2;
@@ -15,14 +15,14 @@ const SESSION: u8 = 3;
 
 type Handler<H> = unsafe extern "C" fn(*mut H, *mut c_int, ...);
 
-/// What the library below calls; the context is the program's function. A code that the handler changes is the one that the call
-/// returns.
+/// The callback that the backend calls; the context is the program's function. If the handler changes the code, the call
+/// returns the changed code.
 unsafe extern "C" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,
     code: *mut c_int,
 ) {
-    // SAFETY: the program promised that its function takes these; `code` is a local of the library below.
+    // SAFETY: the context is a function that the program has passed with this signature; `code` points to a local variable of the backend.
     unsafe {
         let mut theirs = F::word_out(Word::Error, code.read());
         let before = theirs;
@@ -53,7 +53,7 @@ unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::
     } else {
         &raw mut made
     };
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let function = function as *mut c_void;
         let code = (below::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
@@ -68,7 +68,7 @@ pub unsafe fn MPI_Comm_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { create::<F, COMM>(function, handler) }
 }
 
@@ -76,7 +76,7 @@ pub unsafe fn MPI_Win_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { create::<F, WIN>(function, handler) }
 }
 
@@ -84,7 +84,7 @@ pub unsafe fn MPI_File_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { create::<F, FILE>(function, handler) }
 }
 
@@ -92,6 +92,6 @@ pub unsafe fn MPI_Session_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { create::<F, SESSION>(function, handler) }
 }

@@ -1,8 +1,8 @@
-//! The functions that no table describes and that need what `libmpi_abi.so.1` alone has: operators and error handlers with a
-//! context, a duplication that says when its handle is there, collective operations that read their arrays before they return.
+//! Functions that no table describes and that need extensions of Portcullis's `libmpi_abi.so.1`: operators and error handlers with a
+//! context, duplication with a callback, and collective operations that read their arrays before they return.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY of what stands below: arguments are those of the program and are used as the standard's text allows.
+// SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.
 
 mod duplicates;
 mod error_handlers;

@@ -1,4 +1,4 @@
-//! Operators whose function belongs to the program: it is called with the program's handle of the datatype.
+//! Reduction operators of the program: their callbacks get the program's datatype handle.
 #![allow(unsafe_code)]
 
 use crate::below;
@@ -11,7 +11,7 @@ type Small<F> =
 type Large<F> =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
 
-/// What the library below calls; the context is the program's function.
+/// The callback that the backend calls; the context is the program's function.
 unsafe extern "C" fn small<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
@@ -21,7 +21,7 @@ unsafe extern "C" fn small<F: OnStandard>(
 ) {
     let mut datatype = F::handle_out(Kind::Datatype, datatype);
     let mut count = c_int::try_from(count).unwrap_or(c_int::MAX);
-    // SAFETY: the program promised that its function takes these; the library below asks for no more than an int counts.
+    // SAFETY: the context is a function that the program has passed with this signature; the backend passes at most `c_int::MAX` elements.
     unsafe {
         let function: Small<F> = std::mem::transmute(function);
         function(input, inout, &mut count, &mut datatype);
@@ -36,14 +36,14 @@ unsafe extern "C" fn large<F: OnStandard>(
     datatype: usize,
 ) {
     let mut datatype = F::handle_out(Kind::Datatype, datatype);
-    // SAFETY: the program promised that its function takes these.
+    // SAFETY: the context is a function that the program has passed with this signature.
     unsafe {
         let function: Large<F> = std::mem::transmute(function);
         function(input, inout, &mut count, &mut datatype);
     }
 }
 
-/// The program's function is not ours to free.
+/// Destructor of the context, which does nothing: the context is the program's function.
 pub(super) unsafe extern "C" fn keep(_: *mut c_void) {}
 
 unsafe fn create<F: OnStandard>(
@@ -59,7 +59,7 @@ unsafe fn create<F: OnStandard>(
     } else {
         &raw mut made
     };
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let function = function as *mut c_void;
         let code = (below::make_operator())(call, most, function, keep, commute, place);
@@ -75,7 +75,7 @@ pub unsafe fn MPI_Op_create<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
 }
 
@@ -84,6 +84,6 @@ pub unsafe fn MPI_Op_create_c<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe { create::<F>(large::<F>, i64::MAX, function, commute, op) }
 }

@@ -1,7 +1,7 @@
-//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over all members and over neighbours.
+//! Collective operations with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
-//! How long the arrays are is known from the communicator alone. The library below reads the arrays before it returns, also in
-//! nonblocking and persistent forms, so that converted ones need not outlive the call.
+//! The communicator determines the length of the arrays. The backend reads them before it returns, also in
+//! nonblocking and persistent operations, so converted arrays need not outlive the call.
 #![allow(unsafe_code)]
 
 use crate::convert::{Array, Room, code_out, handles_in};
@@ -9,7 +9,7 @@ use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{below, blocks};
 use std::ffi::{c_int, c_void};
 
-/// The datatypes of both sides; none on the sending side of what is done in place.
+/// Converts the datatypes of both sides; none on the sending side of an in-place operation.
 unsafe fn types<'a, F: OnStandard>(
     rooms: &'a mut (Room<usize>, Room<usize>),
     comm: usize,
@@ -19,12 +19,12 @@ unsafe fn types<'a, F: OnStandard>(
     recvtypes: *const F::Handle,
 ) -> (Array<'a, usize>, Array<'a, usize>) {
     let (send, receive) = match blocks::known::<F>(comm) {
-        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
         true => unsafe { lengths(comm) },
         false => (0, 0),
     };
     let send = if sendbuf.addr() == IN_PLACE { 0 } else { send };
-    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         (
             handles_in::<F>(&mut rooms.0, Kind::Datatype, sendtypes, send),
@@ -48,7 +48,7 @@ macro_rules! blocks {
             $($info: F::Handle,)?
             $($request: *mut F::Handle,)?
         ) -> c_int {
-            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();

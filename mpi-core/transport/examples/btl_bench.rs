@@ -1,11 +1,11 @@
-//! What the sm transport costs beside the machine's own floor, both measured in one run.
+//! Benchmark of the sm transport against the machine's cache-to-cache latency, measured in the same run.
 //!
 //! `cargo run --release -p mpi-transport --example btl_bench [rounds]`
 //!
 //! Two threads on two cores are two ranks.
-//! The floor is a ping-pong of one cache line with nothing around it; ratios to it can be compared between machines, microseconds cannot.
-//! Rounds are short and alternate, so that a slow moment of the machine hits all figures alike;
-//! of each figure the best round is shown, which is what the code costs, and the median, which is what the machine made of it.
+//! The reference is a ping-pong of one cache line; ratios to it can be compared between machines, microseconds cannot.
+//! Rounds are short and alternate, so that a slow phase of the machine affects all figures alike.
+//! For each figure the best round is shown, which is the cost of the code, and the median, which includes the machine's noise.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ impl Rank {
         }
     }
 
-    /// Microseconds for one way of a ping-pong.
+    /// Microseconds per one-way message of a ping-pong.
     fn latency(&self, len: usize, turns: u64) -> f64 {
         let bytes = vec![1u8; len];
         let start = self.sink.got.get();
@@ -74,7 +74,7 @@ impl Rank {
         begin.elapsed().as_secs_f64() * 1e6 / turns as f64 / 2.0
     }
 
-    /// Microseconds for one message of a stream with an answer after each window.
+    /// Microseconds per message of a stream with a reply after each window.
     fn stream(&self, len: usize, windows: u64) -> f64 {
         const WINDOW: u64 = 64;
         let bytes = vec![1u8; len];
@@ -98,7 +98,7 @@ impl Rank {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Microseconds for one way of a cache line with nothing around it.
+/// Microseconds per one-way transfer of a cache line without any protocol.
 fn bare(lines: &[Line; 2], me: usize, base: u64, turns: u64) -> f64 {
     let (mine, theirs) = (&lines[me].0, &lines[1 - me].0);
     let begin = Instant::now();
@@ -162,7 +162,7 @@ fn main() {
 fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> Vec<Vec<f64>> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(me as usize);
-    // Where the two cores may not be had, the figures say so by themselves.
+    // If the two cores are not available, the figures show it.
     let _ = rustix::thread::sched_setaffinity(None, &set);
     let params = Params::default();
     let around = OpenContext {

@@ -1,8 +1,8 @@
-//! Bytes between processes ([`btl`], [`bml`]) and how processes find each other ([`rte`]).
+//! Transports ([`btl`], [`bml`]) and the runtime environment through which processes find each other ([`rte`]).
 //!
 //! A transport carries active messages and never sees a tag, a communicator or a datatype: the package depends on none of them.
 //! [`universe`] numbers processes of other jobs.
-//! [`trial`] finds the faster of two protocols by measuring both; the layers above choose their protocols by it, too.
+//! [`trial`] chooses the faster of two protocols by measuring both; the layers above use it for their protocols, too.
 
 #![deny(unsafe_code)]
 

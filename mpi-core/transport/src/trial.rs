@@ -1,34 +1,34 @@
-//! Which of two ways is the faster one, found out by trying.
+//! Adaptive choice between two protocols by measurement.
 //!
-//! Each way is tried a few times, then the better one is taken, and the other one tried again once in a while,
-//! since processes move, and programs change what they do.
-//! What a sample is, and what for it is taken, is the business of the caller: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/src/shm/protocol_choice.rs`,
-//! of rings `btl/sm/span.rs`.
+//! Each protocol is sampled a few times, then the faster one is used and the other one is sampled again from time to time,
+//! since processes migrate and programs change their behaviour.
+//! The caller defines what a sample is and what it is used for: messages in `pml/ob1/protocol_choice.rs`, collectives in `coll/src/shm/protocol_choice.rs`,
+//! rings in `btl/sm/span.rs`.
 
 use std::time::Instant;
 
-/// One of two ways to do the same.
+/// A pair of alternatives.
 pub trait Either: Copy + PartialEq {
-    /// Both of them; the first is tried first.
+    /// Both alternatives; the first is sampled first.
     const BOTH: [Self; 2];
 
-    /// Its place among both.
+    /// Index in [`Either::BOTH`].
     fn index(self) -> usize {
         usize::from(self != Self::BOTH[0])
     }
 
-    /// The one that it is not.
+    /// The other alternative.
     fn other(self) -> Self {
         Self::BOTH[1 - self.index()]
     }
 }
 
-/// How long data come.
+/// The transfer protocol of long data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Read from the memory of the process that has them, in one copy by the system.
+    /// Single copy: the receiver reads the sender's memory by a system call.
     Copy,
-    /// Through shared memory, copied by both programs, a part after the other.
+    /// Fragments through shared memory, copied in by the sender and out by the receiver.
     Fragments,
 }
 
@@ -36,23 +36,23 @@ impl Either for Way {
     const BOTH: [Way; 2] = [Way::Copy, Way::Fragments];
 }
 
-/// Samples of a way before it is compared; the best of them counts, because the first ones find everything cold, and nothing makes a sample too short.
+/// Samples of a way before it is compared. The fastest one counts, because the first ones run with cold caches and no effect makes a sample too short.
 const TRIES: usize = 3;
-/// After so many samples the way that is not the better one is tried anew: soon at first and then less and less often, unless the better one changes.
+/// Number of samples after which the slower way is sampled again. It doubles from the start to the end of the range, and restarts when the faster way changes.
 const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
-/// A way that is tried anew is given up at the first sample if that is so many times worse than the other way.
+/// Resampling a way stops after the first sample that is this many times as expensive as the other way.
 const CLEARLY: f32 = 1.25;
-/// What costs more than the other way, and so many times as much again, is not put off longer for that: it may have been chance.
+/// Upper bound of the relative extra cost that delays resampling; an extreme measurement may have been an accident.
 const DEAREST: f32 = 8.0;
-/// A sample counts for no more than so many times what is known: another process may have had the core.
+/// A sample counts as at most this many times the known cost, since another process may have used the core.
 const OUTLIER: f32 = 4.0;
-/// What part of a change is believed at once.
+/// Weight of a new sample in the moving average.
 const SLOWLY: f32 = 1.0 / 8.0;
 
-/// The price of [`Known::next`] where trying costs nothing but the one that is tried.
+/// The price of [`Known::next`] where a sample costs only the sampled operation itself.
 pub const FREE: f32 = 0.0;
 
-/// Orders of size that are told apart, from [`SMALLEST`] bytes on; the last one is everything beyond.
+/// Number of size classes, by powers of two from 2^[`SMALLEST`] bytes; the last class has no upper bound.
 pub const ORDERS: usize = 9;
 const SMALLEST: u32 = 14;
 
@@ -61,14 +61,14 @@ pub fn order_of(bytes: u64) -> usize {
     (order as usize).min(ORDERS - 1)
 }
 
-/// What is known of both ways, for data of one order of size for example.
+/// Measurements of both ways, for example for one size class.
 #[derive(Clone, Copy)]
 pub struct Known<W = Way> {
-    /// Of either way.
+    /// Measurements per way, by [`Either::index`].
     ways: [Tried; 2],
-    /// The way that was the better one last.
+    /// The faster way at the last comparison.
     better: Option<W>,
-    /// Samples since the other one was last tried, and after how many it is tried again.
+    /// Samples since the slower way was last tried, and the number after which it is tried again.
     since: u16,
     again: u16,
 }
@@ -77,7 +77,7 @@ pub struct Known<W = Way> {
 struct Tried {
     samples: [f32; TRIES],
     tries: usize,
-    /// Nanoseconds for a byte, once it has been tried often enough.
+    /// Nanoseconds per byte; 0 before [`TRIES`] samples.
     cost: f32,
 }
 
@@ -107,13 +107,13 @@ impl<W> Default for Known<W> {
 }
 
 impl<W: Either> Known<W> {
-    /// How often a way has been tried lately.
+    /// Returns the number of samples in the current series of a way.
     #[cfg(any(test, feature = "testing"))]
     pub fn tries(&self, way: W) -> usize {
         self.ways[way.index()].tries
     }
 
-    /// How much longer the first tries of a way go on.
+    /// Returns the number of initial samples that a way still needs.
     pub fn missing(&self, way: W) -> usize {
         match self.ways[way.index()] {
             Tried {
@@ -123,12 +123,12 @@ impl<W: Either> Known<W> {
         }
     }
 
-    /// Whether nothing has been tried.
+    /// Returns true if there is no sample yet.
     pub fn is_new(&self) -> bool {
         self.ways.iter().all(|way| way.tries == 0)
     }
 
-    /// What others may believe of something like it, and try anew when its turn comes; nothing as long as both ways are not known.
+    /// Returns a copy as initial knowledge for a similar case, with resampling restarted; empty unless both ways are known.
     pub fn believed(&self) -> Known<W> {
         match self.better {
             Some(_) => Known {
@@ -144,13 +144,13 @@ impl<W: Either> Known<W> {
         }
     }
 
-    /// Whether a way is taken to find out what it costs, and not because it is the better one.
+    /// Returns true if a way is used only to measure it, and not because it is the faster one.
     pub fn only_tries(&self, way: W) -> bool {
         let other = way.other();
         self.better == Some(other) || self.ways[other.index()].tries < TRIES
     }
 
-    /// The way that is taken, once both are known.
+    /// The faster way, once both are known.
     pub fn better(&self) -> Option<W> {
         self.better
     }
@@ -166,10 +166,10 @@ impl<W: Either> Known<W> {
         }
     }
 
-    /// The way for the next sample.
+    /// Returns the way for the next sample.
     ///
-    /// The worse way is tried again when it has been left out so many times, and `price` times as often as it costs more than the better one;
-    /// the first time it has a price of its own.
+    /// The slower way is sampled again after `again` samples, but not before `price` times its relative extra cost;
+    /// the first time, `first` replaces `price`.
     pub fn next(&mut self, first: f32, price: f32) -> W {
         if let Some(way) = W::BOTH
             .into_iter()
@@ -200,7 +200,7 @@ impl<W: Either> Known<W> {
     }
 }
 
-/// The time by which samples are measured: the clock, unless a test has said what each way costs.
+/// The clock that measures samples: the real one, unless a test has set the cost of each way.
 #[inline]
 pub fn now() -> Instant {
     #[cfg(feature = "testing")]
@@ -210,11 +210,11 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// What tests say of the ways and see of them.
+/// Simulated costs and counters, for tests.
 ///
-/// Once a test has said what a sample of each way costs, samples are measured by a clock of their thread
-/// that goes forward by that cost when a sample ends, and by nothing else:
-/// what the test claims does not depend on the machine's load.
+/// Once a test has set the cost of a sample of each way, samples are measured by a clock of their thread
+/// that advances by that cost when a sample ends, and by nothing else.
+/// So the test does not depend on the machine's load.
 #[cfg(feature = "testing")]
 pub mod costs {
     use super::{Either, Way};
@@ -222,7 +222,7 @@ pub mod costs {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::{Duration, Instant};
 
-    /// Of a sample of either way, in nanoseconds; 0 as long as a test has said nothing.
+    /// Nanoseconds per sample of each way; all 0 until a test sets them.
     static NANOS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     static TAKEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
@@ -230,17 +230,17 @@ pub mod costs {
         static CLOCK: Cell<Option<Instant>> = const { Cell::new(None) };
     }
 
-    /// From now on a sample of this way costs so much.
+    /// Sets the cost of a sample of this way.
     pub fn set(way: Way, cost: Duration) {
         NANOS[way.index()].store(cost.as_nanos() as u64, Relaxed);
     }
 
-    /// How often a way has been taken by all ranks of this process.
+    /// Returns how often all ranks of this process have used a way.
     pub fn taken(way: Way) -> u64 {
         TAKEN[way.index()].load(Relaxed)
     }
 
-    /// A sample of this way ends.
+    /// Ends a sample of this way.
     pub fn end(way: Way) {
         TAKEN[way.index()].fetch_add(1, Relaxed);
         if let Some(began) = now() {
@@ -263,7 +263,7 @@ pub mod costs {
 mod tests {
     use super::*;
 
-    /// Of so many samples, those that tried the way that costs more.
+    /// Returns the indices of those of `samples` samples that used the more expensive way.
     fn tried(known: &mut Known, samples: u32, price: f32, costs: [f32; 2]) -> Vec<u32> {
         let dearer = match costs[0] > costs[1] {
             true => Way::Copy,
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(free, [&first[..], &[13, 29, 61]].concat());
         let priced = tried(&mut <Known>::default(), 250, 50.0, costs);
         assert_eq!(priced, [&first[..], &[13, 113, 213]].concat());
-        // Something that looks a thousand times worse is tried again all the same.
+        // A way that seems a thousand times as expensive is sampled again, too.
         let far = tried(&mut <Known>::default(), 1000, 50.0, [1000.0, 1.0]);
         assert_eq!(far, [0, 1, 2, 13, 413, 813]);
     }

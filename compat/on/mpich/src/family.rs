@@ -1,7 +1,7 @@
-//! MPICH's ABI below programs of the standard: handles of 32 bits, which are themselves above when they are made at run time.
+//! MPICH's ABI as the backend of programs of the standard: handles of 32 bits; dynamic ones are passed through unchanged.
 //!
-//! MPICH's code of an error says more than its class: which instance of which message. Such a code becomes one above all that
-//! programs add, so that it comes back as it was and the library's own text is found.
+//! An error code of MPICH contains more than its class: the message and its instance. Such a code is mapped above all codes that
+//! programs add, so that it can be mapped back and the library's own text is found.
 #![allow(unsafe_code)]
 
 use compat::convert::{own_class_in, own_class_out};
@@ -18,7 +18,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// Programs of the standard on MPICH.
+/// The family of programs of the standard on MPICH.
 #[derive(Clone, Copy, Debug)]
 pub struct OnMpich;
 
@@ -29,7 +29,7 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The predefined handles of a type: MPICH's and the standard's, each at the place that its bits say.
+/// The predefined handles of a type, of MPICH and of the standard, indexed by the bits of MPICH's handle.
 pub struct Predefined {
     null: (u32, u32),
     slots: [(u32, u32); 256],
@@ -49,7 +49,7 @@ impl Predefined {
     }
 }
 
-/// The table of a type; that of files is empty, since they are pointers.
+/// Returns the table of a type; that of files is empty, since they are pointers.
 #[inline(always)]
 fn table(kind: Kind) -> &'static Predefined {
     match kind {
@@ -67,11 +67,11 @@ fn table(kind: Kind) -> &'static Predefined {
     }
 }
 
-/// The last predefined code of MPICH; those of programs are above.
+/// The last predefined code of MPICH; codes that programs add are above.
 const LAST_BELOW: c_int = 0x3fff_ffff;
-/// The bits of a code that are its class.
+/// The bits of a code that contain its class.
 const CLASS: c_int = 0x7f;
-/// Where codes of MPICH that are no class begin above.
+/// The first value for MPICH's detailed codes on the program's side.
 const DETAILED: c_int = 0x4000_4000;
 /// `MPI_ERR_OTHER` of the standard.
 const OTHER: c_int = 16;
@@ -101,7 +101,7 @@ fn added_error_out(code: c_int) -> c_int {
     }
 }
 
-/// Keyvals of programs are MPICH's own, which no constant of the standard is.
+/// Passes the program's keyvals through, since MPICH's never equal a constant of the standard.
 fn added_keyval_in(keyval: c_int) -> c_int {
     keyval
 }
@@ -110,17 +110,17 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     keyval
 }
 
-/// Handles of this library: of a type that MPICH does not have, and of none of its kinds.
+/// Marks emulated handles: a type and a kind that MPICH does not have.
 const OWN: u32 = 0x3c00_0000;
 const OWN_BITS: u32 = 0xfc00_0000;
 
 const IN_PLACE_BELOW: usize = usize::MAX;
 const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
 
-/// Datatypes whose number is this or above came with MPICH 5.0 (`MPI_LOGICAL1` and its relatives); an older one dies of their handles.
+/// Datatypes from this number on were added in MPICH 5.0 (`MPI_LOGICAL1` and the like); an older MPICH crashes on their handles.
 const FIRST_LATER: u32 = 0x47;
 
-/// MPICH's handle by the standard's number of a predefined one; where MPICH has none, the null handle of the number's type.
+/// MPICH's handles, indexed by the standard's predefined ones; the null handle of the type if MPICH has none.
 static BELOW: [AtomicU32; FIRST_DYNAMIC] = {
     let mut below = [const { AtomicU32::new(0) }; FIRST_DYNAMIC];
     let mut handle = 0;
@@ -131,7 +131,7 @@ static BELOW: [AtomicU32; FIRST_DYNAMIC] = {
     below
 };
 
-/// Takes away the datatypes that an older MPICH does not have.
+/// Removes the datatypes that an older MPICH does not have.
 fn forget_later() {
     let null = MPI_DATATYPE.null;
     for below in &BELOW[null.1 as usize..] {
@@ -270,7 +270,7 @@ impl Family for OnMpich {
         status.error
     }
 
-    /// Null is the predefined function that does nothing.
+    /// The predefined function that does nothing is a null pointer.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -302,7 +302,7 @@ impl Foreign for OnMpich {
         ] {
             let variable = find(name).cast::<*mut c_int>();
             if !variable.is_null() {
-                // SAFETY: a variable of the library that holds an address.
+                // SAFETY: the symbol is a variable of the library that holds an address.
                 place.store(unsafe { variable.read() }, Ordering::Relaxed);
             }
         }
@@ -354,7 +354,7 @@ mod tests {
         }
         assert_eq!(OnMpich::handle_in(Kind::Comm, 0x101), 0x4400_0000);
         assert_eq!(OnMpich::handle_in(Kind::Comm, 0x8400_0001), 0x8400_0001);
-        // A completed request of MPICH looks predefined and is none.
+        // A completed request of MPICH has the bits of a predefined handle but is dynamic.
         assert_eq!(OnMpich::handle_out(Kind::Request, 0x6c00_0001), 0x6c00_0001);
     }
 

@@ -1,7 +1,7 @@
-//! Each function of the library, against a mock of the library below.
+//! Tests each function of the library against a mock backend.
 //!
-//! The checks of functions that are written from the tables are written from them, too; those of functions that are written by
-//! hand are in `compat/shared/by_hand`.
+//! Functions that are generated from the tables have generated checks; the checks of handwritten functions
+//! are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -37,30 +37,30 @@ static BELOW: Constants = Constants {
     status_ignore: 1,
 };
 
-/// A handle that the library below made.
+/// Returns a dynamic handle on both sides.
 fn made(number: usize) -> (Handle, Below) {
     (0x9800_0000 + number, 0x9800_0000 + number as Below)
 }
 
-/// Such a handle as an integer.
+/// Returns a dynamic handle as an integer.
 fn made_as_integer(_kind: Kind, number: usize) -> c_int {
     made(number).1 as c_int
 }
 
-/// A file that it made.
+/// Returns a dynamic file handle on both sides.
 fn made_file(number: usize) -> (usize, usize) {
     (0x7000_5000 + number, 0x7000_5000 + number)
 }
 
-/// A keyval that it made.
+/// A dynamic keyval on both sides.
 const MADE_KEYVAL: (c_int, c_int) = (0x2440_0007, 0x2440_0007);
 
-/// Its functions that copy no attribute and delete nothing.
+/// The backend's callbacks that copy no attribute and delete nothing.
 fn no_functions(_kind: Kind) -> (usize, usize) {
     (0, 0)
 }
 
-/// Variables of the library that hold constants.
+/// The backend's variables that hold constants.
 static VARIABLES: [usize; 2] = [0x7000, 0x7100];
 
 fn learn() {

@@ -1,7 +1,7 @@
-//! Open MPI's ABI below programs of the standard: handles are addresses of objects.
+//! Open MPI's ABI as the backend of programs of the standard: handles are addresses of objects.
 //!
-//! Predefined objects are symbols of the library, which are looked up once. All lie close together in its data, so that a handle
-//! which comes back is one of them or, outside of that range, itself.
+//! Predefined objects are symbols of the library, which are looked up once. They are close together in its data, so a returned handle
+//! is one of them or, outside of their address range, dynamic.
 #![allow(unsafe_code)]
 
 use compat::convert::{added_in, added_out, own_class_in, own_class_out};
@@ -18,7 +18,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Programs of the standard on Open MPI.
+/// The family of programs of the standard on Open MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct OnOpenMpi;
 
@@ -37,7 +37,7 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
         .filter_map(|(.., symbol)| symbol.to_str().ok())
 }
 
-/// The last predefined code of Open MPI; those of programs are above.
+/// The last predefined code of Open MPI; codes that programs add are above.
 const LAST_BELOW: c_int = 92;
 /// `MPI_ERR_OTHER` of the standard.
 const OTHER: c_int = 16;
@@ -58,7 +58,7 @@ fn added_error_out(code: c_int) -> c_int {
     }
 }
 
-/// Keyvals of programs are small numbers in Open MPI, some of them those of the standard's predefined ones.
+/// Offset of the program's keyvals, since Open MPI's are small integers that may equal the standard's predefined ones.
 const KEYVALS: c_int = 0x10000;
 
 fn added_keyval_in(keyval: c_int) -> c_int {
@@ -82,17 +82,17 @@ const UNWEIGHTED_BELOW: usize = 2;
 const WEIGHTS_EMPTY_BELOW: usize = 3;
 const ALL_HANDLES_BELOW: usize = usize::MAX;
 
-/// The library's object by the standard's handle; zero where it is none.
+/// Open MPI's predefined objects, indexed by the standard's handle; 0 if it has none.
 static OBJECTS: [AtomicUsize; FIRST_DYNAMIC] = [const { AtomicUsize::new(0) }; FIRST_DYNAMIC];
-/// The lowest address of an object, and how far the last one is from it.
+/// The lowest address of a predefined object, and the distance of the last one from it.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SPAN: AtomicUsize = AtomicUsize::new(0);
-/// The standard's handle by the object: a table that is searched from the place that the address says.
+/// The standard's handles by object address: a hash table with linear probing.
 static HANDLES: [[AtomicUsize; 2]; PLACES] =
     [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; PLACES];
 const PLACES: usize = 1024;
 
-/// Where the search for an object begins.
+/// Returns the index at which the search for an address starts.
 #[inline(always)]
 fn place_of(address: usize) -> usize {
     ((address >> 4).wrapping_mul(0x9e37_79b9) >> 7) % PLACES
@@ -138,25 +138,25 @@ fn add(address: usize, handle: usize) {
                 SPAN.store(high - low, Ordering::Relaxed);
                 return;
             }
-            // Two names of one object: programs get back the first.
+            // Two names of one object: programs get the first one back.
             known if known == address => return,
             _ => place = (place + 1) % PLACES,
         }
     }
 }
 
-/// Functions between handles and Fortran's numbers, by type of handle: to a number, and back.
+/// Open MPI's conversions between handles and Fortran's numbers, by type: to a number, and back.
 static NUMBERS: [[AtomicUsize; 2]; 11] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 11];
 
-/// Where handles made at run time begin as integers.
+/// The first integer of dynamic handles.
 const FIRST_NUMBER: c_int = FIRST_DYNAMIC as c_int;
 
-/// Handles of this library: no object has an odd address, and none one in the upper half.
+/// Marks emulated handles: no object has an odd address or one in the upper half.
 const OWN: usize = 1 << 62 | 1;
-/// The same as integers, from here on.
+/// The first integer of emulated handles.
 const FIRST_OWN_NUMBER: c_int = 1 << 30;
 
-/// Functions that do nothing, for communicators, datatypes and windows.
+/// Callbacks that do nothing, for communicators, datatypes and windows.
 static NOTHING: [[AtomicUsize; 2]; 3] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 3];
 
 fn nothing(kind: Kind) -> &'static [AtomicUsize; 2] {
@@ -236,7 +236,7 @@ impl Family for OnOpenMpi {
         words::word_out(word, below)
     }
 
-    /// The constants for buffers are the standard's; the automatic one is none of Open MPI and served here.
+    /// The buffer constants are equal to the standard's; Open MPI has no automatic buffer, which is emulated here.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -305,7 +305,7 @@ impl Family for OnOpenMpi {
     }
 }
 
-/// The names of handle types in functions of Fortran's numbers, in the order of `Kind`.
+/// The names of handle types in the conversion functions, in the order of `Kind`.
 const TYPES: [&str; 11] = [
     "Comm",
     "Group",
@@ -369,7 +369,7 @@ impl Foreign for OnOpenMpi {
             return kind.null() as c_int;
         }
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
-        // SAFETY: the symbol's type is that of the library's header.
+        // SAFETY: the symbol is a function with this signature in Open MPI's header.
         let number = unsafe {
             let function: unsafe extern "C" fn(usize) -> c_int = std::mem::transmute(function);
             function(handle)
@@ -386,7 +386,7 @@ impl Foreign for OnOpenMpi {
             return Self::null(kind);
         }
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
-        // SAFETY: as above.
+        // SAFETY: the symbol is a function with this signature in Open MPI's header.
         unsafe {
             let function: unsafe extern "C" fn(c_int) -> usize = std::mem::transmute(function);
             function(integer.saturating_sub(FIRST_NUMBER))

@@ -1,6 +1,6 @@
-//! `libmpi_abi.so.1` on Open MPI: programs of the standard ABI, that library below.
+//! `libmpi_abi.so.1` on Open MPI: programs of the standard ABI with Open MPI as the backend.
 //!
-//! It lies in a folder of its own, which `mpirun --on` or `LD_LIBRARY_PATH` puts before that of our own library.
+//! It is installed in a separate directory, which `mpirun --on` or `LD_LIBRARY_PATH` puts before that of our own library.
 #![deny(unsafe_code)]
 
 mod entries;
@@ -11,7 +11,7 @@ mod mock;
 pub use entries::*;
 pub use family::OnOpenMpi;
 
-/// Opens the library below when the program's loader starts this one.
+/// Opens the backend when the program's loader starts this library.
 extern "C" fn start() {
     compat::foreign_below::open::<OnOpenMpi>();
 }

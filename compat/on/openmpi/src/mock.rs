@@ -1,7 +1,7 @@
-//! Each function of the library, against a mock of the library below.
+//! Tests each function of the library against a mock backend.
 //!
-//! The checks of functions that are written from the tables are written from them, too; those of functions that are written by
-//! hand are in `compat/shared/by_hand`.
+//! Functions that are generated from the tables have generated checks; the checks of handwritten functions
+//! are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -37,29 +37,29 @@ static BELOW: Constants = Constants {
     status_ignore: 0,
 };
 
-/// Where the objects lie that the library below makes.
+/// The address of the backend's first dynamic object.
 const FIRST_MADE: usize = 0x7000_0000;
 
-/// A handle that it made.
+/// Returns a dynamic handle on both sides.
 fn made(number: usize) -> (Handle, Below) {
     let address = FIRST_MADE + 16 * number;
     (address, address)
 }
 
-/// Such a handle as an integer: above Fortran's number, where each type has numbers of its own.
+/// Returns a dynamic handle as an integer: above Fortran's numbers, which each type has of its own.
 fn made_as_integer(kind: Kind, number: usize) -> c_int {
     0x1000 + (1000 * kind as usize + number) as c_int
 }
 
-/// A file that it made.
+/// Returns a dynamic file handle on both sides.
 fn made_file(number: usize) -> (usize, usize) {
     made(number)
 }
 
-/// A keyval that it made.
+/// A dynamic keyval on both sides.
 const MADE_KEYVAL: (c_int, c_int) = (0x10000 + 30, 30);
 
-/// Its functions that copy no attribute and delete nothing.
+/// The backend's callbacks that copy no attribute and delete nothing.
 fn no_functions(kind: Kind) -> (usize, usize) {
     let name = match kind {
         Kind::Comm => "COMM",
@@ -70,7 +70,7 @@ fn no_functions(kind: Kind) -> (usize, usize) {
     (address("COPY"), address("DELETE"))
 }
 
-/// The functions' names; the addresses are of nothing.
+/// The names of these callbacks; their addresses are never called.
 const NOTHING: [&str; 6] = [
     "OMPI_C_MPI_COMM_NULL_COPY_FN",
     "OMPI_C_MPI_COMM_NULL_DELETE_FN",
@@ -85,7 +85,7 @@ fn address_of_nothing(name: &str) -> usize {
     known.map_or(0, |known| scratch(known).expose_provenance())
 }
 
-/// The library's functions between handles of a type and Fortran's numbers.
+/// The backend's conversions between handles of a type and Fortran's numbers.
 unsafe extern "C" fn to_fortran<const KIND: usize>(handle: usize) -> c_int {
     (1000 * KIND + (handle - FIRST_MADE) / 16) as c_int
 }
@@ -96,7 +96,7 @@ unsafe extern "C" fn of_fortran<const KIND: usize>(number: c_int) -> usize {
 
 macro_rules! fortran {
     ($($kind:ident: $to:literal $of:literal,)*) => {
-        /// Such a function by its name.
+        /// Returns such a conversion by name.
         fn fortran(name: &str) -> *mut c_void {
             match name {
                 $(
@@ -123,7 +123,7 @@ fortran! {
     Datatype: "MPI_Type_c2f" "MPI_Type_f2c",
 }
 
-/// Objects of the library.
+/// The backend's predefined objects.
 static OBJECTS: [u64; 4096] = [0; 4096];
 
 fn address_of(symbol: &str) -> usize {

@@ -1,4 +1,4 @@
-//! Attributes of communicators, types and windows whose functions are written in Fortran.
+//! Attributes of communicators, datatypes and windows with callbacks in Fortran.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-/// What an attribute belongs to, by Open MPI's numbers.
+/// Kinds of objects, in Open MPI's numbering.
 const OF_COMM: c_int = 1;
 const OF_TYPE: c_int = 2;
 const OF_WIN: c_int = 3;
 
-/// What Fortran's functions take for a value: an `INTEGER`, as before MPI-2, or an address.
+/// An attribute value of a Fortran callback: an `INTEGER`, as before MPI-2, or an address.
 trait Value: Copy + Default {
     fn of(value: isize) -> Self;
     fn whole(self) -> isize;
@@ -41,13 +41,13 @@ impl Value for isize {
     }
 }
 
-/// Object, key, extra state, value, the copy, whether there is one, code.
+/// Arguments: object, key, extra state, value, copied value, flag, code.
 type CopyFunction<T> =
     unsafe extern "C" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut T, *mut c_int, *mut c_int);
-/// Object, key, value, extra state, code.
+/// Arguments: object, key, value, extra state, code.
 type DeleteFunction<T> = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
 
-/// The functions of a key that Fortran has made, and its extra state; lives to the end of the process, as copies of the key may.
+/// The callbacks and the extra state of a key created in Fortran. It is never freed, since copies of attributes may outlive the key.
 struct FortranKey<T> {
     kind: Kind,
     copy: CopyFunction<T>,
@@ -55,7 +55,7 @@ struct FortranKey<T> {
     extra: T,
 }
 
-/// The C function that calls a key's copy function in Fortran.
+/// The C copy callback, which calls the key's Fortran callback.
 unsafe extern "C" fn copy_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
@@ -64,12 +64,12 @@ unsafe extern "C" fn copy_in_fortran<T: Value>(
     copied: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the extra state of a key is the one that it was made with.
+    // SAFETY: the extra state is the `FortranKey` that the key was created with, which is never freed.
     let made = unsafe { &*extra.cast::<FortranKey<T>>() };
     let (mut object, mut code, mut yes) = (to_fortran(made.kind, object), SUCCESS, 0);
     let (mut extra, mut value) = (made.extra, T::of(value.addr() as isize));
     let mut result = T::default();
-    // SAFETY: the program's function of this form, and places for its results.
+    // SAFETY: the program has passed a function with this signature; all arguments are pointers to locals.
     unsafe {
         (made.copy)(
             &mut object,
@@ -86,18 +86,18 @@ unsafe extern "C" fn copy_in_fortran<T: Value>(
     code
 }
 
-/// The same of its delete function.
+/// The C delete callback, which calls the key's Fortran callback.
 unsafe extern "C" fn delete_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
     value: *mut c_void,
     extra: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the extra state is the `FortranKey` that the key was created with, which is never freed.
     let made = unsafe { &*extra.cast::<FortranKey<T>>() };
     let (mut object, mut code) = (to_fortran(made.kind, object), SUCCESS);
     let (mut extra, mut value) = (made.extra, T::of(value.addr() as isize));
-    // SAFETY: the program's function of this form.
+    // SAFETY: the program has passed a function with this signature; all arguments are pointers to locals.
     unsafe { (made.delete)(&mut object, &mut key, &mut value, &mut extra, &mut code) };
     code
 }
@@ -125,7 +125,7 @@ unsafe fn create_key<T: Value>(
         copy_in_fortran::<T> as *const c_void as usize,
         delete_in_fortran::<T> as *const c_void as usize,
     );
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `key` is an output argument of the program, valid by the standard.
     let (code, key) = unsafe {
         let code = match of {
             OF_COMM => PMPI_Comm_create_keyval(copy, delete, key, extra),
@@ -143,7 +143,7 @@ unsafe fn create_key<T: Value>(
 
 unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
     let value = std::ptr::without_provenance_mut(value as usize);
-    // SAFETY: a value is not looked at.
+    // SAFETY: the value is stored and not dereferenced.
     unsafe {
         match of {
             OF_COMM => PMPI_Comm_set_attr(object, key, value),
@@ -154,11 +154,11 @@ unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
     }
 }
 
-/// The value of an attribute; `table` is what a field of an object holds: the standard's handle of the object.
+/// Returns an attribute value; `table` is the content of an object's field, the standard's handle of the object.
 unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
     let mut value: *mut c_void = std::ptr::null_mut();
     let place = (&raw mut value).cast::<c_void>();
-    // SAFETY: places for results.
+    // SAFETY: `flag` is valid by contract of the caller, and the other output arguments are locals.
     unsafe {
         flag.write(0);
         let code = match kind_of_key(key) {
@@ -169,7 +169,7 @@ unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
             _ => PMPI_Comm_get_attr(handle_of_standard(Kind::Comm, table), key, place, flag),
         };
         let found = flag.read() != 0 && !value.is_null();
-        // Of predefined keys C has the address of the value, but of a window's base the base.
+        // In C, the value of a predefined key is the address of the integer, except for a window's base, which is the address itself.
         let value = match key {
             FIRST_KEY..=LAST_OF_COMMS | DISP_UNIT..=LAST_KEY | FT if found => {
                 value.cast::<c_int>().read() as isize
@@ -187,10 +187,10 @@ const LAST_OF_COMMS: c_int = 6;
 const WIN_SIZE: c_int = 8;
 const DISP_UNIT: c_int = 9;
 const LAST_KEY: c_int = 11;
-/// `MPI_FT`, of communicators again.
+/// `MPI_FT`, another key of communicators.
 const FT: c_int = 12;
 
-/// The keys that Fortran has made for types and windows; the handle in a table does not say what it is of.
+/// The keys that Fortran has created for datatypes and windows, since the handle in a table does not say its kind.
 static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
 
 fn kind_of_key(key: c_int) -> c_int {
@@ -204,7 +204,7 @@ fn kind_of_key(key: c_int) -> c_int {
     }
 }
 
-/// What Open MPI's Fortran libraries call, for either kind of value.
+/// The functions that Open MPI's Fortran libraries call, for either kind of value.
 macro_rules! called_by_fortran_libraries {
     ($($value:ty: $create:ident $set:ident $get:ident;)*) => { $(
         #[unsafe(no_mangle)]
@@ -217,7 +217,7 @@ macro_rules! called_by_fortran_libraries {
             _flags: c_int,
             _bindings: *mut c_void,
         ) -> c_int {
-            // SAFETY: passed on.
+            // SAFETY: the Fortran library passes the arguments of the MPI function, valid by the standard.
             unsafe { create_key::<$value>(of, copy, delete, key, extra) }
         }
 
@@ -230,7 +230,7 @@ macro_rules! called_by_fortran_libraries {
             value: $value,
             _predefined: bool,
         ) -> c_int {
-            // SAFETY: passed on.
+            // SAFETY: the Fortran library passes the arguments of the MPI function, valid by the standard.
             unsafe { set(of, object, key, value.whole()) }
         }
 
@@ -241,7 +241,7 @@ macro_rules! called_by_fortran_libraries {
             value: *mut $value,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: output arguments of the caller.
+            // SAFETY: output arguments of the Fortran library, valid by the standard.
             unsafe {
                 let (code, found) = get(table, key, flag);
                 if flag.read() != 0 {
@@ -258,7 +258,7 @@ called_by_fortran_libraries! {
     isize: ompi_attr_create_keyval_aint ompi_attr_set_aint ompi_attr_get_aint;
 }
 
-/// What Fortran programs name: functions that leave an attribute behind, that copy it as it is, and that do nothing.
+/// Predefined callbacks for Fortran programs: no copy, copy of the value, and no action.
 macro_rules! attribute_functions_of_fortran {
     ($($value:ty: $null_copy:ident $null_delete:ident $dup:ident;)*) => { $(
         #[unsafe(no_mangle)]
@@ -271,7 +271,7 @@ macro_rules! attribute_functions_of_fortran {
             flag: *mut c_int,
             code: *mut c_int,
         ) {
-            // SAFETY: output arguments of a copy function.
+            // SAFETY: output arguments of a copy callback, valid by the standard.
             unsafe {
                 flag.write(0);
                 code.write(SUCCESS);
@@ -287,7 +287,7 @@ macro_rules! attribute_functions_of_fortran {
             flag: *mut c_int,
             code: *mut c_int,
         ) {
-            // SAFETY: arguments of a copy function.
+            // SAFETY: arguments of a copy callback, valid by the standard.
             unsafe {
                 copied.write(value.read());
                 flag.write(1);
@@ -302,7 +302,7 @@ macro_rules! attribute_functions_of_fortran {
             _extra: *const $value,
             code: *mut c_int,
         ) {
-            // SAFETY: an output argument of a delete function.
+            // SAFETY: an output argument of a delete callback, valid by the standard.
             unsafe { code.write(SUCCESS) };
         }
     )* };

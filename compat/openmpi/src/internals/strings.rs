@@ -1,11 +1,11 @@
-//! Strings of Fortran, which are as long as their variables and end with blanks, as those of C, and back.
+//! Conversion between Fortran strings, which are padded with blanks, and C strings.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc)]
 
 use super::{OUT_OF_MEMORY, SUCCESS};
 use std::ffi::{c_char, c_int};
 
-/// A copy of a Fortran string without the blanks around it, to be given back by `free`.
+/// Returns a copy of a Fortran string without the surrounding blanks, to be released by `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_string_f2c(
     text: *const c_char,
@@ -13,7 +13,7 @@ pub unsafe extern "C" fn ompi_fortran_string_f2c(
     copy: *mut *mut c_char,
 ) -> c_int {
     let len = usize::try_from(len).unwrap_or(0);
-    // SAFETY: a string of the caller, of that length.
+    // SAFETY: the Fortran library passes a string of this length.
     let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len) };
     let blank = |byte: &u8| *byte == b' ';
     let begin = text.iter().position(|byte| !blank(byte)).unwrap_or(len);
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn ompi_fortran_string_f2c(
         .rposition(|byte| !blank(byte))
         .map_or(begin, |at| at + 1);
     let text = &text[begin..end];
-    // SAFETY: memory for the text and its end, an output argument of the caller.
+    // SAFETY: `malloc` has reserved memory for the text and its terminating zero; `place` is an output argument of the caller.
     unsafe {
         let room: *mut u8 = libc::malloc(text.len() + 1).cast();
         if room.is_null() {
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn ompi_fortran_string_f2c(
     SUCCESS
 }
 
-/// A C string in a Fortran variable, filled up with blanks.
+/// Copies a C string to a Fortran variable, padded with blanks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_string_c2f(
     text: *const c_char,
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn ompi_fortran_string_c2f(
     len: c_int,
 ) -> c_int {
     let len = usize::try_from(len).unwrap_or(0);
-    // SAFETY: a C string and a variable of the caller, of that length.
+    // SAFETY: the Fortran library passes a C string, and a variable of this length.
     unsafe {
         let text = std::ffi::CStr::from_ptr(text).to_bytes();
         let here = text.len().min(len);
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn ompi_fortran_string_c2f(
     SUCCESS
 }
 
-/// C strings of Fortran's, one every `advance` bytes, with null behind the last: `count` of them, or up to the first that is blank.
+/// Copies Fortran strings at intervals of `advance` bytes to a null-terminated array of C strings: `count` of them, or all before the first blank one.
 unsafe fn strings(
     mut text: *const c_char,
     count: Option<c_int>,
@@ -65,7 +65,7 @@ unsafe fn strings(
     let mut all: Vec<*mut c_char> = Vec::new();
     while count.is_none_or(|count| all.len() < usize::try_from(count).unwrap_or(0)) {
         let mut one = std::ptr::null_mut();
-        // SAFETY: the next string of the caller; the copy is a C string.
+        // SAFETY: the address is that of the next string of the caller's array; the copy is a C string.
         let blank = unsafe {
             match ompi_fortran_string_f2c(text, len, &raw mut one) {
                 SUCCESS => {}
@@ -74,16 +74,16 @@ unsafe fn strings(
             one.read() == 0
         };
         if blank && count.is_none() {
-            // SAFETY: the copy of a moment ago.
+            // SAFETY: the copy is from `malloc` and not used afterwards.
             unsafe { libc::free(one.cast()) };
             break;
         }
         all.push(one);
-        // SAFETY: the caller's strings follow one another so.
+        // SAFETY: the caller's strings are `advance` bytes apart.
         text = unsafe { text.offset(advance as isize) };
     }
     all.push(std::ptr::null_mut());
-    // SAFETY: memory for so many pointers, which `opal_argv_free` gives back.
+    // SAFETY: memory for this number of pointers, which `opal_argv_free` releases.
     unsafe {
         let room: *mut *mut c_char = libc::malloc(size_of_val(&all[..])).cast();
         if room.is_null() {
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn ompi_fortran_argv_blank_f2c(
     advance: c_int,
     argv: *mut *mut *mut c_char,
 ) -> c_int {
-    // SAFETY: arguments of the caller.
+    // SAFETY: the Fortran library passes an array of strings of this length, and a valid output argument.
     unsafe { give(argv, strings(array, None, len, advance)) }
 }
 
@@ -113,11 +113,11 @@ pub unsafe extern "C" fn ompi_fortran_argv_count_f2c(
     advance: c_int,
     argv: *mut *mut *mut c_char,
 ) -> c_int {
-    // SAFETY: arguments of the caller.
+    // SAFETY: the Fortran library passes an array of strings of this length, and a valid output argument.
     unsafe { give(argv, strings(array, Some(count), len, advance)) }
 }
 
-/// Arguments of several commands: those of one stand `commands` strings apart.
+/// Converts the arguments of several commands: consecutive arguments of one command are `commands` strings apart.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_multiple_argvs_f2c(
     commands: c_int,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn ompi_fortran_multiple_argvs_f2c(
     argvs: *mut *mut *mut *mut c_char,
 ) -> c_int {
     let count = usize::try_from(commands).unwrap_or(0);
-    // SAFETY: arguments of the caller; memory for as many pointers.
+    // SAFETY: the Fortran library passes an array of strings of this length; `malloc` reserves memory for all pointers.
     unsafe {
         let all: *mut *mut *mut c_char =
             libc::malloc(count.max(1) * size_of::<*mut *mut c_char>()).cast();
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn ompi_fortran_multiple_argvs_f2c(
 unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_int>) -> c_int {
     match made {
         Ok(made) => {
-            // SAFETY: an output argument of the caller.
+            // SAFETY: an output argument of the Fortran library, which must be a valid pointer.
             unsafe { place.write(made) };
             SUCCESS
         }
@@ -157,13 +157,13 @@ unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_in
     }
 }
 
-/// Gives back what `strings` made.
+/// Frees an array of `strings`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn opal_argv_free(argv: *mut *mut c_char) {
     if argv.is_null() {
         return;
     }
-    // SAFETY: made by `strings`: strings and a null behind them.
+    // SAFETY: the array is from `strings`: C strings from `malloc` and a terminating null.
     unsafe {
         let mut next = argv;
         while !next.read().is_null() {

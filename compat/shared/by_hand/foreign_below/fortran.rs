@@ -1,19 +1,19 @@
-//! What the binary interface fixes, and what a Fortran layer tells: infos of the library below, which the program gets.
+//! Tests of the ABI version and the Fortran information: infos of the backend, which the program gets.
 
 use super::*;
 use std::cell::RefCell;
 use std::ffi::CStr;
 
-/// The standard's class of a second layer that tells something, and of a wrong argument.
+/// Error classes of the standard: for a second Fortran layer, and for an invalid argument.
 const ABI: c_int = 62;
 const ARG: c_int = 13;
 
 thread_local! {
-    /// The entries that were set in the library below.
+    /// The entries that were set in the backend.
     static SET: RefCell<Vec<(String, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the Fortran layer tells.
+/// The entries of the Fortran layer.
 const TOLD: [(&CStr, &CStr); 2] = [(c"mpi_logical_size", c"4"), (c"mpi_real_size", c"8")];
 
 unsafe extern "C" fn create(info: *mut Below) -> c_int {
@@ -65,7 +65,7 @@ unsafe extern "C" fn get(
     0
 }
 
-/// Asks for an info and compares its entries; all calls below are for the info that was made there.
+/// Queries an info and compares its entries; all backend calls must use the info that was created.
 fn assert_entries(name: &str, ask: impl Fn(*mut Handle) -> c_int, expected: &[(&str, &str)]) {
     SET.take();
     below!(MPI_Info_set = set);
@@ -132,7 +132,7 @@ fn infos() {
     );
 }
 
-/// The words that the program finds, and whether there are any.
+/// Returns the values of the Fortran logicals, and whether they are set.
 fn booleans(size: c_int) -> (c_int, u32, u32, c_int) {
     let (mut yes, mut no, mut is_set) = (0u32, 0u32, -7);
     let code = call!(MPI_Abi_get_fortran_booleans(

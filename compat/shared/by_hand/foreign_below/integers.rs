@@ -1,4 +1,4 @@
-//! Handles as integers: predefined ones are the standard's, made ones those of the library below.
+//! Tests of handles as integers: predefined ones are the standard's, dynamic ones those of the backend.
 
 use super::*;
 
@@ -21,7 +21,7 @@ macro_rules! check {
     }};
 }
 
-/// Files are numbered as they come.
+/// Files are numbered in order of first use.
 fn files() {
     let none = null(Kind::File).0 as usize;
     assert_eq!(

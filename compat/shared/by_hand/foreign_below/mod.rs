@@ -1,5 +1,5 @@
-//! What programs of the standard have on another library: operators and error handlers have no context below, and some
-//! functions are answered without that library.
+//! Tests of programs of the standard on another library: operators and error handlers have no context in the backend, and some
+//! functions do not call it.
 
 mod fortran;
 mod integers;
@@ -11,7 +11,7 @@ use super::*;
 
 pub const FOREIGN: bool = true;
 
-/// Checks the functions that only programs of the standard have.
+/// Tests the functions that exist only in this direction.
 pub fn check() {
     statuses::check();
     shrinking::check();
@@ -19,7 +19,7 @@ pub fn check() {
     fortran::check();
 }
 
-/// The library below is given a function and makes an operator.
+/// Creates an operator from a function.
 unsafe extern "C" fn make_operator(function: usize, commute: c_int, op: *mut Below) -> c_int {
     arrived();
     keep(0, function);
@@ -28,7 +28,7 @@ unsafe extern "C" fn make_operator(function: usize, commute: c_int, op: *mut Bel
     answer()
 }
 
-/// Lets it make operators.
+/// Installs a mock that creates operators.
 pub fn take_operator() {
     mock!(MPI_Op_create = make_operator);
 }
@@ -37,7 +37,7 @@ pub fn take_operator_c() {
     mock!(MPI_Op_create_c = make_operator);
 }
 
-/// Calls the operator that it made last.
+/// Calls the operator that was created last.
 pub unsafe fn operate<C>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -49,7 +49,7 @@ pub unsafe fn operate<C>(
     function(input, inout, &raw mut count, &raw mut datatype);
 }
 
-/// The kinds of objects with handlers.
+/// The kinds of objects with error handlers.
 #[derive(Clone, Copy)]
 pub enum Of {
     Comm,
@@ -65,7 +65,7 @@ unsafe extern "C" fn make_handler(function: usize, handler: *mut Below) -> c_int
     answer()
 }
 
-/// Lets it make handlers of such objects.
+/// Installs a mock that creates error handlers for such objects.
 pub fn take_handler(of: Of) {
     match of {
         Of::Comm => mock!(MPI_Comm_create_errhandler = make_handler),
@@ -75,13 +75,13 @@ pub fn take_handler(of: Of) {
     }
 }
 
-/// Calls the handler that it made last; a file is a word of another size than the other handles.
+/// Calls the error handler that was created last; a file handle has another size than the other handles.
 pub unsafe fn handle<H>(object: *mut H, code: *mut c_int) {
     let function: unsafe extern "C" fn(*mut H, *mut c_int, ...) = std::mem::transmute(kept(0));
     function(object, code, 0);
 }
 
-/// Writes the communicator now or later, where the program said.
+/// Writes the communicator to the program's variable, now or later.
 unsafe fn duplicate(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
     arrived();
     see(0, comm as u64);
@@ -107,14 +107,14 @@ unsafe extern "C" fn idup_with_info(
     duplicate(comm, new, request)
 }
 
-/// Lets it duplicate communicators, which are there during the call or later.
+/// Installs a mock that duplicates communicators, and delivers the handle during the call or later.
 pub fn take_duplicates(at_once: bool) {
     mock!(MPI_Comm_idup = idup);
     mock!(MPI_Comm_idup_with_info = idup_with_info);
     keep(2, at_once.into());
 }
 
-/// The communicator is there.
+/// Delivers the communicator.
 pub unsafe fn deliver(comm: Below) {
     std::ptr::with_exposed_provenance_mut::<Below>(kept(1)).write_volatile(comm);
 }

@@ -1,9 +1,9 @@
-//! Nonblocking shrinking, whose communicator the library below writes during the call or later, as that of a duplication.
+//! Tests of nonblocking shrinking, whose communicator the backend writes during the call or later, as for a duplication.
 
 use super::super::by_hand::duplicates::{assert_delivered, assert_started};
 use super::*;
 
-/// Lets the library below shrink communicators.
+/// Installs a mock that shrinks communicators.
 fn take_shrinking(at_once: bool) {
     mock!(MPIX_Comm_ishrink = idup);
     keep(2, at_once.into());

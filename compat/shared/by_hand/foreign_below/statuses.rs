@@ -1,10 +1,10 @@
-//! What is answered without the library below: fields of the program's own statuses, addresses, the version.
+//! Tests of functions that do not call the backend: fields of the program's own statuses, addresses, the version.
 
 use super::*;
 
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident) => {{
-        // The constants of a status are the program's already, those of the library below mean nothing.
+        // The constants in a status of the program are those of its own ABI already; the constants of the backend have no meaning here.
         for value in [word("rank"), word("tag"), failure()].map(|pair| pair.0) {
             let before = StandardStatus {
                 source: 71,

@@ -1,4 +1,4 @@
-//! What programs of other libraries have and programs of the standard do not: operators and error handlers have a context below.
+//! Tests of programs of other ABIs on the standard ABI: operators and error handlers have a context in the backend.
 
 use super::*;
 use compat::below::{DUPLICATE, Duplicate, MAKE_HANDLER, MAKE_OPERATOR, MakeHandler, MakeOperator};
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub const FOREIGN: bool = false;
 
-/// Nothing more.
+/// No further tests in this direction.
 pub fn check() {}
 
 type Operate = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
 type Free = unsafe extern "C" fn(*mut c_void);
 
-/// Where `see` keeps the most elements of one call.
+/// Index at which `see` records the maximum number of elements of one call.
 const MOST: usize = 50;
 
 unsafe extern "C" fn make_operator(
@@ -33,7 +33,7 @@ unsafe extern "C" fn make_operator(
     answer()
 }
 
-/// Begins a check with one of the slots beside the standard's.
+/// Starts a check with one of the non-standard slots.
 fn begin_with(slot: &AtomicPtr<c_void>, mock: *mut c_void) {
     forget();
     slot.store(mock, Ordering::Relaxed);
@@ -43,7 +43,7 @@ fn context() -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(kept(1))
 }
 
-/// Lets the library below make operators.
+/// Installs a mock that creates operators.
 pub fn take_operator() {
     let mock: MakeOperator = make_operator;
     begin_with(&MAKE_OPERATOR, mock as *mut c_void);
@@ -53,7 +53,7 @@ pub fn take_operator_c() {
     take_operator();
 }
 
-/// Calls the operator that it made last.
+/// Calls the operator that was created last.
 pub unsafe fn operate<C: Into<i64>>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -74,7 +74,7 @@ pub unsafe fn operate<C: Into<i64>>(
     function(context(), input, inout, count.into(), datatype);
 }
 
-/// The kinds of objects with handlers, as `portcullis_make_error_handler` numbers them.
+/// The kinds of objects with error handlers, in the numbering of `portcullis_make_error_handler`.
 #[derive(Clone, Copy)]
 pub enum Of {
     Comm,
@@ -101,14 +101,14 @@ unsafe extern "C" fn make_handler(
     answer()
 }
 
-/// Lets the library below make handlers of such objects.
+/// Installs a mock that creates error handlers for such objects.
 pub fn take_handler(of: Of) {
     let mock: MakeHandler = make_handler;
     begin_with(&MAKE_HANDLER, mock as *mut c_void);
     keep(3, of as usize);
 }
 
-/// Calls the handler that it made last.
+/// Calls the error handler that was created last.
 pub unsafe fn handle(object: *mut usize, code: *mut c_int) {
     let function: Handler = std::mem::transmute(kept(0));
     function(context(), *object, code);
@@ -135,14 +135,14 @@ unsafe extern "C" fn duplicate(
     answer()
 }
 
-/// Lets the library below duplicate communicators, which are there during the call or later.
+/// Installs a mock that duplicates communicators, and delivers the handle during the call or later.
 pub fn take_duplicates(at_once: bool) {
     let mock: Duplicate = duplicate;
     begin_with(&DUPLICATE, mock as *mut c_void);
     keep(2, at_once.into());
 }
 
-/// The communicator is there.
+/// Delivers the communicator.
 pub unsafe fn deliver(comm: usize) {
     let function: Deliver = std::mem::transmute(kept(0));
     function(context(), comm);

@@ -1,4 +1,4 @@
-//! Buffers of communicators and sessions, whose messages are in [`crate::foreign_below::own::buffers`].
+//! Fallbacks for buffers of communicators and sessions; the messages are handled in [`crate::foreign_below::own::buffers`].
 
 use super::Foreign;
 use crate::below::{self, slot};
@@ -7,13 +7,13 @@ use crate::foreign_below::own::{Children, fail, fail_at_self, make, put};
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
-/// Where an error goes that no communicator has.
+/// Reports an error of a session, which has no communicator.
 unsafe fn fail_of_session<F: Foreign>(_session: F::Below, class: c_int) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: MPI is initialized, since the session exists.
     unsafe { fail_at_self::<F>(class) }
 }
 
-/// The functions of a kind of owner, and what hears of their errors.
+/// Defines the functions of one kind of owner, with its error function.
 macro_rules! functions {
     ($($owner:ident $fail:ident:
         $attach:ident<F: Foreign> $detach:ident<F: Foreign>
@@ -26,7 +26,7 @@ macro_rules! functions {
             let owner = Owner::$owner(F::request_number(object));
             match buffers::attach::<F>(owner, buffer, size.into()) {
                 Ok(()) => 0,
-                // SAFETY: an object of the program.
+                // SAFETY: the object is an argument of the program, valid by the standard.
                 Err(class) => unsafe { $fail::<F>(object, class) },
             }
         }
@@ -37,7 +37,7 @@ macro_rules! functions {
             size: *mut c_int,
         ) -> c_int {
             let owner = Owner::$owner(F::request_number(object));
-            // SAFETY: output arguments of the caller.
+            // SAFETY: the output arguments are the program's, valid by the standard.
             unsafe {
                 let Some((known, bytes)) = buffers::detach::<F>(owner) else {
                     return $fail::<F>(object, class::BUFFER);
@@ -49,7 +49,7 @@ macro_rules! functions {
         }
 
         pub unsafe extern "C" fn $flush<F: Foreign>(object: F::Below) -> c_int {
-            // SAFETY: passed on.
+            // SAFETY: the object is an argument of the program, valid by the standard, so MPI is initialized.
             unsafe { buffers::flush::<F>(Owner::$owner(F::request_number(object))) };
             0
         }
@@ -59,7 +59,7 @@ macro_rules! functions {
             request: *mut F::Below,
         ) -> c_int {
             let owner = Owner::$owner(F::request_number(object));
-            // SAFETY: an output argument of the caller.
+            // SAFETY: an output argument, which the program must pass as a valid pointer.
             unsafe { request.write(buffers::flush_request::<F>(owner)) };
             0
         }
@@ -75,10 +75,10 @@ functions! {
         MPI_Session_flush_buffer<F: Foreign> MPI_Session_iflush_buffer<F: Foreign>;
 }
 
-/// Of the library's own buffer, detaching waits until the messages are on their way.
+/// Flushes the process's buffer; for the backend's own one by detaching, which waits until the messages have been sent, and attaching again.
 pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
     let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             buffers::flush::<F>(Owner::Process);
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
 }
 
 pub unsafe extern "C" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: an output argument of the caller; the rest is passed on.
+    // SAFETY: an output argument of the program, valid by the standard; MPI is initialized, since the program may call this only then.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             request.write(buffers::flush_request::<F>(Owner::Process));
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -
     }
 }
 
-/// Buffered sends with large counts become those with small ones, also where the library has them.
+/// Replaces buffered sends with large counts by those with small ones, even where the backend has them.
 pub fn narrow_buffered_sends<F: Foreign>() {
     let table = super::table::<F>();
     for id in [

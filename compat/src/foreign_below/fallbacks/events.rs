@@ -1,4 +1,4 @@
-//! Events and their sources, of which a library that has no functions for them has none.
+//! Fallbacks for tool events and event sources: a backend without these functions has none.
 
 use super::Foreign;
 use crate::family::Word;
@@ -30,7 +30,7 @@ macro_rules! zero {
     ($($name:ident<F: Foreign>)*) => { $(
         pub unsafe extern "C" fn $name<F: Foreign>(count: *mut c_int) -> c_int {
             if !count.is_null() {
-                // SAFETY: an output argument of the caller, not null.
+                // SAFETY: an output argument of the program, valid by the standard and not null.
                 unsafe { count.write(0) };
             }
             0
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn MPI_T_category_get_num_events<F: Foreign>(
     count: *mut c_int,
 ) -> c_int {
     if !count.is_null() {
-        // SAFETY: an output argument of the caller, not null.
+        // SAFETY: an output argument of the program, valid by the standard and not null.
         unsafe { count.write(0) };
     }
     0

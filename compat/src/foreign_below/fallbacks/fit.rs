@@ -1,14 +1,14 @@
-//! Large numbers as small ones: a count of elements as one larger element, arrays of counts as arrays of integers.
+//! Conversion of large counts: a count becomes one derived datatype, arrays of counts become arrays of integers.
 
 use super::Foreign;
 use crate::below;
 use crate::family::Kind;
 use std::ffi::c_int;
 
-/// The elements of one chunk.
+/// Elements per chunk.
 const CHUNK: i64 = 1 << 30;
 
-/// A count and a datatype that a function with small counts takes.
+/// A count and a datatype for a function with `int` counts.
 pub struct Fit<F: Foreign> {
     pub count: c_int,
     pub datatype: F::Below,
@@ -16,10 +16,10 @@ pub struct Fit<F: Foreign> {
 }
 
 impl<F: Foreign> Fit<F> {
-    /// The same data; a count that does not fit becomes one element of chunks and a rest. Else the error of the library below.
+    /// Returns the same data; a count that does not fit becomes one element of chunks and a rest. The error is a code of the backend.
     ///
     /// # Safety
-    /// The datatype is one of the library below.
+    /// `datatype` is valid in the backend.
     #[inline]
     pub unsafe fn new(count: i64, datatype: F::Below) -> Result<Self, c_int> {
         match c_int::try_from(count) {
@@ -28,13 +28,13 @@ impl<F: Foreign> Fit<F> {
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: passed on. A count below zero stays one, so that the library reports it.
+            // A negative count stays negative, so that the backend reports it.
             Err(_) if count < 0 => Ok(Fit {
                 count: c_int::MIN,
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: passed on.
+            // SAFETY: `datatype` is valid in the backend (contract of this function).
             Err(_) => unsafe { Self::chunks(count, datatype) },
         }
     }
@@ -48,7 +48,7 @@ impl<F: Foreign> Fit<F> {
         let mut whole = F::null(Kind::Datatype);
         let chunk_count = c_int::try_from(count / CHUNK).unwrap_or(c_int::MAX);
         let rest_count = (count % CHUNK) as c_int;
-        // SAFETY: the datatype is one of the library below; the rest is ours.
+        // SAFETY: `datatype` is valid in the backend (contract of `new`); the other handles and variables are created here.
         unsafe {
             ok((below::MPI_Type_get_extent::<F>())(
                 datatype,
@@ -91,20 +91,20 @@ impl<F: Foreign> Fit<F> {
         })
     }
 
-    /// Lets a made datatype go; operations under way keep it.
+    /// Frees a derived datatype; pending operations keep it.
     ///
     /// # Safety
-    /// Once, after the call that used it.
+    /// Called once, after the call that used it.
     #[inline]
     pub unsafe fn free(mut self) {
         if self.is_made {
-            // SAFETY: made above.
+            // SAFETY: `chunks` has created the datatype, and this runs once (contract of this function).
             unsafe { (below::MPI_Type_free::<F>())(&raw mut self.datatype) };
         }
     }
 }
 
-/// An array of smaller numbers, or none where the program gave none.
+/// An array of narrowed integers, or none if the program passed none.
 pub struct Narrow<B>(Option<Vec<B>>);
 
 impl<B> Narrow<B> {
@@ -118,7 +118,7 @@ impl<B> Narrow<B> {
             return Some(Narrow(None));
         }
         let length = usize::try_from(length).unwrap_or(0);
-        // SAFETY: the caller's array has that many.
+        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
         let narrow = |i: usize| B::try_from(unsafe { from.add(i).read() }).ok();
         Some(Narrow(Some(
             (0..length).map(narrow).collect::<Option<_>>()?,

@@ -1,4 +1,4 @@
-//! Infos, in terms of older functions.
+//! Fallbacks for infos, by means of older functions.
 
 use super::Foreign;
 use crate::below;
@@ -12,7 +12,7 @@ pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     let mut full = 0;
-    // SAFETY: arguments of the library below, which are what the standard demands; the copy has room for the whole value.
+    // SAFETY: called in place of the backend's function, with the program's arguments, valid by the standard; the buffer holds the whole value.
     unsafe {
         let code = (below::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
         if code != 0 || *flag == 0 {
@@ -34,13 +34,13 @@ pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
     }
 }
 
-/// What this library knows of its start is the command, and that only where it was given.
+/// Returns an info with the command only, where it was given, since this library knows nothing else about the start.
 pub unsafe extern "C" fn MPI_Info_create_env<F: Foreign>(
     argc: c_int,
     argv: *mut *mut c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         let code = (below::MPI_Info_create::<F>())(info);
         if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {
@@ -50,19 +50,19 @@ pub unsafe extern "C" fn MPI_Info_create_env<F: Foreign>(
     }
 }
 
-/// A library that says nothing of the hardware gives an info without entries.
+/// Returns an info without entries, which the standard allows.
 pub unsafe extern "C" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: `info` is an output argument of the program, valid by the standard.
     unsafe { (below::MPI_Info_create::<F>())(info) }
 }
 
-/// Hints may be ignored.
+/// Ignores the hints, which the standard allows.
 pub unsafe extern "C" fn MPI_Comm_idup_with_info<F: Foreign>(
     comm: F::Below,
     _info: F::Below,
     made: *mut F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the arguments are the program's, valid by the standard.
     unsafe { (below::MPI_Comm_idup::<F>())(comm, made, request) }
 }

@@ -1,9 +1,9 @@
-//! Functions of the library below that it does not have, made of others.
+//! Fallbacks: functions that the backend does not have, implemented by others.
 //!
-//! They take and return what that library takes and returns, so that the exported functions call them as they would call it.
-//! Those with large counts are written by the build (`compat/generate/src/fallbacks.rs`); what follows is written by hand.
+//! They have the backend's argument and return types, so that the exported functions call them like functions of the backend.
+//! The build generates those with large counts (`compat/generate/src/fallbacks.rs`); the others are written by hand.
 // Generated names are those of the standard.
-// The build writes one form for all; functions that need nothing of the library below are generic like the others.
+// The build generates one form for all, so functions that need nothing of the backend are generic, too.
 #![allow(
     clippy::needless_ifs,
     clippy::collapsible_if,
@@ -53,7 +53,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
-/// Functions that a library has and that have to know of what is made here in the place of those that it lacks (slots).
+/// Installs functions in front of those of the backend that must know about emulated objects (`lacking`: slots without a function).
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
     own::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {
@@ -71,11 +71,11 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     }
 }
 
-/// One line for each function.
+/// Whether each missing function has been reported.
 static SAID: [AtomicBool; below::NAMES.len()] =
     [const { AtomicBool::new(false) }; below::NAMES.len()];
 
-/// Says once for each function what is wrong, and lets the library's error handler decide.
+/// Reports once per function what is missing, and calls the error handler of `MPI_COMM_SELF` while MPI is initialized, except for tool functions.
 unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
     let name = below::NAMES
         .get(id)
@@ -89,26 +89,26 @@ unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
         printable::eprintln!("portcullis: {name}: {what}");
     }
     if own::world::is_running::<F>() && !name.starts_with("MPI_T_") {
-        // SAFETY: between init and finalize.
+        // SAFETY: MPI is initialized and not finalized (checked above).
         return unsafe { own::fail_at_self::<F>(class) };
     }
     class_below::<F>(class)
 }
 
-/// Stands in the slot of a function that a library lacks and that nothing is made of.
+/// Fills the slot of a function that the backend does not have and that has no fallback.
 unsafe extern "C" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
-    // SAFETY: passed on.
+    // SAFETY: `refuse` checks the state of MPI itself.
     unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }
 }
 
-/// Of a function whose twin counts with an `int`.
+/// Reports a count that does not fit the function with `int` counts.
 unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
     let what = format!(
         "the {} below has it only for numbers up to 2147483647, and one is larger",
         F::NAME
     );
-    // SAFETY: passed on.
+    // SAFETY: `refuse` checks the state of MPI itself.
     unsafe { refuse::<F>(id, class::COUNT, &what) }
 }
 
@@ -116,7 +116,7 @@ unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
 mod tests {
     use super::*;
 
-    /// What a library of MPI 3.1 lacks and programs then do not get.
+    /// The functions that a library of MPI 3.1 does not have and that have no fallback.
     #[test]
     fn few_functions_of_later_versions_have_nothing_that_stands_in() {
         let later: Vec<&str> = LACKING

@@ -1,4 +1,4 @@
-//! Error codes that are taken back; the register is in [`crate::foreign_below::own::codes`].
+//! Fallbacks for the removal of error codes; the registry is in [`crate::foreign_below::own::codes`].
 
 use super::Foreign;
 use crate::foreign_below::own::codes::{remove, remove_text};
@@ -13,6 +13,6 @@ pub unsafe extern "C" fn MPI_Remove_error_code<F: Foreign>(code: c_int) -> c_int
 }
 
 pub unsafe extern "C" fn MPI_Remove_error_string<F: Foreign>(code: c_int) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `remove_text` passes only a code that the program has added, which the backend has therefore accepted before.
     unsafe { remove_text::<F>(code) }
 }

@@ -1,4 +1,4 @@
-//! A send and a receive behind one request.
+//! Fallbacks for a send and a receive behind one request.
 
 use super::Foreign;
 use crate::below;
@@ -8,10 +8,10 @@ use crate::foreign_below::own::{Children, make};
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 
-/// A message, or room for one.
+/// The arguments of a message or of a receive buffer.
 struct Side<F: Foreign>(*mut c_void, c_int, F::Below, c_int, c_int);
 
-/// Both under way; the status is that of the receive.
+/// Starts both; the status is that of the receive.
 unsafe fn both<F: Foreign>(
     send: &Side<F>,
     receive: &Side<F>,
@@ -22,7 +22,7 @@ unsafe fn both<F: Foreign>(
     let mut parts = [F::null(Kind::Request); 2];
     let [receiving, sending] = &mut parts;
     let Side(buffer, count, datatype, source, tag) = receive;
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         let code =
             (below::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
@@ -33,7 +33,7 @@ unsafe fn both<F: Foreign>(
         let code =
             (below::MPI_Isend::<F>())(*buffer, *count, *datatype, *dest, *tag, comm, sending);
         if code != 0 {
-            // The receive is no longer wanted; a message that has come already has to be taken.
+            // The send has failed, so the receive is cancelled; a message that has arrived already must be received.
             (below::MPI_Cancel::<F>())(receiving);
             (below::MPI_Request_free::<F>())(receiving);
             return code;
@@ -63,11 +63,11 @@ pub unsafe extern "C" fn MPI_Isendrecv<F: Foreign>(
 ) -> c_int {
     let send = Side::<F>(sendbuf.cast_mut(), sendcount, sendtype, dest, sendtag);
     let receive = Side::<F>(recvbuf, recvcount, recvtype, source, recvtag);
-    // SAFETY: passed on.
+    // SAFETY: the messages and `request` are the program's arguments, valid by the standard.
     unsafe { both::<F>(&send, &receive, comm, None, request) }
 }
 
-/// What is sent is packed first, since what comes takes its place.
+/// The outgoing data are packed first, since the incoming data overwrite them.
 pub unsafe extern "C" fn MPI_Isendrecv_replace<F: Foreign>(
     buf: *mut c_void,
     count: c_int,
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn MPI_Isendrecv_replace<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         let size = match packed::size::<F>(count, datatype, comm) {
             Ok(size) => size,

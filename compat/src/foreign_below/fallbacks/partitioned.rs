@@ -1,4 +1,4 @@
-//! Partitioned operations, whose protocol is in [`crate::foreign_below::own::parts`].
+//! Fallbacks for partitioned operations; the matching protocol is in [`crate::foreign_below::own::parts`].
 
 use super::Foreign;
 use crate::family::{Kind, Word};
@@ -26,7 +26,7 @@ unsafe fn initiate<F: Foreign>(
     } else {
         None
     };
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         if let Some(class) = wrong {
             return fail::<F>(comm, class);
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn MPI_Psend_init<F: Foreign>(
         tag,
         comm,
     };
-    // SAFETY: passed on.
+    // SAFETY: the message and `request` are the program's arguments, valid by the standard.
     unsafe { initiate::<F>(message, partitions, true, request) }
 }
 
@@ -88,17 +88,17 @@ pub unsafe extern "C" fn MPI_Precv_init<F: Foreign>(
         tag,
         comm,
     };
-    // SAFETY: passed on.
+    // SAFETY: the message and `request` are the program's arguments, valid by the standard.
     unsafe { initiate::<F>(message, partitions, false, request) }
 }
 
 unsafe fn ready<F: Foreign>(request: F::Below, parts: impl Iterator<Item = c_int>) -> c_int {
-    // SAFETY: the program says that its memory is ready.
+    // SAFETY: the program has declared the partitions' memory ready.
     unsafe { with_parts::<F>(request, |known, active| known.ready(active, parts)) }
 }
 
 pub unsafe extern "C" fn MPI_Pready<F: Foreign>(partition: c_int, request: F::Below) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the request is the program's argument, valid by the standard.
     unsafe { ready::<F>(request, std::iter::once(partition)) }
 }
 
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn MPI_Pready_range<F: Foreign>(
     high: c_int,
     request: F::Below,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the request is the program's argument, valid by the standard.
     unsafe { ready::<F>(request, low..=high) }
 }
 
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn MPI_Pready_list<F: Foreign>(
     request: F::Below,
 ) -> c_int {
     let length = usize::try_from(length).unwrap_or(0);
-    // SAFETY: the program's array has that many.
+    // SAFETY: the program's array has `length` elements.
     unsafe { ready::<F>(request, (0..length).map(|i| partitions.add(i).read())) }
 }
 
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn MPI_Parrived<F: Foreign>(
     partition: c_int,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: an output argument of the caller; the rest is passed on.
+    // SAFETY: the request and the output argument are the program's, valid by the standard.
     unsafe {
         if request == F::null(Kind::Request) {
             flag.write(1);

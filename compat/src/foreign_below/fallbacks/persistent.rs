@@ -1,16 +1,16 @@
-//! Persistent collective operations, each turn of which is the nonblocking one; the build writes the functions.
+//! Fallbacks for persistent collective operations: each start calls the nonblocking operation. The build generates the functions.
 
 use super::Foreign;
 use crate::foreign_below::own::{Children, make};
 use std::ffi::c_int;
 
-/// What an operation is called with in each turn.
+/// The arguments of an operation, kept for each start.
 pub struct Given<T>(pub T);
 
-// SAFETY: the addresses are the program's, which leaves arrays and memory alone until the request is freed.
+// SAFETY: MPI forbids the program to change the arrays and memory at these addresses before the request is freed, so another thread may use them.
 unsafe impl<T> Send for Given<T> {}
 
-/// The request of an operation whose turn `start` begins.
+/// Writes a persistent request, whose starts call `again`.
 ///
 /// # Safety
 /// `request` is an output argument of the program.
@@ -25,7 +25,7 @@ pub unsafe fn persist<F: Foreign>(
             code => Err(code),
         }
     };
-    // SAFETY: as the caller says.
+    // SAFETY: `request` is an output argument of the program (contract of this function).
     unsafe { request.write(make::<F>(Box::new(Children::persistent(Box::new(again))))) };
     0
 }

@@ -1,4 +1,4 @@
-//! The state of several requests, asked one by one.
+//! Fallbacks for the status of several requests, queried one by one.
 
 use super::Foreign;
 use crate::below;
@@ -12,7 +12,7 @@ unsafe fn ask<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> Result<bool, c_int> {
     let mut complete = 0;
-    // SAFETY: the caller's arrays have that many.
+    // SAFETY: `i` is below the length of the caller's arrays.
     let code =
         unsafe { (below::MPI_Request_get_status::<F>())(*requests.add(i), &mut complete, status) };
     if code == 0 {
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         flag.write(1);
         for i in 0..many(count) {
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> c_int {
     let mut active = false;
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
             let mut complete = 0;
             let code = (below::MPI_Request_get_status::<F>())(null, &mut complete, status);
             if code == 0 && status.addr() != F::BELOW_STATUS_IGNORE {
-                // The empty status says that all is well, which libraries leave out here.
+                // The empty status reports success in its error field, which libraries do not write here.
                 let mut empty = F::status_above(&status.read());
                 empty.error = 0;
                 status.write(F::status_below(&empty));
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_some<F: Foreign>(
     statuses: *mut F::BelowStatus,
 ) -> c_int {
     let (mut active, mut found) = (false, 0);
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {

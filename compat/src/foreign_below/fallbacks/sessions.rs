@@ -1,7 +1,7 @@
-//! Sessions, on a library that has the world alone.
+//! Emulated sessions, on a backend that has only the World Model.
 //!
-//! When the library below begins and ends is in [`crate::foreign_below::own::world`].
-//! A session is a duplicate of `MPI_COMM_SELF`, which has the session's error handler; process sets are the world and the process.
+//! [`crate::foreign_below::own::world`] initializes and finalizes the backend.
+//! A session is a duplicate of `MPI_COMM_SELF`, which holds the session's error handler; the process sets are the world and the process.
 
 use super::Foreign;
 use super::own::fail_at_self;
@@ -46,11 +46,11 @@ fn find<F: Foreign>(session: F::Below) -> Option<Session> {
     sessions().get(index)?.clone()
 }
 
-/// Tells an error class of the standard to a handler, as one of `subject`, a handle of the program.
+/// Calls an error handler for a class of the standard, with the handle `subject` of the program as its object.
 unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c_int {
     let mut comm = F::null(Kind::Comm);
     let code = class_below::<F>(class);
-    // SAFETY: the library below is initialised; the communicator is made and freed here.
+    // SAFETY: the backend is initialized, since a handler exists; the communicator is created and freed here.
     unsafe {
         if (below::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm) == 0 {
             (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
@@ -63,11 +63,11 @@ unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c
     code
 }
 
-/// The same to the handler of a session.
+/// Calls the error handler of a session.
 unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
     match find::<F>(session) {
-        // SAFETY: a communicator of the library below.
+        // SAFETY: the communicator of a live session is valid in the backend.
         Some(known) => unsafe {
             let comm = F::of_request_number(known.comm);
             let subject = F::handle_out(Kind::Session, session);
@@ -75,7 +75,7 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
                 (below::MPI_Comm_call_errhandler::<F>())(comm, code)
             });
         },
-        // SAFETY: the library below is initialised, since a session is asked for.
+        // SAFETY: the backend is initialized (checked by `is_held`).
         None if is_held() => unsafe {
             fail_at_self::<F>(class);
         },
@@ -84,17 +84,17 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
     code
 }
 
-/// What a function of a session does with it; of none, the error.
+/// Calls `ask` with a session; reports an error if the handle is invalid.
 unsafe fn with<F: Foreign>(session: F::Below, ask: impl FnOnce(Session) -> c_int) -> c_int {
     match find::<F>(session) {
         Some(known) => ask(known),
-        // SAFETY: passed on.
+        // SAFETY: `fail` accepts any handle.
         None => unsafe { fail::<F>(session, class::SESSION) },
     }
 }
 
 unsafe fn info_of<F: Foreign>(key: &CStr, value: &CStr, info: *mut F::Below) -> c_int {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is an output argument of the program, which must be valid.
     unsafe {
         match (below::MPI_Info_create::<F>())(info) {
             0 => (below::MPI_Info_set::<F>())(*info, key.as_ptr(), value.as_ptr()),
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
     handler: F::Below,
     session: *mut F::Below,
 ) -> c_int {
-    // SAFETY: arguments of the library below, which are what the standard demands.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
 }
 
 pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let Some(known) = find::<F>(*session) else {
             return fail::<F>(*session, class::SESSION);
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |known| {
             info_of::<F>(c"thread_level", &known.level, info)
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
     _info: F::Below,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |_| {
             count.write(SETS.len() as c_int);
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
     length: *mut c_int,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |_| {
             let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
@@ -200,9 +200,9 @@ pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
     }
 }
 
-/// The communicator of a process set.
+/// Returns the communicator of a process set.
 unsafe fn members<F: Foreign>(name: *const c_char) -> Option<F::Below> {
-    // SAFETY: a string of the program.
+    // SAFETY: the program passes a C string.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     if name.eq_ignore_ascii_case(SETS[0].to_bytes()) {
         Some(world::<F>())
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
     name: *const c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |_| {
             let Some(comm) = members::<F>(name) else {
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
     name: *const c_char,
     group: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |_| match members::<F>(name) {
             Some(comm) => (below::MPI_Comm_group::<F>())(comm, group),
@@ -246,9 +246,9 @@ pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
     }
 }
 
-/// Gives a new communicator what the program said of it.
+/// Sets the program's error handler and info on a new communicator.
 unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
-    // SAFETY: the caller's new communicator, and handles of the program.
+    // SAFETY: the communicator has just been created, and info and handler are the program's arguments.
     unsafe {
         (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
         if info != F::null(Kind::Info) {
@@ -258,14 +258,14 @@ unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
     made_of_groups::<F>(comm);
 }
 
-/// A tag for each string; equal ones have equal tags.
+/// Hashes a string to a tag; equal strings have equal tags.
 fn tag_of(string: *const c_char) -> c_int {
-    // SAFETY: a string of the program.
+    // SAFETY: the program passes a C string.
     let bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     });
-    // Every library has that many tags.
+    // Every library has this number of tags.
     (hash % 32749) as c_int
 }
 
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if group == F::null(Kind::Group) {
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     comm: *mut F::Below,
 ) -> c_int {
     let null = F::null(Kind::Group);
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if local == null || remote == null {
@@ -339,12 +339,12 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     }
 }
 
-/// Handlers of sessions are those of the communicators that stand for them.
+/// Session error handlers are those of the communicators that represent sessions.
 pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |known| {
             (below::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |known| {
             (below::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |known| {
             let comm = F::of_request_number(known.comm);

@@ -1,8 +1,8 @@
-//! Buffers of communicators and sessions, automatic ones, and the sends through them, on a library that has one buffer for all.
+//! Emulated attach buffers of communicators and sessions, automatic buffering, and buffered sends, on a backend with one buffer per process.
 //!
-//! A message is packed into memory of this library and sent from there. What the program attached is only counted against, so that a
-//! send fails where the standard says that the buffer is full. A communicator with a buffer uses it; else, in a process that is
-//! in no world, that of a session; else that of the process, which is the library's own unless it is automatic.
+//! A message is packed into memory of this library and sent from there. The attached buffer only limits the total size, so that a
+//! send fails where the standard says that the buffer is full. A communicator with a buffer uses it; otherwise, in a process that
+//! uses sessions only, that of a session; otherwise that of the process, which is the backend's own unless it is automatic.
 
 use super::packed::{self, Packed};
 use super::{Children, End, Operation, fail, leaving, of_groups, original, put_in_front};
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, Once, OnceLock};
 
 /// `MPI_PROC_NULL` of the standard.
 const PROC_NULL: c_int = -3;
-/// What a message takes beside its data; programs reckon with 512.
+/// Overhead per message; programs assume `MPI_BSEND_OVERHEAD`, 512.
 const OVERHEAD: usize = 64;
 
-/// Whose buffer it is.
+/// The owner of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Process,
@@ -29,14 +29,14 @@ pub enum Owner {
     Session(usize),
 }
 
-/// A message that is under way.
+/// A message being sent.
 struct Message<F: Foreign> {
     request: F::Below,
     _data: Packed,
     takes: usize,
 }
 
-/// A buffer with what is in it.
+/// A buffer and its messages.
 struct Buffer<F: Foreign> {
     address: usize,
     size: i64,
@@ -45,11 +45,11 @@ struct Buffer<F: Foreign> {
 }
 
 impl<F: Foreign> Buffer<F> {
-    /// Drops what has left; whether nothing is in it.
+    /// Drops completed messages; returns true if none is left.
     unsafe fn reap(&mut self) -> bool {
         self.messages.retain_mut(|message| {
             let mut flag = 0;
-            // SAFETY: a request of the library below that this message alone has.
+            // SAFETY: the request is one of the backend and stored in this message only.
             let code = unsafe {
                 (below::MPI_Test::<F>())(
                     &raw mut message.request,
@@ -69,7 +69,7 @@ impl<F: Foreign> Buffer<F> {
 
 type Shared<F> = Arc<Mutex<Buffer<F>>>;
 
-/// All that are attached; each is a [`Shared`].
+/// All attached buffers; each is a [`Shared`].
 static ALL: Mutex<Vec<(Owner, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
 
 fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
@@ -78,7 +78,7 @@ fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
     Arc::clone(buffer).downcast().ok()
 }
 
-/// The buffer that a send of a communicator goes through; none is the library's own.
+/// Returns the buffer for sends on a communicator; `None` for the backend's own.
 fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
     if let Some(buffer) = find::<F>(Owner::Comm(F::request_number(comm))) {
         return Some(buffer);
@@ -93,15 +93,15 @@ fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
     }
 }
 
-/// What turns buffered sends with large counts into those with small ones.
+/// Replaces buffered sends with large counts by those with small ones.
 static NARROW: OnceLock<fn()> = OnceLock::new();
 
-/// Has `narrow` called when the first buffer is attached.
+/// Sets a function to be called when the first buffer is attached.
 pub fn narrow_with(narrow: fn()) {
     let _ = NARROW.set(narrow);
 }
 
-/// Gives an owner a buffer; the class of an error of the standard.
+/// Attaches a buffer to an owner; the error is a class of the standard.
 pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Result<(), c_int> {
     static ARMED: Once = Once::new();
     ARMED.call_once(|| {
@@ -130,13 +130,13 @@ pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Resu
     Ok(())
 }
 
-/// Waits until everything has left.
+/// Waits until all messages of a buffer have been sent.
 ///
 /// # Safety
-/// Between init and finalize.
+/// MPI is initialized and not finalized.
 pub unsafe fn flush<F: Foreign>(owner: Owner) {
     while let Some(buffer) = find::<F>(owner) {
-        // SAFETY: passed on.
+        // SAFETY: MPI is initialized (contract of this function).
         if unsafe { lock(&buffer).reap() } {
             return;
         }
@@ -144,12 +144,12 @@ pub unsafe fn flush<F: Foreign>(owner: Owner) {
     }
 }
 
-/// Takes the buffer away when everything has left: its address and size.
+/// Detaches a buffer after all of its messages have been sent; returns its address and size.
 ///
 /// # Safety
-/// As above.
+/// MPI is initialized and not finalized.
 pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
-    // SAFETY: passed on.
+    // SAFETY: MPI is initialized (contract of this function).
     unsafe { flush::<F>(owner) };
     let buffer = find::<F>(owner)?;
     lock(&ALL).retain(|(known, _)| *known != owner);
@@ -158,7 +158,7 @@ pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
     Some((std::ptr::with_exposed_provenance_mut(buffer.address), size))
 }
 
-/// A request that ends when what is in a buffer now has left.
+/// Returns a request that completes when the current messages of a buffer have been sent.
 pub fn flush_request<F: Foreign>(owner: Owner) -> F::Below {
     super::make::<F>(Box::new(Flush::<F>(find::<F>(owner))))
 }
@@ -168,7 +168,7 @@ struct Flush<F: Foreign>(Option<Shared<F>>);
 impl<F: Foreign> Operation<F> for Flush<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
         let left = match &self.0 {
-            // SAFETY: passed on.
+            // SAFETY: MPI is initialized (contract of `advance`).
             Some(buffer) => unsafe { lock(buffer).reap() },
             None => true,
         };
@@ -185,7 +185,7 @@ unsafe fn send<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: the program's message, which the library below judges.
+    // SAFETY: the arguments are those of a buffered send, which the program must pass as valid; the backend checks the rest.
     unsafe {
         let room = match packed::size::<F>(count, datatype, comm) {
             Ok(room) => room,
@@ -227,7 +227,7 @@ unsafe fn send<F: Foreign>(
     }
 }
 
-// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
 unsafe extern "C" fn MPI_Bsend<F: Foreign>(
     data: *const c_void,
@@ -237,7 +237,7 @@ unsafe extern "C" fn MPI_Bsend<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
@@ -255,7 +255,7 @@ unsafe extern "C" fn MPI_Ibsend<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
             return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
@@ -272,10 +272,10 @@ unsafe extern "C" fn MPI_Ibsend<F: Foreign>(
     }
 }
 
-/// What a persistent send sends.
+/// The arguments of a persistent send.
 struct Given<F: Foreign>(*const c_void, c_int, F::Below, c_int, c_int, F::Below);
 
-// SAFETY: the address is the program's, which leaves the memory alone until the operation has ended.
+// SAFETY: MPI forbids the program to access the memory at this address before the operation has ended, so another thread may use it.
 unsafe impl<F: Foreign> Send for Given<F> {}
 
 unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
@@ -287,7 +287,7 @@ unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if of::<F>(comm).is_none() {
             return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
@@ -307,9 +307,9 @@ unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
     0
 }
 
-/// A communicator takes its buffer with it.
+/// Detaches the buffer of a communicator that is being freed.
 fn left<F: Foreign>(number: usize) {
-    // SAFETY: called as a communicator is freed, between init and finalize.
+    // SAFETY: called while a communicator is freed, so MPI is initialized.
     unsafe { detach::<F>(Owner::Comm(number)) };
 }
 
@@ -317,7 +317,7 @@ macro_rules! process_buffer {
     ($attach:ident $detach:ident $size:ty) => {
         unsafe extern "C" fn $attach<F: Foreign>(address: *mut c_void, size: $size) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-            // SAFETY: as above.
+            // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
@@ -331,7 +331,7 @@ macro_rules! process_buffer {
         }
 
         unsafe extern "C" fn $detach<F: Foreign>(address: *mut c_void, size: *mut $size) -> c_int {
-            // SAFETY: as above.
+            // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
                     return original!($detach)(address, size);
@@ -355,7 +355,7 @@ unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {
@@ -365,12 +365,12 @@ unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     }
 }
 
-/// Whether the process's own buffer is this library's.
+/// Returns true if the process's buffer is one of this library.
 pub fn has_process_buffer<F: Foreign>() -> bool {
     find::<F>(Owner::Process).is_some()
 }
 
-/// For a library that has one buffer for all, before the program calls anything.
+/// Initialization for a backend with one buffer per process, before the program calls any function.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
     put_in_front! { MPI_Comm_create_from_group }

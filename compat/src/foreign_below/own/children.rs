@@ -1,4 +1,4 @@
-//! An operation that is some operations below, all of which have to end.
+//! An emulated operation that consists of backend operations, and ends when all of them have ended.
 
 use super::{End, Operation, empty};
 use crate::below;
@@ -7,22 +7,22 @@ use crate::foreign_below::Foreign;
 use std::any::Any;
 use std::ffi::c_int;
 
-/// Starts the operations below of one turn.
+/// Starts the backend operations of one start of a persistent operation.
 pub type Start<F> = dyn FnMut() -> Result<Vec<<F as crate::Family>::Below>, c_int> + Send;
 
-/// The operations below, of which one gives the status.
+/// The backend operations, one of which provides the status.
 pub struct Children<F: Foreign> {
     requests: Vec<F::Below>,
     shown: usize,
     status: Option<F::BelowStatus>,
     code: c_int,
     again: Option<Box<Start<F>>>,
-    /// Memory that the operations use.
+    /// Memory in use by the operations.
     _kept: Option<Box<dyn Any + Send>>,
 }
 
 impl<F: Foreign> Children<F> {
-    /// Operations under way; the status is that of number `shown`, or an empty one if there is no such.
+    /// Active operations; the status is that of number `shown`, or empty if there is no such operation.
     pub fn new(requests: Vec<F::Below>, shown: usize, kept: Option<Box<dyn Any + Send>>) -> Self {
         Children {
             requests,
@@ -34,7 +34,7 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// An operation that starts one below in each turn.
+    /// A persistent operation that calls `again` on each start.
     pub fn persistent(again: Box<Start<F>>) -> Self {
         Children {
             again: Some(again),
@@ -42,15 +42,15 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// Another turn.
+    /// Sets the backend operations of another start.
     pub fn restart(&mut self, requests: Vec<F::Below>) {
         (self.requests, self.status, self.code) = (requests, None, 0);
     }
 
-    /// Asks each operation below whether it has ended.
+    /// Tests all backend operations; returns the result once all have ended.
     ///
     /// # Safety
-    /// Between init and finalize.
+    /// MPI is initialized and not finalized.
     pub unsafe fn test(&mut self) -> Option<End<F>> {
         let null = F::null(Kind::Request);
         for (i, request) in self.requests.iter_mut().enumerate() {
@@ -58,7 +58,7 @@ impl<F: Foreign> Children<F> {
                 continue;
             }
             let (mut flag, mut status) = (0, F::status_below(&crate::convert::BLANK));
-            // SAFETY: a request of the library below that this operation alone has.
+            // SAFETY: the request is one of the backend and stored in this operation only.
             let code = unsafe { (below::MPI_Test::<F>())(request, &raw mut flag, &raw mut status) };
             if code != 0 {
                 self.code = code;
@@ -79,7 +79,7 @@ impl<F: Foreign> Children<F> {
 
 impl<F: Foreign> Operation<F> for Children<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
-        // SAFETY: passed on.
+        // SAFETY: MPI is initialized (contract of `advance`).
         unsafe { self.test() }
     }
 
@@ -103,7 +103,7 @@ impl<F: Foreign> Operation<F> for Children<F> {
     unsafe fn cancel(&mut self) {
         for request in &mut self.requests {
             if *request != F::null(Kind::Request) {
-                // SAFETY: a request of the library below that is active.
+                // SAFETY: the request is one of the backend, and active.
                 unsafe { (below::MPI_Cancel::<F>())(request) };
             }
         }

@@ -1,8 +1,8 @@
-//! Error classes that the library below does not have, and the register of those that the program adds.
+//! Error classes that the backend does not have, and the registry of those that the program adds.
 //!
-//! A class of the standard that the library lacks is one of the codes of [`crate::convert::own_class_in`] there, which no library
-//! gives out; its class and its text are told here, and an error handler hears of the class though the library below has called it
-//! with another code. The register knows what may be taken back: a class without codes, a code without a text.
+//! A class of the standard that the backend does not have is represented by a code of [`crate::convert::own_class_in`], which no library
+//! returns; this module provides its class and text, and an error handler gets the class although the backend has called it
+//! with another code. The registry knows what may be removed: a class without codes, a code without a text.
 
 use super::{original, put_in_front};
 use crate::convert::own_class_out;
@@ -15,7 +15,7 @@ use crate::lock::lock;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard};
 
-/// The texts of classes that some library lacks.
+/// The texts of classes that some library does not have.
 const TEXTS: [(c_int, &CStr); 5] = [
     (58, c"operation failed because a peer process has aborted"),
     (59, c"value is too large to store"),
@@ -25,7 +25,7 @@ const TEXTS: [(c_int, &CStr); 5] = [
 ];
 const NO_TEXT: &CStr = c"an error class that the library below does not have";
 
-/// What the program has added: a code of the library below, the class that it belongs to, whether it has a text.
+/// An entry of the registry: a code of the backend, its class, and whether it has a text.
 struct Added {
     code: c_int,
     class: Option<c_int>,
@@ -38,7 +38,7 @@ fn added() -> MutexGuard<'static, Vec<Added>> {
     lock(&ADDED)
 }
 
-/// Takes back a class or a code; the code of an error.
+/// Removes a class or a code; returns an error code.
 pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     let mut added = added();
     let is_used = added
@@ -56,10 +56,10 @@ pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     }
 }
 
-/// Takes back the text of a class or code.
+/// Removes the text of a class or code.
 ///
 /// # Safety
-/// Between init and finalize.
+/// MPI is initialized and not finalized.
 pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
     let mut added = added();
     match added
@@ -68,17 +68,17 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
     {
         Some(known) => {
             known.has_text = false;
-            // SAFETY: a code that the program added, and an empty text.
+            // SAFETY: the code is one that the program has added, and the text is an empty C string.
             unsafe { original!(MPI_Add_error_string)(code, c"".as_ptr()) }
         }
         None => class_below::<F>(class::ARG),
     }
 }
 
-// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
 unsafe extern "C" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
         if code == 0 {
@@ -93,7 +93,7 @@ unsafe extern "C" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int
 }
 
 unsafe extern "C" fn MPI_Add_error_code<F: Foreign>(class: c_int, made: *mut c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
         if code == 0 {
@@ -108,7 +108,7 @@ unsafe extern "C" fn MPI_Add_error_code<F: Foreign>(class: c_int, made: *mut c_i
 }
 
 unsafe extern "C" fn MPI_Add_error_string<F: Foreign>(of: c_int, text: *const c_char) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
         if let Some(known) = added()
@@ -122,7 +122,7 @@ unsafe extern "C" fn MPI_Add_error_string<F: Foreign>(of: c_int, text: *const c_
 }
 
 unsafe extern "C" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if own_class_out(code).is_some() {
             class.write(code);
@@ -139,7 +139,7 @@ unsafe extern "C" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int)
     }
 }
 
-/// The class of the standard of a code that a later version of the library has.
+/// Returns the standard's class of a code that a later version of the library has.
 fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
     let class = F::word_out(Word::Error, code);
     TEXTS
@@ -153,7 +153,7 @@ unsafe extern "C" fn MPI_Error_string<F: Foreign>(
     text: *mut c_char,
     length: *mut c_int,
 ) -> c_int {
-    // SAFETY: as above; every library's buffer is longer than these texts.
+    // SAFETY: the program's arguments, which must be valid by the standard; every library's text buffer is longer than these texts.
     unsafe {
         let mut found = 0;
         let mut is_unknown = || {
@@ -177,7 +177,7 @@ unsafe extern "C" fn MPI_Error_string<F: Foreign>(
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
         unsafe extern "C" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
-            // SAFETY: as above.
+            // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {
@@ -196,7 +196,7 @@ callers! {
     MPI_File_call_errhandler(usize)
 }
 
-/// Of every library, before the program calls anything; `removes` where it can take back what was added.
+/// Initialization for every backend, before the program calls any function; `removes`: it can remove what was added.
 pub fn prepare<F: Foreign>(removes: bool) {
     put_in_front! {
         MPI_Error_class MPI_Error_string

@@ -1,6 +1,6 @@
-//! Datatypes of more elements than an `int` counts, on a library that has no functions for them: how each was made.
+//! Contiguous datatypes with more than `INT_MAX` elements, on a backend without large counts: their envelope and contents.
 //!
-//! Below, such a datatype is one of chunks; the program asks for what it said itself.
+//! In the backend such a datatype consists of chunks; a query of the program returns its original arguments.
 
 use super::{original, put_in_front};
 use crate::below;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 /// `MPI_COMBINER_CONTIGUOUS` of the standard.
 const CONTIGUOUS: c_int = 103;
 
-/// A datatype, and the count and the datatype it was made of.
+/// A datatype, and the count and element datatype of its constructor.
 #[derive(Clone, Copy)]
 struct Made {
     of: usize,
@@ -23,7 +23,7 @@ struct Made {
 }
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
-/// How many there are, so that programs without them pay one load.
+/// Number of such datatypes, so that programs without them pay one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn made() -> MutexGuard<'static, Vec<Made>> {
@@ -38,10 +38,10 @@ fn find<F: Foreign>(datatype: F::Below) -> Option<Made> {
     made().iter().find(|made| made.of == number).copied()
 }
 
-/// Remembers how a contiguous datatype was made; the element is held.
+/// Records the constructor arguments of a contiguous datatype, and duplicates the element datatype.
 ///
 /// # Safety
-/// Both are datatypes of the library below.
+/// Both are datatypes of the backend.
 pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::Below) {
     static ARMED: Once = Once::new();
     ARMED.call_once(|| {
@@ -49,7 +49,7 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     });
     let mut held = element;
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
-        // SAFETY: as the caller says.
+        // SAFETY: `element` is a datatype of the backend (contract of this function); `held` is a local.
         unsafe { (below::MPI_Type_dup::<F>())(element, &raw mut held) };
     }
     let mut made = made();
@@ -61,30 +61,30 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     COUNT.store(made.len(), Ordering::Relaxed);
 }
 
-/// The envelope: large counts, datatypes, the combiner.
+/// Returns the envelope: number of large counts, number of datatypes, combiner.
 pub fn envelope<F: Foreign>(datatype: F::Below) -> Option<(i64, i64, c_int)> {
     let _ = find::<F>(datatype)?;
     Some((1, 1, F::word_in(Word::Combiner, CONTIGUOUS)))
 }
 
-/// The contents: the count and a datatype of the program's own.
+/// Returns the contents: the count, and a new handle of the element datatype.
 ///
 /// # Safety
-/// Between init and finalize.
+/// MPI is initialized and not finalized.
 pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)> {
     let made = find::<F>(datatype)?;
     let mut element = F::of_request_number(made.element);
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         let held = element;
-        // SAFETY: a datatype that is held.
+        // SAFETY: `remember` has duplicated the datatype, which lives while the entry does.
         unsafe { (below::MPI_Type_dup::<F>())(held, &raw mut element) };
     }
     Some((made.count, element))
 }
 
-// SAFETY: called as the function of the library below.
+// SAFETY: called in place of the backend's function, with the program's argument, which must be a valid pointer.
 unsafe extern "C" fn MPI_Type_free<F: Foreign>(datatype: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: `datatype` is the program's argument, which must be a valid pointer.
     unsafe {
         if let Some(known) = find::<F>(*datatype) {
             let mut all = made();

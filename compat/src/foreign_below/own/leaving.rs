@@ -1,4 +1,4 @@
-//! What this library remembers of a communicator goes with it.
+//! Notification of freed communicators, so that other modules drop their data about them.
 
 use super::{original, put_in_front};
 use crate::foreign_below::Foreign;
@@ -6,10 +6,10 @@ use crate::lock::lock;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-/// What is told the number of a communicator that goes.
+/// Functions to be called with the number of a freed communicator.
 static TOLD: Mutex<Vec<fn(usize)>> = Mutex::new(Vec::new());
 
-/// From now on `left` is called with the number of each communicator that the program frees.
+/// Registers `left`, which is called with the number of each communicator that the program frees.
 pub fn watch<F: Foreign>(left: fn(usize)) {
     lock(&TOLD).push(left);
     put_in_front! { MPI_Comm_free MPI_Comm_disconnect }
@@ -19,7 +19,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
     if comm.is_null() {
         return;
     }
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `comm` is the argument of the calling MPI function, which must be a valid pointer.
     let number = F::request_number(unsafe { comm.read() });
     let told = lock(&TOLD).clone();
     for left in told {
@@ -28,7 +28,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
 }
 
 unsafe extern "C" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: called as the function of the library below.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_free)(comm)
@@ -36,7 +36,7 @@ unsafe extern "C" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
 }
 
 unsafe extern "C" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_disconnect)(comm)

@@ -1,7 +1,7 @@
-//! Completion of requests of which some are this library's and some those of the library below.
+//! Completion functions for arrays with both emulated and backend requests.
 //!
-//! Those below are given to that library with the null request in the place of ours, so that it moves them on and judges them as
-//! it always does; ours are advanced in between, which moves on what they are made of.
+//! The backend gets its requests with null requests at the positions of the emulated ones, so that it makes progress and reports errors
+//! as usual; the emulated requests are advanced in between, and with them the backend operations they consist of.
 
 use super::{
     End, State, advance, cancel, empty, free, is_own, original, place_of_status, put_in_front,
@@ -13,7 +13,7 @@ use crate::foreign_below::fortran::class_below;
 use crate::foreign_below::standard::class;
 use std::ffi::c_int;
 
-/// The slots of all functions that take requests.
+/// Replaces the slots of all functions that take requests.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Wait MPI_Test MPI_Waitall MPI_Testall MPI_Waitany MPI_Testany MPI_Waitsome MPI_Testsome
@@ -23,7 +23,7 @@ pub fn prepare<F: Foreign>() {
 
 unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut [F::Below] {
     match usize::try_from(count) {
-        // SAFETY: the caller's array has that many.
+        // SAFETY: the program's array has `count` elements.
         Ok(count @ 1..) if !requests.is_null() => unsafe {
             std::slice::from_raw_parts_mut(requests, count)
         },
@@ -31,7 +31,7 @@ unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut
     }
 }
 
-/// The places of ours, and all others with the null request there; none if there is none of ours.
+/// Returns the indices of the emulated requests, and a copy of all requests with null requests at these indices; `None` if there is no emulated request.
 fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     let own: Vec<usize> = (0..all.len()).filter(|i| is_own::<F>(all[*i])).collect();
     if own.is_empty() {
@@ -44,7 +44,7 @@ fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     Some((own, theirs.collect()))
 }
 
-/// Puts back what the library below has made of its requests.
+/// Copies the backend's results back into the program's array.
 fn join<F: Foreign>(all: &mut [F::Below], own: &[usize], theirs: &[F::Below]) {
     for (i, (request, now)) in all.iter_mut().zip(theirs).enumerate() {
         if !own.contains(&i) {
@@ -53,14 +53,14 @@ fn join<F: Foreign>(all: &mut [F::Below], own: &[usize], theirs: &[F::Below]) {
     }
 }
 
-/// A status with the code of its operation.
+/// Returns a status with the error code of its operation.
 fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
     let mut inner = F::status_above(&status);
     inner.error = code;
     F::status_below(&inner)
 }
 
-/// Operations have ended well, and their statuses have to say so where one of ours has not.
+/// Sets the error field to success in the statuses of successful operations, because another operation of the same call has failed.
 unsafe fn tell_that_all_is_well<F: Foreign>(
     statuses: *mut F::BelowStatus,
     these: impl Iterator<Item = usize>,
@@ -68,13 +68,13 @@ unsafe fn tell_that_all_is_well<F: Foreign>(
     for i in these {
         let place = place_of_status::<F>(statuses, i);
         if place.addr() != F::BELOW_STATUS_IGNORE {
-            // SAFETY: the caller's array has that many, which the library below has written.
+            // SAFETY: the caller's array has an element for each of these indices, which the backend has written.
             unsafe { tell::<F>(place, &with_code::<F>((place.read(), 0))) };
         }
     }
 }
 
-/// Asks until there is an answer, and leaves the core to others in between.
+/// Polls until there is a result, and yields the core in between.
 fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(answer) = ask() {
@@ -84,9 +84,9 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Where one of ours stands, once it has ended or is inactive.
+/// Returns the result of an emulated request that has ended or is inactive.
 unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
-    // SAFETY: passed on.
+    // SAFETY: the callers are completion functions, which the program may call only while MPI is initialized.
     match unsafe { advance::<F>(request) } {
         State::Inactive => Some((empty::<F>(), 0)),
         State::Ended(end) => Some(end),
@@ -94,14 +94,14 @@ unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
     }
 }
 
-// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
 unsafe extern "C" fn MPI_Test<F: Foreign>(
     request: *mut F::Below,
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !is_own::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -119,7 +119,7 @@ unsafe extern "C" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !is_own::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -137,7 +137,7 @@ unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if !is_own::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -151,7 +151,7 @@ unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
     0
 }
 
-/// What all operations of an array have come to, ours being at an end.
+/// Returns the result of an operation on all requests, when all emulated ones have ended.
 unsafe fn finish_all<F: Foreign>(
     all: &mut [F::Below],
     own: &[usize],
@@ -161,7 +161,7 @@ unsafe fn finish_all<F: Foreign>(
     let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
     let mut ends = Vec::with_capacity(own.len());
-    // SAFETY: the caller's arrays.
+    // SAFETY: `all` and `statuses` are the caller's arrays of the same length, and `own` holds indices of `all`.
     unsafe {
         for &i in own {
             let end = ended::<F>(all[i]).unwrap_or_else(|| (empty::<F>(), 0));
@@ -190,7 +190,7 @@ unsafe extern "C" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -212,7 +212,7 @@ unsafe extern "C" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -231,7 +231,7 @@ unsafe extern "C" fn MPI_Testall<F: Foreign>(
     }
 }
 
-/// Looks once for an operation that has ended: its place, whether any is active, and its code.
+/// Polls once for a completed operation; returns its index, and whether any operation is active, or the error code.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
     own: &[usize],
@@ -239,7 +239,7 @@ unsafe fn any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> Result<(Option<usize>, bool), c_int> {
     let mut active = false;
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller's arrays, of the same length, and its status argument.
     unsafe {
         for &i in own {
             match advance::<F>(all[i]) {
@@ -283,7 +283,7 @@ unsafe extern "C" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -317,7 +317,7 @@ unsafe extern "C" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -337,7 +337,7 @@ unsafe extern "C" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((own, mut theirs)) = split::<F>(all) else {
@@ -380,7 +380,7 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -393,7 +393,7 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_own::<F>(*request) {
             true => start::<F>(*request),
@@ -403,7 +403,7 @@ unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
 }
 
 unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -420,7 +420,7 @@ unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Be
 }
 
 unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_own::<F>(*request) {
             true => free::<F>(request),
@@ -430,7 +430,7 @@ unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_i
 }
 
 unsafe extern "C" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_own::<F>(*request) {
             true => cancel::<F>(*request),

@@ -1,12 +1,12 @@
-//! Requests of this library, for operations that the library below does not have.
+//! Emulated requests, for operations that the backend does not have.
 //!
-//! Such an operation is made of operations below, or of nothing but memory. The program gets a handle that no library gives out
-//! ([`Foreign::own`]). With the first one, the slots of the functions that take requests get those of [`mixed`], which know both
-//! kinds; until then a completion costs nothing more than before.
+//! Such an operation consists of backend operations, or only of memory. The program gets a handle that no backend returns
+//! ([`Foreign::own`]). When the first one is created, the slots of the functions that take requests are replaced by those of [`mixed`], which support both
+//! kinds; until then a completion has no extra cost.
 //!
-//! Protocol: [`make`] enters an operation and returns its handle, [`advance`] moves it on and remembers how it ended, [`take`]
-//! hands the end to the program, once; a persistent operation stays, inactive. What the program has freed while it was under way
-//! goes on among the orphans.
+//! Protocol: [`make`] registers an operation and returns its handle, [`advance`] makes progress and records the result, [`take`]
+//! returns the result to the program, once; a persistent operation then becomes inactive. An active operation whose handle the program has freed
+//! continues in the list of orphans.
 
 pub mod buffers;
 mod children;
@@ -37,41 +37,41 @@ use std::ffi::c_int;
 use std::ptr::without_provenance_mut;
 use std::sync::{Arc, Mutex, Once};
 
-/// How an operation ended: its status, and the code of an error.
+/// The result of an operation: its status and error code.
 pub type End<F> = (<F as crate::Family>::BelowStatus, c_int);
 
-/// An operation of this library. All codes, handles and statuses are those of the library below.
+/// An emulated operation. All codes, handles and statuses are those of the backend.
 pub trait Operation<F: Foreign>: Send {
-    /// Moves on; the end, if it is there.
+    /// Makes progress; returns the result once the operation has ended.
     ///
     /// # Safety
-    /// Between init and finalize.
+    /// MPI is initialized and not finalized.
     unsafe fn advance(&mut self) -> Option<End<F>>;
 
-    /// Whether it can be started, and again when it has ended.
+    /// Returns true if the operation can be started repeatedly.
     fn is_persistent(&self) -> bool {
         false
     }
 
-    /// Begins a persistent operation; the code of an error.
+    /// Starts a persistent operation; returns an error code.
     ///
     /// # Safety
-    /// It is persistent and not active.
+    /// The operation is persistent and not active.
     unsafe fn start(&mut self) -> c_int {
         0
     }
 
     /// # Safety
-    /// It is active.
+    /// The operation is active.
     unsafe fn cancel(&mut self) {}
 
-    /// As a partitioned one.
+    /// Returns the operation as a partitioned one, if it is.
     fn parts(&mut self) -> Option<&mut parts::Partitioned<F>> {
         None
     }
 }
 
-/// What belongs to a handle.
+/// The state of an emulated request.
 struct Own<F: Foreign> {
     operation: Box<dyn Operation<F>>,
     active: bool,
@@ -83,7 +83,7 @@ type Entry = Arc<dyn Any + Send + Sync>;
 static TABLE: Mutex<Vec<Option<Entry>>> = Mutex::new(Vec::new());
 static ORPHANS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
-/// The handle of a new operation, which is under way unless it is persistent.
+/// Registers an operation, which is active unless it is persistent; returns its handle.
 pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     static ARMED: Once = Once::new();
     ARMED.call_once(mixed::prepare::<F>);
@@ -105,7 +105,7 @@ pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     F::own(Kind::Request, index)
 }
 
-/// The operation of a handle of this library.
+/// Returns the operation of an emulated handle.
 fn find<F: Foreign>(request: F::Below) -> Option<Arc<Mutex<Own<F>>>> {
     let index = F::own_index(Kind::Request, request)?;
     let entry = lock(&TABLE).get(index)?.clone()?;
@@ -123,7 +123,7 @@ fn forget<F: Foreign>(request: F::Below) {
     }
 }
 
-/// Where an operation stands.
+/// The state of an emulated request, as a completion call sees it.
 enum State<F: Foreign> {
     /// Persistent and not started.
     Inactive,
@@ -131,7 +131,7 @@ enum State<F: Foreign> {
     Ended(End<F>),
 }
 
-/// Moves an operation on. One that another thread is moving, or a function of the program that was called meanwhile, is pending.
+/// Makes progress on an operation. One that another thread, or a caller further up the stack, is advancing counts as pending.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(own) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
@@ -143,7 +143,7 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
         return State::Inactive;
     }
     if own.end.is_none() {
-        // SAFETY: the program asks for completion, which it may.
+        // SAFETY: called from a completion function, which the program may call only while MPI is initialized.
         own.end = unsafe { own.operation.advance() };
     }
     match own.end {
@@ -152,9 +152,9 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     }
 }
 
-/// The program has seen the end of an operation.
+/// Ends a request after the program has received its result.
 unsafe fn take<F: Foreign>(request: *mut F::Below) {
-    // SAFETY: the caller's place.
+    // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
     let handle = unsafe { request.read() };
     let persistent = find::<F>(handle).is_some_and(|own| {
         let mut own = lock(&own);
@@ -164,54 +164,54 @@ unsafe fn take<F: Foreign>(request: *mut F::Below) {
     });
     if !persistent {
         forget::<F>(handle);
-        // SAFETY: the caller's place.
+        // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
         unsafe { request.write(F::null(Kind::Request)) };
     }
 }
 
-/// The status of what has nothing to tell.
+/// Returns the empty status.
 pub fn empty<F: Foreign>() -> F::BelowStatus {
     let mut status = F::status_below(&crate::convert::BLANK);
     let (mut null, mut flag) = (F::null(Kind::Request), 0);
-    // SAFETY: the null request, which is complete.
+    // SAFETY: the request is the null request, for which the call completes at once; all pointers are to locals.
     unsafe { (below::MPI_Test::<F>())(&raw mut null, &raw mut flag, &raw mut status) };
     status
 }
 
-/// Writes a status unless the program wants none.
+/// Writes a status unless the program ignores it.
 unsafe fn tell<F: Foreign>(status: *mut F::BelowStatus, value: &F::BelowStatus) {
     if !status.is_null() && status.addr() != F::BELOW_STATUS_IGNORE {
-        // SAFETY: an output argument of the caller.
+        // SAFETY: neither null nor ignored, so it is an output argument of the program, which must be valid.
         unsafe { status.write(*value) };
     }
 }
 
-/// Lets the error handler of a communicator hear of an error class of the standard; its code below.
+/// Calls the error handler of a communicator for an error class of the standard; returns its code in the backend.
 ///
 /// # Safety
-/// Between init and finalize, with a communicator of the library below.
+/// MPI is initialized and not finalized, and `comm` is a communicator of the backend.
 pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
-    // SAFETY: as the caller says.
+    // SAFETY: `comm` is a valid communicator of the backend (contract of this function).
     unsafe { (below::MPI_Comm_call_errhandler::<F>())(comm, code) };
     code
 }
 
-/// The same where there is no communicator.
+/// Like [`fail`], on `MPI_COMM_SELF`, if there is no communicator.
 ///
 /// # Safety
-/// As above.
+/// MPI is initialized and not finalized.
 pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: MPI is initialized (contract of this function), and `MPI_COMM_SELF` is always valid.
     unsafe { fail::<F>(F::handle_in(Kind::Comm, MPI_COMM_SELF), class) }
 }
 
-/// The null status argument.
+/// The backend's `MPI_STATUS_IGNORE`.
 pub fn ignore<F: Foreign>() -> *mut F::BelowStatus {
     without_provenance_mut(F::BELOW_STATUS_IGNORE)
 }
 
-/// Where the status of the i-th request of an array goes.
+/// Returns the address of the i-th status of an array, or the ignored status.
 pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
     match statuses.addr() == F::BELOW_STATUS_IGNORE || statuses.is_null() {
         true => ignore::<F>(),
@@ -219,28 +219,28 @@ pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *
     }
 }
 
-/// Begins a persistent operation.
+/// Starts a persistent operation.
 unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
     let Some(own) = find::<F>(request) else {
-        // SAFETY: passed on.
+        // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
         return unsafe { fail_at_self::<F>(class::REQUEST) };
     };
     let mut own = lock(&own);
     if own.active || !own.operation.is_persistent() {
         drop(own);
-        // SAFETY: passed on.
+        // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
         return unsafe { fail_at_self::<F>(class::REQUEST) };
     }
-    // SAFETY: persistent, and not active.
+    // SAFETY: the operation is persistent and not active (checked above, under its lock).
     let code = unsafe { own.operation.start() };
     own.active = code == 0;
     own.end = None;
     code
 }
 
-/// The program is done with a handle.
+/// Frees a request.
 unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the caller's place.
+    // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
     let handle = unsafe { request.read() };
     if let Some(own) = find::<F>(handle) {
         let active = { lock(&own).active };
@@ -249,14 +249,14 @@ unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
         }
         forget::<F>(handle);
     }
-    // SAFETY: as above.
+    // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
     unsafe { request.write(F::null(Kind::Request)) };
-    // SAFETY: as the caller of a completing function.
+    // SAFETY: called from `MPI_Request_free`, which the program may call only while MPI is initialized.
     unsafe { advance_orphans::<F>() };
     0
 }
 
-/// Moves on what the program has freed.
+/// Makes progress on active operations whose requests were freed, and drops those that have ended.
 unsafe fn advance_orphans<F: Foreign>() {
     let orphans = std::mem::take(&mut *lock(&ORPHANS));
     let is_under_way = |entry: &Entry| {
@@ -264,7 +264,7 @@ unsafe fn advance_orphans<F: Foreign>() {
             return false;
         };
         let mut own = lock(&own);
-        // SAFETY: between init and finalize.
+        // SAFETY: the caller is a completion function, which the program may call only while MPI is initialized.
         unsafe { own.operation.advance() }.is_none()
     };
     let left: Vec<Entry> = orphans.into_iter().filter(is_under_way).collect();
@@ -275,17 +275,17 @@ unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
     if let Some(own) = find::<F>(request) {
         let mut own = lock(&own);
         if own.active && own.end.is_none() {
-            // SAFETY: it is active.
+            // SAFETY: the operation is active (checked above, under its lock).
             unsafe { own.operation.cancel() };
         }
     }
     0
 }
 
-/// Asks something of a partitioned operation: the answer, and `MPI_ERR_REQUEST` where it is none or not active.
+/// Calls `ask` with a partitioned operation; the error is `MPI_ERR_REQUEST` if the request is not partitioned, or the one that `ask` returns.
 ///
 /// # Safety
-/// Between init and finalize.
+/// MPI is initialized and not finalized.
 pub unsafe fn with_parts<F: Foreign>(
     request: F::Below,
     ask: impl FnOnce(&mut parts::Partitioned<F>, bool) -> Result<(), c_int>,
@@ -303,7 +303,7 @@ pub unsafe fn with_parts<F: Foreign>(
     };
     match answer {
         Ok(()) => 0,
-        // SAFETY: as the caller says.
+        // SAFETY: MPI is initialized (contract of this function).
         Err(class) => unsafe { fail_at_self::<F>(class) },
     }
 }

@@ -1,5 +1,5 @@
-//! Questions that an older library refuses and to which the standard has an answer since: the names of null handles, parts of the
-//! machine that the library does not know, memory of windows that is not shared.
+//! Queries that an older library rejects and that the standard has defined since: names of null handles, unknown hardware
+//! resources in a split, memory of windows that is not shared.
 
 use super::{original, put, put_in_front};
 use crate::below::{self, slot};
@@ -16,7 +16,7 @@ const RESOURCE: c_int = 224;
 const CREATE_FLAVOR: c_int = 604;
 const FLAVOR_SHARED: c_int = 314;
 
-// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
 macro_rules! names {
     ($($name:ident $kind:ident $text:literal)*) => { $(
@@ -26,7 +26,7 @@ macro_rules! names {
             length: *mut c_int,
         ) -> c_int {
             let text: &CStr = $text;
-            // SAFETY: as above; every library's buffer is longer than these names.
+            // SAFETY: the program's arguments, which must be valid by the standard; every library's name buffer is longer than these names.
             unsafe {
                 if object != F::null(Kind::$kind) {
                     return original!($name)(object, name, length);
@@ -46,8 +46,8 @@ names! {
     MPI_Win_get_name Win c"MPI_WIN_NULL"
 }
 
-/// The memory of a node is a part that every library knows, by another name; of a kind that it does not know there are no parts,
-/// and each process gets the null communicator. Either way the call is made, since other members may ask for something else.
+/// Splits by hardware. Shared memory is a type that every library has, under another constant; for an unknown resource type there is nothing to split by,
+/// and each process gets the null communicator. The backend is called in both cases, since other members may request another type.
 unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
     comm: F::Below,
     kind: c_int,
@@ -59,7 +59,7 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
         let mut kinds = kinds.iter();
         kinds.any(|known| F::word_in(Word::Split, *known) == kind)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let kind = if kind == INVALID
             || is_one_of(&[RESOURCE])
@@ -85,7 +85,7 @@ unsafe extern "C" fn split_with_hardware<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe { split::<F, true>(comm, kind, key, info, made) }
 }
 
@@ -96,7 +96,7 @@ unsafe extern "C" fn split_without<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe { split::<F, false>(comm, kind, key, info, made) }
 }
 
@@ -111,7 +111,7 @@ macro_rules! shared_query {
         ) -> c_int {
             let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
             let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
-            // SAFETY: as above; the attribute is an integer.
+            // SAFETY: the program's arguments, which must be valid by the standard; the attribute is a pointer to an `int`.
             unsafe {
                 let place = (&raw mut flavor).cast();
                 let code = (below::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
@@ -131,7 +131,7 @@ macro_rules! shared_query {
 shared_query! { MPI_Win_shared_query c_int }
 shared_query! { MPI_Win_shared_query_c isize }
 
-/// For a library of a version before 4.1, before the program calls anything.
+/// Initialization for a library of a version before 4.1, before the program calls any function.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
     put_in_front! {
         MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name

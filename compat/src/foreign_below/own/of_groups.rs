@@ -1,18 +1,18 @@
-//! Which communicators belong to sessions: those that were made of groups.
+//! Registry of communicators that were created from groups and so belong to sessions.
 
 use super::world::is_running;
 use crate::foreign_below::Foreign;
 use crate::lock::lock;
 use std::sync::{Mutex, MutexGuard};
 
-/// Communicators that were made of groups, as programs with sessions do.
+/// The numbers of these communicators.
 static OF_GROUPS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn of_groups() -> MutexGuard<'static, Vec<usize>> {
     lock(&OF_GROUPS)
 }
 
-/// A communicator was made of a group.
+/// Registers a communicator that was created from a group.
 pub fn made_of_groups<F: Foreign>(comm: F::Below) {
     let number = F::request_number(comm);
     let mut known = of_groups();
@@ -21,12 +21,12 @@ pub fn made_of_groups<F: Foreign>(comm: F::Below) {
     }
 }
 
-/// A communicator of that number has gone.
+/// Removes a freed communicator.
 pub fn left(number: usize) {
     of_groups().retain(|known| *known != number);
 }
 
-/// Whether a communicator is one of a session: it was made of a group, or there is no world.
+/// Returns true if a communicator belongs to a session: it was created from a group, or the program does not use the World Model.
 pub fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
     !is_running::<F>() || of_groups().contains(&F::request_number(comm))
 }

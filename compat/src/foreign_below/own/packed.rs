@@ -1,4 +1,4 @@
-//! Data of a program packed into memory of this library, which are then sent from there.
+//! Packing of messages into memory of this library, from which they are sent.
 
 use crate::below;
 use crate::family::Kind;
@@ -6,17 +6,17 @@ use crate::foreign_below::Foreign;
 use crate::foreign_below::standard::MPI_PACKED;
 use std::ffi::{c_int, c_void};
 
-/// The bytes that a message takes at most; else the error of the library below.
+/// Returns the maximum packed size of a message in bytes; the error is a code of the backend.
 ///
 /// # Safety
-/// The handles are those of the library below, which judges the rest.
+/// The handles are those of the backend, which checks the other arguments.
 pub unsafe fn size<F: Foreign>(
     count: c_int,
     datatype: F::Below,
     comm: F::Below,
 ) -> Result<usize, c_int> {
     let mut size = 0;
-    // SAFETY: as the caller says.
+    // SAFETY: the handles are those of the backend (contract of this function); `size` is a local.
     match unsafe { (below::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size) } {
         0 => Ok(usize::try_from(size).unwrap_or(0)),
         code => Err(code),
@@ -30,10 +30,10 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs into `room` bytes ([`size`]); else the error of the library below.
+    /// Packs a message into `room` bytes ([`size`]); the error is a code of the backend.
     ///
     /// # Safety
-    /// The message is the program's; the handles are those of the library below.
+    /// The message is the program's; the handles are those of the backend.
     pub unsafe fn new<F: Foreign>(
         data: *const c_void,
         count: c_int,
@@ -47,7 +47,7 @@ impl Packed {
         };
         let (place, room) = (packed.place(), c_int::try_from(room).unwrap_or(c_int::MAX));
         let length = &raw mut packed.length;
-        // SAFETY: as the caller says; the place has that room.
+        // SAFETY: the message is the program's (contract of this function); the buffer has the length that is passed.
         match unsafe { (below::MPI_Pack::<F>())(data, count, datatype, place, room, length, comm) }
         {
             0 => Ok(packed),
@@ -63,7 +63,7 @@ impl Packed {
         self.length
     }
 
-    /// What such a message is made of.
+    /// The datatype of a packed message.
     pub fn datatype<F: Foreign>() -> F::Below {
         F::handle_in(Kind::Datatype, MPI_PACKED)
     }

@@ -1,8 +1,8 @@
-//! Partitioned operations, on a library that has none: one message, which leaves when the last part is ready.
+//! Emulated partitioned operations: one message, sent when the last partition is ready.
 //!
-//! Protocol: the n-th send of a process to a peer, communicator and tag belongs to the n-th receive there, in the order in which
-//! they were made, whatever the order of starts; so the number is part of the tag of the message below. These tags are above all
-//! that the program may use (half of those that the library has). A receive of the program from any tag could still match one.
+//! Matching: the n-th partitioned send to a peer, communicator and tag matches the n-th partitioned receive there, in the order of
+//! their init calls, whatever the order of starts; so n is part of the backend's message tag. These tags are above the program's tags,
+//! which are limited to the lower half of the backend's. A receive of the program with `MPI_ANY_TAG` could still match such a message.
 
 use super::{Children, End, Operation, original, put_in_front};
 use crate::below;
@@ -15,39 +15,39 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Mutex;
 
-/// What a message is made of.
+/// The arguments of a message.
 pub struct Message<F: Foreign> {
     pub buffer: *mut c_void,
     pub count: i64,
     pub datatype: F::Below,
-    /// The other process, below.
+    /// The rank of the peer, as the backend's value.
     pub peer: c_int,
     pub tag: c_int,
     pub comm: F::Below,
 }
 
-// SAFETY: the address is the program's, which leaves the memory alone until the operation has ended.
+// SAFETY: MPI forbids the program to access the memory at this address before the operation has ended, so another thread may use it.
 unsafe impl<F: Foreign> Send for Message<F> {}
 
 /// One partitioned operation.
 pub struct Partitioned<F: Foreign> {
     message: Message<F>,
     tag_below: c_int,
-    /// Of a send: which parts are ready.
+    /// For a send: the partitions that are ready.
     ready: Option<Vec<bool>>,
     parts: usize,
-    /// The message below, once it is under way.
+    /// The backend's operation, once it is started.
     under_way: Option<Children<F>>,
     end: Option<End<F>>,
-    /// The code of an error at the start.
+    /// The error code of the start.
     code: c_int,
 }
 
 impl<F: Foreign> Partitioned<F> {
     /// # Safety
-    /// The message is the program's, and its communicator is one of the library below.
+    /// The message is the program's, and its communicator is one of the backend.
     pub unsafe fn new(message: Message<F>, parts: usize, sends: bool) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the communicator is one of the backend (contract of this function).
         let tag_below = unsafe { tag::<F>(&message, sends) };
         Partitioned {
             tag_below,
@@ -60,11 +60,11 @@ impl<F: Foreign> Partitioned<F> {
         }
     }
 
-    /// Sends or receives the whole.
+    /// Starts the backend's send or receive.
     unsafe fn begin(&mut self) -> c_int {
         let m = &self.message;
         let mut request = F::null(Kind::Request);
-        // SAFETY: the program's message; the datatype below lives on in the operation.
+        // SAFETY: the program guarantees that the message is valid; the backend keeps the datatype until the operation has ended, though it is freed here.
         let code = unsafe {
             match Fit::<F>::new(m.count, m.datatype) {
                 Err(code) => code,
@@ -101,10 +101,10 @@ impl<F: Foreign> Partitioned<F> {
         code
     }
 
-    /// These parts are ready; the class of an error of the standard.
+    /// Marks partitions as ready; the error is a class of the standard.
     ///
     /// # Safety
-    /// Between init and finalize.
+    /// MPI is initialized and not finalized.
     pub unsafe fn ready(
         &mut self,
         active: bool,
@@ -124,16 +124,16 @@ impl<F: Foreign> Partitioned<F> {
             }
         }
         if ready.iter().all(|part| *part) && self.under_way.is_none() {
-            // SAFETY: the program says that its memory is ready.
+            // SAFETY: the program has declared all partitions ready.
             self.code = unsafe { self.begin() };
         }
         Ok(())
     }
 
-    /// Whether a part has come.
+    /// Returns true if a partition has arrived.
     ///
     /// # Safety
-    /// Between init and finalize.
+    /// MPI is initialized and not finalized.
     pub unsafe fn arrived(&mut self, active: bool, part: c_int) -> Result<bool, c_int> {
         if self.ready.is_some() {
             return Err(class::REQUEST);
@@ -141,7 +141,7 @@ impl<F: Foreign> Partitioned<F> {
         if !usize::try_from(part).is_ok_and(|part| part < self.parts) {
             return Err(class::ARG);
         }
-        // SAFETY: passed on.
+        // SAFETY: MPI is initialized (contract of this function).
         Ok(!active || unsafe { self.advance() }.is_some())
     }
 }
@@ -154,7 +154,7 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         if self.code != 0 {
             return Some((super::empty::<F>(), self.code));
         }
-        // SAFETY: passed on.
+        // SAFETY: MPI is initialized (contract of `advance`).
         let (status, code) = unsafe { self.under_way.as_mut()?.test() }?;
         let mut shown = F::status_above(&status);
         if self.ready.is_none() && shown.tag == self.tag_below {
@@ -172,7 +172,7 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         (self.under_way, self.end, self.code) = (None, None, 0);
         match &mut self.ready {
             Some(ready) => ready.fill(false),
-            // SAFETY: the program has given the memory until the end.
+            // SAFETY: the program provides the receive buffer until the operation has ended.
             None => return unsafe { self.begin() },
         }
         0
@@ -183,12 +183,12 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
     }
 }
 
-/// How many operations there were: communicator, peer, tag, whether they send.
+/// Number of operations so far, by communicator, peer, tag and direction.
 type Made = ((usize, c_int, c_int, bool), c_int);
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
-/// Tags of the library below that programs may use: the lower half.
+/// Default of the backend's `MPI_TAG_UB`, of which programs may use the lower half.
 const ALL_TAGS: c_int = 32767;
 static HIGHEST: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
 
@@ -200,7 +200,7 @@ fn highest<F: Foreign>() -> c_int {
         let (mut value, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
         let keyval = F::word_in(Word::Keyval, TAG_UB);
         let world = F::handle_in(Kind::Comm, MPI_COMM_WORLD);
-        // SAFETY: a predefined attribute, which is an integer.
+        // SAFETY: a predefined attribute, whose value is a pointer to an `int`; the output arguments are locals.
         unsafe {
             let code =
                 original!(MPI_Comm_get_attr)(world, keyval, (&raw mut value).cast(), &raw mut flag);
@@ -212,7 +212,7 @@ fn highest<F: Foreign>() -> c_int {
     })
 }
 
-/// The tag of an operation's message.
+/// Returns the backend's tag for an operation.
 unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     let key = (
         F::request_number(message.comm),
@@ -239,13 +239,13 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     .rem_euclid(half)
 }
 
-/// A communicator is the program's no longer, and its handle may be another's next.
+/// Forgets the counters of a freed communicator, whose handle may be reused.
 fn left(number: usize) {
     let mut made = lock(&MADE);
     made.retain(|((of, ..), _)| *of != number);
 }
 
-/// The program gets to know half of the tags.
+/// Replaces the function of the backend: reports half of its `MPI_TAG_UB` to the program.
 unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
     comm: F::Below,
     keyval: c_int,
@@ -253,7 +253,7 @@ unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     static HALF: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
-    // SAFETY: called as the function of the library below.
+    // SAFETY: the arguments are those of the backend's function, as the program has passed them; for this keyval `value` receives a pointer.
     unsafe {
         let code = original!(MPI_Comm_get_attr)(comm, keyval, value, flag);
         if code == 0 && keyval == F::word_in(Word::Keyval, TAG_UB) && flag.read() != 0 {
@@ -264,7 +264,7 @@ unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
     }
 }
 
-/// For a library that has no partitioned operations, before the program calls anything.
+/// Initialization for a backend without partitioned operations, before the program calls any function.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Comm_get_attr }
     super::leaving::watch::<F>(left);

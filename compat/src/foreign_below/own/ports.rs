@@ -1,8 +1,8 @@
-//! How long the name of a port may be.
+//! Maximum length of port names.
 //!
-//! A program of the standard has room for 1024 characters. MPICH writes no more than the 256 of its own header unless the hint
-//! `port_name_size` says that there is more, and its names over InfiniBand's and others' networks (UCX) are longer than that. So each
-//! call that asks for a name gets the hint; other libraries do not know it, and leave it alone, as the standard demands of hints.
+//! A program of the standard has a buffer for 1024 characters. MPICH writes at most the 256 of its own header unless the hint
+//! `port_name_size` allows more, and its names over UCX (InfiniBand and others) are longer than that. So each
+//! call that returns a port name gets the hint; other libraries ignore it, as the standard demands of unknown hints.
 
 use super::{original, put_in_front};
 use crate::below;
@@ -14,7 +14,7 @@ const HINT: &CStr = c"port_name_size";
 /// `MPI_MAX_PORT_NAME` of the standard ABI.
 const ROOM: &CStr = c"1024";
 
-/// For all libraries, before the program calls anything.
+/// Initialization for every backend, before the program calls any function.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Open_port MPI_Lookup_name }
 }
@@ -22,10 +22,10 @@ pub fn prepare<F: Foreign>() {
 /// Calls a function with the program's hints and this one.
 ///
 /// # Safety
-/// Between init and finalize, with an info of the program or the null one.
+/// MPI is initialized and not finalized; `info` is the program's or the null handle.
 unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c_int) -> c_int {
     let mut hints = F::null(Kind::Info);
-    // SAFETY: as the caller says; the copy is freed below.
+    // SAFETY: MPI is initialized and `info` is valid (contract of this function); the copy is freed below.
     let mut code = unsafe {
         match info == hints {
             true => (below::MPI_Info_create::<F>())(&raw mut hints),
@@ -35,7 +35,7 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
     if code != 0 {
         return code;
     }
-    // SAFETY: the copy of this function.
+    // SAFETY: `hints` is the copy made above.
     unsafe {
         code = (below::MPI_Info_set::<F>())(hints, HINT.as_ptr(), ROOM.as_ptr());
         if code == 0 {
@@ -47,7 +47,7 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
 }
 
 unsafe extern "C" fn MPI_Open_port<F: Foreign>(info: F::Below, port_name: *mut c_char) -> c_int {
-    // SAFETY: called as the function of the library below.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
@@ -56,7 +56,7 @@ unsafe extern "C" fn MPI_Lookup_name<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         with_room::<F>(info, |info| {
             original!(MPI_Lookup_name)(service_name, info, port_name)

@@ -1,14 +1,14 @@
-//! Functions of this library in front of those of the library below.
+//! Interposition: functions of this library in front of those of the backend.
 
 use crate::below::{NAMES, SLOTS};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What stood in each slot before this library put something there.
+/// The previous content of each replaced slot.
 static BEFORE: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
-/// Puts a function of the slot's type into it; the one before stays known. Twice does no more than once.
+/// Replaces the function of a slot with one of the same type, and keeps the previous one. A second call has no effect.
 pub fn put(id: usize, function: *mut c_void) {
     if let (Some(slot), Some(before)) = (SLOTS.get(id), BEFORE.get(id))
         && slot.load(Ordering::Relaxed) != function
@@ -18,7 +18,7 @@ pub fn put(id: usize, function: *mut c_void) {
     }
 }
 
-/// Puts functions of this library into the slots of the same names.
+/// Replaces the slots of the same names by functions of this library.
 macro_rules! put_in_front {
     ($($name:ident)*) => { $(
         $crate::foreign_below::own::put(
@@ -29,7 +29,7 @@ macro_rules! put_in_front {
 }
 pub(crate) use put_in_front;
 
-/// The function of a name that stood in its slot before.
+/// Returns the function that was in the slot of a name before.
 macro_rules! original {
     ($name:ident) => {
         $crate::foreign_below::own::Original($crate::below::slot::$name)
@@ -38,17 +38,17 @@ macro_rules! original {
 }
 pub(crate) use original;
 
-/// The way to what stood in a slot before.
+/// Access to the previous content of a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Original(pub usize);
 
 impl Original {
-    /// As a function of the type of `like`, which is that of the same slot.
+    /// Returns it as a function of the type of `like`, which is a function of the same slot.
     pub fn get<T: Copy>(self, like: T) -> T {
         const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
         let before = BEFORE.get(self.0).map(|slot| slot.load(Ordering::Relaxed));
         match before.filter(|function| !function.is_null()) {
-            // SAFETY: a function that was in the slot, whose type is that of `like`.
+            // SAFETY: the function was in this slot, whose functions have the type of `like`; the size is asserted above.
             Some(function) => unsafe { std::mem::transmute_copy::<*mut c_void, T>(&function) },
             None => like,
         }

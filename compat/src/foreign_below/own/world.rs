@@ -1,8 +1,8 @@
-//! The world of the program, on a library that has no sessions.
+//! Emulation of the World Model's state, on a backend without sessions.
 //!
-//! The library below is initialised when the first session needs it, or the first object that a program may make before it
-//! initialises anything, and finalised at the end of the process: it can be initialised once only, and sessions may come after the
-//! program's `MPI_Finalize`. What the program asks about the world is answered from what it has called itself.
+//! The backend is initialized when the first session needs it, or the first object that a program may create before it
+//! initializes MPI, and finalized at the end of the process: it can be initialized only once, and sessions may follow the
+//! program's `MPI_Finalize`. Queries such as `MPI_Initialized` are answered from the program's own calls.
 
 use super::{original, put_in_front};
 use crate::below;
@@ -17,9 +17,9 @@ use std::sync::{Mutex, MutexGuard};
 /// `MPI_THREAD_MULTIPLE` of the standard.
 const THREAD_MULTIPLE: c_int = 4096;
 
-/// What has been called.
+/// The calls so far.
 struct State {
-    /// This library has initialised the one below, which is finalised at the end of the process.
+    /// This library has initialized the backend, and finalizes it at the end of the process.
     is_held: bool,
     world_begun: bool,
     world_ended: bool,
@@ -37,15 +37,15 @@ fn state() -> MutexGuard<'static, State> {
     lock(&STATE)
 }
 
-/// Whether this library has initialised the one below.
+/// Returns true if this library has initialized the backend.
 pub fn is_held() -> bool {
     state().is_held
 }
 
-/// Whether the program is between init and finalize.
+/// Returns true if the program has initialized MPI and not finalized it.
 pub fn is_running<F: Foreign>() -> bool {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: questions that may be asked at any time.
+    // SAFETY: both functions may be called at any time; the output arguments are locals.
     unsafe {
         (below::MPI_Initialized::<F>())(&raw mut begun);
         (below::MPI_Finalized::<F>())(&raw mut ended);
@@ -53,16 +53,16 @@ pub fn is_running<F: Foreign>() -> bool {
     begun != 0 && ended == 0
 }
 
-/// Initialises the library below unless that was done; whether it is there.
+/// Initializes the backend unless it is initialized; returns true if it is usable.
 ///
 /// # Safety
-/// None: it may be asked at any time.
+/// None: it may be called at any time.
 pub unsafe fn hold<F: Foreign>() -> bool {
     let mut state = state();
     if state.is_held {
         return true;
     }
-    // SAFETY: questions that may be asked at any time, then the first call of the library below.
+    // SAFETY: the first two functions may be called at any time; `MPI_Init_thread` is called at most once, since `state` is locked.
     unsafe {
         let (mut begun, mut ended, mut provided) = (0, 0, 0);
         original!(MPI_Initialized)(&raw mut begun);
@@ -85,10 +85,10 @@ pub unsafe fn hold<F: Foreign>() -> bool {
     true
 }
 
-/// Finalises the library below at the end of the process.
+/// Finalizes the backend at the end of the process.
 extern "C" fn let_go<F: Foreign>() {
     let (mut ended, is_held) = (0, state().is_held);
-    // SAFETY: a question that may be asked at any time, then the last call of the library below.
+    // SAFETY: `MPI_Finalized` may be called at any time; `MPI_Finalize` is called once, as the last call of the backend, from `atexit`.
     unsafe {
         original!(MPI_Finalized)(&raw mut ended);
         if is_held && ended == 0 {
@@ -99,7 +99,7 @@ extern "C" fn let_go<F: Foreign>() {
     }
 }
 
-// SAFETY of all functions below: they are called as those of the library below, with arguments that the standard asks for.
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
 unsafe extern "C" fn MPI_Init_thread<F: Foreign>(
     argc: *mut c_int,
@@ -111,7 +111,7 @@ unsafe extern "C" fn MPI_Init_thread<F: Foreign>(
         let state = state();
         (state.is_held && !state.world_begun, state.provided)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = if is_held {
             if !provided.is_null() {
@@ -131,11 +131,11 @@ unsafe extern "C" fn MPI_Init<F: Foreign>(argc: *mut c_int, argv: *mut *mut *mut
         let state = state();
         state.is_held && !state.world_begun
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     let code = if is_held {
         0
     } else {
-        // SAFETY: as above.
+        // SAFETY: the program's arguments, which must be valid by the standard.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -147,11 +147,11 @@ unsafe extern "C" fn MPI_Finalize<F: Foreign>() -> c_int {
         let state = state();
         state.is_held && !state.world_ended
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     let code = if is_held {
         0
     } else {
-        // SAFETY: as above.
+        // SAFETY: the program's arguments, which must be valid by the standard.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
@@ -163,7 +163,7 @@ unsafe extern "C" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_int {
         let state = state();
         (state.is_held, state.world_begun)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if is_held {
             flag.write(begun.into());
@@ -178,7 +178,7 @@ unsafe extern "C" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
         let state = state();
         (state.is_held, state.world_ended)
     };
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if is_held {
             flag.write(ended.into());
@@ -190,7 +190,7 @@ unsafe extern "C" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
 
 unsafe extern "C" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         original!(MPI_Initialized)(&raw mut begun);
         original!(MPI_Finalized)(&raw mut ended);
@@ -205,7 +205,7 @@ unsafe extern "C" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let mut begun = 0;
         original!(MPI_Initialized)(&raw mut begun);
@@ -216,7 +216,7 @@ unsafe extern "C" fn MPI_Comm_create_errhandler<F: Foreign>(
     }
 }
 
-/// For a library that has no sessions, before the program calls anything.
+/// Initialization for a backend without sessions, before the program calls any function.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create

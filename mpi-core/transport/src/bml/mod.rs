@@ -1,11 +1,11 @@
-//! BML, the BTL management layer: which transport reaches which peer.
+//! BML, the BTL management layer: selects the transport to each peer.
 //!
-//! A peer is looked up when it is first needed, never before, so a job of thousands of ranks pays only for the peers it talks to.
-//! Of the transports that reach a peer the one of the highest exclusivity is taken;
-//! several of the same exclusivity are links that are used together ([`multirail`]).
+//! A peer is looked up when it is first needed, so a job of thousands of ranks pays only for the peers it communicates with.
+//! The transport of the highest exclusivity that reaches the peer is used;
+//! several transports of the same exclusivity are bonded ([`multirail`]).
 //!
-//! A transport whose looks cost a system call ([`Btl::poll_is_syscall`]) is looked at every time only while the others are calm,
-//! so a rank that talks to its neighbours through memory does not pay for the connections it has besides ([`poll_throttle`]).
+//! A transport whose poll is a system call ([`Btl::poll_is_syscall`]) is polled on each call only while the other transports are idle,
+//! so a rank that communicates through shared memory does not pay for its TCP connections ([`poll_throttle`]).
 
 mod multirail;
 mod poll_throttle;
@@ -27,30 +27,30 @@ use std::rc::Rc;
 pub struct Bml {
     me: ProcId,
     btls: Vec<Rc<dyn Btl>>,
-    /// Those that are polled: all that listen, and the others from their first route on.
+    /// Whether each transport is polled: from the start if it listens, else from its first route on.
     polled: Vec<Cell<bool>>,
-    /// How many of them, at the front, cost no system call to look at.
+    /// Number of transports at the front whose poll is no system call.
     cheap: usize,
     attention: PollThrottle,
-    /// Ranks of the job are below it, processes of other jobs above.
+    /// Ranks of the job are below this number, processes of other jobs at or above it.
     job_size: u32,
-    /// The transports to processes of other jobs, which join while the job runs, and whether there are any.
+    /// Transports to processes of other jobs, added while the job runs, and whether any exist.
     joined: RefCell<Vec<Rc<dyn Btl>>>,
     has_joined: Cell<bool>,
     /// The handlers of active messages that are not point-to-point messages.
     handlers: Registry,
 }
 
-/// What the layer found out about a peer.
+/// The result of a route lookup.
 pub enum Route {
     Via(Rc<dyn Btl>, Endpoint),
-    /// No transport reaches it; each transport's reason.
+    /// No transport reaches the peer; the reason of each transport.
     None {
         reasons: String,
     },
 }
 
-/// A transport that does not reach a peer.
+/// A transport that does not reach a peer, with its reason.
 pub struct Rejection {
     pub btl: &'static str,
     pub reason: String,
@@ -63,7 +63,7 @@ impl fmt::Display for Rejection {
 }
 
 impl Bml {
-    /// The transports of the highest exclusivity are asked, and polled, first.
+    /// Sorts the transports by exclusivity, highest first; this is the order of lookup and polling.
     pub fn new(me: ProcId, size: u32, mut all: Vec<Transport>) -> Bml {
         all.sort_by_key(|btl| std::cmp::Reverse(btl.exclusivity()));
         let mut btls: Vec<Rc<dyn Btl>> = Vec::new();
@@ -103,7 +103,7 @@ impl Bml {
         &self.btls
     }
 
-    /// From now on this transport may reach processes of other jobs.
+    /// Adds a transport to processes of other jobs.
     pub fn join(&self, transport: Transport) {
         self.joined
             .borrow_mut()
@@ -111,7 +111,7 @@ impl Bml {
         self.has_joined.set(true);
     }
 
-    /// Nothing more is meant for a process of another job.
+    /// Disconnects from a process of another job.
     pub fn part_from(&self, peer: ProcId) {
         self.joined
             .borrow()
@@ -138,7 +138,7 @@ impl Bml {
         }
     }
 
-    /// The best transport to a peer; a lesser one is not even asked, since its answer may take a trip to the launcher.
+    /// Returns the best transport to a peer. A transport of lower exclusivity is not queried, since its answer may take a round trip to the launcher.
     pub fn route(&self, peer: ProcId) -> Route {
         if peer >= self.job_size {
             return self.route_abroad(peer);
@@ -158,14 +158,14 @@ impl Bml {
         }
     }
 
-    /// Which transport reaches a peer, and why those that were asked before do not; asks as [`Bml::route`] does, for explanations.
+    /// Returns the transport that reaches a peer, and why those queried before it do not. Queries in the order of [`Bml::route`]; used for explanations.
     pub fn survey(&self, peer: ProcId) -> (Option<Rc<dyn Btl>>, Vec<Rejection>) {
         let mut rejections = Vec::new();
         let found = self.ask(peer, &mut rejections);
         (found.map(|(index, _)| self.btls[index].clone()), rejections)
     }
 
-    /// Asks one transport after the other until one reaches the peer.
+    /// Queries the transports in order until one reaches the peer.
     fn ask(&self, peer: ProcId, rejections: &mut Vec<Rejection>) -> Option<(usize, Endpoint)> {
         for (index, btl) in self.btls.iter().enumerate() {
             match btl.reach(peer) {
@@ -185,7 +185,7 @@ impl Bml {
     }
 
     /// Delivers what has arrived on any transport, point-to-point messages to `first` and all others to their handlers;
-    /// returns how many messages.
+    /// returns the number of messages.
     #[inline]
     pub fn progress<F: Sink>(&self, first: &F) -> usize {
         let others = &self.handlers;
@@ -221,21 +221,21 @@ impl Bml {
         polled.map(|(btl, _)| btl.progress(sink)).sum()
     }
 
-    /// Looks at the transports to other jobs whose looks cost a system call, or at the others.
+    /// Polls the transports to other jobs whose poll is a system call (`by_wire`), or the others.
     fn look_abroad(&self, by_wire: bool, sink: &dyn Sink) -> usize {
         let joined = self.joined.borrow();
         let such = joined.iter().filter(|btl| btl.poll_is_syscall() == by_wire);
         such.map(|btl| btl.progress(sink)).sum()
     }
 
-    /// Sees to it that the next [`Bml::progress`] looks at every transport, for calls that look only once.
+    /// Makes the next [`Bml::progress`] poll every transport, for callers that poll only once.
     #[inline]
     pub fn attend(&self) {
         self.attention.attend();
     }
 
-    /// Shows `look` what becomes readable when a transport that does not ring the bell has something,
-    /// and the inboxes beside the process's own whose bells are rung.
+    /// Calls `look` with the descriptors that become readable when a transport without a doorbell has data,
+    /// and with the inboxes, besides the process's own, whose doorbells peers ring.
     pub fn with_descriptors<R>(
         &self,
         look: impl FnOnce(&[BorrowedFd<'_>], &[Held<Inbox>]) -> R,
@@ -249,31 +249,31 @@ impl Bml {
         look(&all, &bells)
     }
 
-    /// All transports, those that have joined behind the others.
+    /// Calls `what` for all transports, those to other jobs last.
     fn each(&self, mut what: impl FnMut(&dyn Btl)) {
         self.btls.iter().for_each(|btl| what(&**btl));
         let joined = self.joined.borrow().clone();
         joined.iter().for_each(|btl| what(&**btl));
     }
 
-    /// Waits until what every transport took is out of this process's hands.
+    /// Waits until every transport has handed over what it accepted for sending.
     pub fn settle(&self) {
         self.each(|btl| btl.settle());
     }
 
-    /// Lets every transport say its last word.
+    /// Shuts down every transport.
     pub fn leave(&self) {
         self.each(|btl| btl.leave());
     }
 
-    /// Whether any transport holds a message to deliver.
+    /// Returns true if any transport has a message to deliver.
     pub fn pending(&self) -> bool {
         let mut pending = self.btls.iter().any(|btl| btl.pending());
         if self.has_joined.get() {
             pending |= self.joined.borrow().iter().any(|btl| btl.pending());
         }
         if pending {
-            // Whatever it is, the next look has to find it.
+            // The next poll must cover every transport, since any of them may have reported it.
             self.attend();
         }
         pending || self.handlers.pending()

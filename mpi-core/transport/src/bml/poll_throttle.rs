@@ -1,24 +1,24 @@
-//! How often transports are looked at whose looks cost a system call.
+//! Rate limit of polls that are system calls.
 //!
-//! Such a look takes longer than a whole message through memory.
-//! So it is done every time only after memory has brought nothing for [`CALM`] looks, which is about two microseconds;
-//! until then once in [`PAUSE`], so that steady traffic through memory starves no transport.
+//! Such a poll takes longer than a whole message through shared memory.
+//! So it runs on each call only after [`CALM`] polls of shared memory without a message, about two microseconds;
+//! until then once per [`PAUSE`], so that steady traffic through shared memory does not starve the other transports.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// So many looks without a message make memory calm.
+/// Number of empty polls after which shared memory counts as idle.
 const CALM: u32 = 256;
-/// Time between two costly looks while memory is busy; each costs about a hundredth of it.
+/// Interval between two expensive polls while shared memory is busy; one poll takes about a hundredth of it.
 const PAUSE: Duration = Duration::from_micros(20);
-/// The clock is read once in so many looks.
+/// The clock is read once in this many polls.
 const READ: u32 = 32;
 
-/// Counts looks; owned and used by the BML alone.
+/// State of the rate limit; used by the BML only.
 pub struct PollThrottle {
-    /// Looks since memory brought something.
+    /// Consecutive polls without a message through shared memory.
     calm: Cell<u32>,
-    /// Looks until the clock is read again.
+    /// Polls until the clock is read again.
     unread: Cell<u32>,
     last: Cell<Instant>,
 }
@@ -34,7 +34,7 @@ impl Default for PollThrottle {
 }
 
 impl PollThrottle {
-    /// Whether a costly look is due, after one that brought `delivered` messages through memory.
+    /// Returns true if an expensive poll is due, after a cheap one that delivered `delivered` messages.
     #[inline]
     pub fn is_due(&self, delivered: usize) -> bool {
         if delivered > 0 {
@@ -59,7 +59,7 @@ impl PollThrottle {
         overdue
     }
 
-    /// Costly looks are due until memory brings something.
+    /// Makes every expensive poll due until shared memory delivers a message.
     #[inline]
     pub fn attend(&self) {
         self.calm.set(CALM);

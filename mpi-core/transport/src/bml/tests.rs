@@ -1,4 +1,4 @@
-//! Claims of bonded links: shared, mended, and lost only with the last.
+//! Tests of bonded links: sharing, retransmission, and loss of the peer only with the last link.
 
 use super::Bml;
 use super::multirail::Multirail;
@@ -51,12 +51,12 @@ mod of_five_links {
     crate::btl_suite!(|| super::net(5));
 }
 
-/// A link that counts what it carries, has the bandwidth that the test says, and dies when told.
+/// A link that counts its traffic, has a given bandwidth, and dies after a given number of bytes.
 struct Meter {
     inner: Transport,
     megabits: u32,
     carried: Arc<AtomicU64>,
-    /// Cut after so many bytes.
+    /// Cut after this number of bytes.
     dies_after: u64,
 }
 
@@ -99,7 +99,7 @@ impl Btl for Meter {
     }
 }
 
-/// A sender over metered links, a receiver over plain ones, and the meters.
+/// A sender over metered links, a receiver over plain ones, and the meters' counters.
 fn metered(meters: &[(u32, u64)]) -> (Multirail, Multirail, Vec<Arc<AtomicU64>>) {
     let mut all = opened(2, meters.len() as u32).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
@@ -120,15 +120,15 @@ fn metered(meters: &[(u32, u64)]) -> (Multirail, Multirail, Vec<Arc<AtomicU64>>)
     )
 }
 
-/// Puts pieces of a large message together, and keeps what is told about links.
+/// Reassembles a large message from its fragments, and records notes about links.
 #[derive(Default)]
 struct Assembly {
-    /// At the receiver what has come, at the sender what it sends.
+    /// At the receiver the data that have arrived, at the sender the data to send.
     data: RefCell<Vec<u8>>,
     came: Cell<usize>,
-    /// Bytes that were sent once more.
+    /// Number of bytes sent again.
     again: Cell<usize>,
-    /// How many pieces were read straight to their places.
+    /// Number of fragments received in place.
     landed: Cell<u32>,
     notes: RefCell<Vec<String>>,
     losses: RefCell<Vec<String>>,
@@ -182,7 +182,7 @@ impl Sink for Assembly {
     }
 }
 
-/// Sends `len` bytes in pieces that may overtake each other; what the receiver and the sender saw.
+/// Sends `len` bytes in fragments that may overtake each other; returns the data, and what receiver and sender recorded.
 fn transfer(from: &Multirail, to: &Multirail, len: usize) -> (Vec<u8>, Assembly, Assembly) {
     let data = pattern(1, len);
     let (here, there) = (Assembly::default(), Assembly::default());
@@ -214,7 +214,7 @@ fn transfer(from: &Multirail, to: &Multirail, len: usize) -> (Vec<u8>, Assembly,
 #[test]
 fn links_share_a_message_in_proportion_to_their_bandwidth() {
     let (from, to, meters) = metered(&[(3000, u64::MAX), (1000, u64::MAX)]);
-    // Little enough to be taken at once, so that the links' word is what counts and not what they can do.
+    // Few enough bytes to be taken at once, so that the configured bandwidths decide and not the actual ones.
     let peer = endpoint(&from, 1);
     let sink = Keep::default();
     for n in 0..4000 {
@@ -245,7 +245,7 @@ fn long_messages_are_cut_so_that_each_link_gets_several_pieces() {
     assert_eq!(from.fragment(64 << 20, false, true), longest);
     let piece = from.fragment(1 << 20, false, true);
     assert!(piece < longest && (1 << 20) / piece >= 16, "{piece}");
-    // Short ones are not ground to dust.
+    // Short messages are not cut further.
     assert!(from.fragment(100, false, true) >= 16 << 10);
 }
 
@@ -287,7 +287,7 @@ fn a_piece_that_nobody_has_any_more_leaves_no_gap() {
     let piece = vec![0; from.limits().max_send];
     *there.data.borrow_mut() = piece.clone();
     let peer = endpoint(&from, 1);
-    // Many times what may be sent without an acknowledgement.
+    // Many times the number of bytes that may be sent without an acknowledgement.
     let (mut left, limit) = (64 << 20, Instant::now() + Duration::from_secs(30));
     while left > 0 {
         assert!(Instant::now() < limit, "{left} bytes are not taken");
@@ -341,7 +341,7 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
     assert_eq!(again, Err(SendError::PeerGone));
 }
 
-/// A transport that counts the looks at it, and brings a message with each as long as it is told to.
+/// A transport that counts its polls, and delivers a message on each one while it is told to.
 struct Watched {
     poll_is_syscall: bool,
     brings: Arc<AtomicBool>,
@@ -379,7 +379,7 @@ impl Btl for Watched {
     }
 }
 
-/// Each look at the sockets is a system call, and longer than a message through memory.
+/// Each poll of the sockets is a system call, and takes longer than a message through shared memory.
 #[test]
 fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
     let looks: [Arc<AtomicU64>; 2] = Default::default();
@@ -392,7 +392,7 @@ fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
             looks: looks[usize::from(poll_is_syscall)].clone(),
         }) as Transport
     };
-    // The wire first, so that the order is the layer's own.
+    // The TCP-like transport first, so that the order is the layer's own.
     let all = vec![transport(true, &silent), transport(false, &talking)];
     let bml = Bml::new(0, 2, all);
     let sink = Keep::default();

@@ -1,10 +1,10 @@
-//! Dispatch of active messages: which layer an active message is for.
+//! Dispatch of active messages to the layers that own them.
 //!
-//! The numbers of active messages are shared out in families of [`FAMILY_SIZE`]; each user of the transports owns one,
-//! numbers its messages within it ([`Family::am`]) and alone knows what they mean.
-//! Ob1 and bond have theirs from the start; any other layer hands a handler in with [`Registry::register`].
+//! The handler numbers are divided into families of [`FAMILY_SIZE`]. Each layer above the transports owns one,
+//! numbers its messages within it ([`Family::am`]) and alone knows their meaning.
+//! Ob1 and the bond have fixed families; any other layer registers a handler with [`Registry::register`].
 //!
-//! Promise: the family of the point-to-point messages is told apart by one comparison, before anything is looked up.
+//! The family of point-to-point messages is recognised by one comparison, before any lookup.
 //! A message of a family without a handler is counted and dropped.
 
 use super::{Am, Header, OVERTAKES, ProcId, Sink};
@@ -12,51 +12,51 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Each family has as many numbers, and as many again that are marked [`OVERTAKES`].
+/// Handler numbers per family; as many again are marked [`OVERTAKES`].
 pub const FAMILY_SIZE: u8 = 16;
 const FAMILIES: usize = (OVERTAKES / FAMILY_SIZE) as usize;
 
-/// A user of active messages, and the numbers that it owns.
+/// The owners of active messages and their number ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Family {
     /// Point-to-point messages: `pml::ob1`.
     Ob1 = 0,
-    /// One-sided communication: `osc`, which has two families since it has many messages.
+    /// One-sided communication: `osc`. Its messages need two families.
     Osc = 1,
     OscMore = 2,
     /// Files: `io`.
     Io = 3,
-    /// Ports, at which processes of different jobs meet: `dynamic`.
+    /// Ports, which connect processes of different jobs: `dynamic`.
     Ports = 4,
     /// Failures of processes: `fault`.
     Fault = 5,
-    /// What transports above transports say to each other: `bml::multirail`. None of it reaches the registry.
+    /// Messages between bonded transports: `bml::multirail`. They do not reach the registry.
     Multirail = 7,
 }
 
 impl Family {
-    /// The `index`th active message of this family; too large an index is an error of the build where it is a constant.
+    /// Returns the active message with number `index` in this family; a constant index out of range fails the build.
     pub const fn am(self, index: u8) -> Am {
         assert!(index < FAMILY_SIZE, "a family has 16 numbers");
         self as u8 * FAMILY_SIZE + index
     }
 
-    /// Which family a number belongs to, by its place in the table.
+    /// Returns the family of a number, as an index of the handler table.
     const fn place(am: Am) -> usize {
         ((am & !OVERTAKES) / FAMILY_SIZE) as usize
     }
 }
 
-/// What a user of active messages hands in.
+/// The handler of a family.
 pub trait AmHandler: Sink {
-    /// Called in every look for messages while [`Registry::ask_for_turns`] has been called more often than [`Registry::end_turns`];
-    /// moves what waits for room. Answers whether anything moved.
+    /// Called on every poll while [`Registry::ask_for_turns`] has been called more often than [`Registry::end_turns`];
+    /// sends what waits for space. Returns true if anything was sent.
     fn turn(&self) -> bool {
         false
     }
 
-    /// Whether a turn now would move something that no message announces; asked right before the process goes to sleep.
+    /// Returns true if [`AmHandler::turn`] would make progress that no message announces; called right before the process sleeps.
     fn pending(&self) -> bool {
         false
     }
@@ -66,42 +66,42 @@ pub trait AmHandler: Sink {
 #[derive(Default)]
 pub struct Registry {
     handlers: [OnceCell<Rc<dyn AmHandler>>; FAMILIES],
-    /// How many reasons there are for handlers to have turns.
+    /// Number of outstanding requests for turns.
     turns: Cell<u32>,
     /// Messages without a handler.
     strays: Cell<u64>,
 }
 
 impl Registry {
-    /// From now on messages of this family go to `handler`; false if the family has a handler already, which stays.
+    /// Registers the handler of a family; returns false if the family has one already, which stays.
     ///
-    /// The transports' owner keeps the handler, so the handler must not keep the transports.
+    /// The owner of the transports keeps the handler, so the handler must not keep the transports.
     pub fn register(&self, family: Family, handler: Rc<dyn AmHandler>) -> bool {
         debug_assert!(!matches!(family, Family::Ob1 | Family::Multirail));
         self.handlers[family as usize].set(handler).is_ok()
     }
 
-    /// The number of messages that came for families without a handler.
+    /// Returns the number of messages that arrived for families without a handler.
     pub fn strays(&self) -> u64 {
         self.strays.get()
     }
 
-    /// Tells all handlers that a process cannot be reached any more, whichever transport has found out.
+    /// Notifies all handlers that a process is unreachable, whichever transport has detected it.
     pub fn lost(&self, peer: ProcId, why: &str) {
         self.all().for_each(|handler| handler.lost(peer, why));
     }
 
-    /// A handler has something to move; see [`AmHandler::turn`].
+    /// Requests calls of [`AmHandler::turn`], because a handler has something to send.
     pub fn ask_for_turns(&self) {
         self.turns.set(self.turns.get() + 1);
     }
 
-    /// It has moved it.
+    /// Ends one such request.
     pub fn end_turns(&self) {
         self.turns.set(self.turns.get().saturating_sub(1));
     }
 
-    /// Gives handlers their turns, if any has asked; answers whether anything moved.
+    /// Calls [`AmHandler::turn`] of all handlers if any has asked for it; returns true if anything was sent.
     #[inline]
     pub(crate) fn take_turns(&self) -> bool {
         self.turns.get() > 0 && self.turn_all()
@@ -113,12 +113,12 @@ impl Registry {
             .fold(false, |moved, handler| handler.turn() | moved)
     }
 
-    /// Whether a handler's turn would move something.
+    /// Returns true if a turn of some handler would make progress.
     pub(crate) fn pending(&self) -> bool {
         self.turns.get() > 0 && self.all().any(|handler| handler.pending())
     }
 
-    /// Each handler once, though it may have two families.
+    /// Iterates over the handlers, each once even if it has two families.
     fn all(&self) -> impl Iterator<Item = &Rc<dyn AmHandler>> {
         let set = |place: usize| self.handlers.get(place).and_then(OnceCell::get);
         (0..FAMILIES).filter_map(move |place| {
@@ -146,14 +146,14 @@ impl Registry {
     }
 }
 
-/// The sink that transports deliver to: the first family's own, and the registry for all others.
+/// The sink of all transports: dispatches to the point-to-point handler and the registry.
 pub(crate) struct Dispatch<'a, F> {
     /// The handler of point-to-point messages.
     pub(crate) first: &'a F,
     pub(crate) others: &'a Registry,
 }
 
-/// Whether a message is for the first family.
+/// Returns true for point-to-point messages.
 #[inline(always)]
 const fn is_first(am: Am) -> bool {
     am & !OVERTAKES < FAMILY_SIZE

@@ -1,10 +1,10 @@
-//! A transport whose payloads carry a checksum, for machines that are not trusted with data.
+//! Checksum decorator: detects damaged payloads, for machines whose memory or network is not trusted.
 //!
-//! Each message has four bytes more: the CRC-32 (IEEE 802.3) of its number, its header and its payload.
-//! A message that does not fit its checksum is not delivered; the peer counts as lost over this link from then on, with a sentence that says so,
-//! and the connection is cut, so that the other end finds out and sends what is missing over another link, if there is one.
+//! Each message carries four more bytes: the CRC-32 (IEEE 802.3) of its number, its header and its payload.
+//! A message with a wrong checksum is not delivered. The peer is reported as lost over this link with that reason,
+//! and the connection is cut, so that the other end notices it and retransmits over another link, if one exists.
 //!
-//! Nothing goes past the checksum: there is no single copy, and no payload is put in place before it has been checked.
+//! No data bypass the checksum: the decorator offers no single copy, and receives no payload in place before it has been checked.
 
 use super::decorate::{Decorator, like_the_inner};
 use super::{
@@ -43,13 +43,13 @@ fn wrap(around: &OpenContext<'_>, _: u32, inner: Transport) -> Result<Transport,
     }))
 }
 
-/// The bytes that a message has more.
+/// Length of the checksum.
 const SUM: usize = size_of::<u32>();
 
 struct Checked {
     me: ProcId,
     inner: Transport,
-    /// The processes from which damaged data have come.
+    /// The peers from which damaged data have arrived.
     bad: RefCell<HashSet<ProcId>>,
 }
 
@@ -137,7 +137,7 @@ impl Sink for Checking<'_> {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // Once is enough: we cut it ourselves.
+        // The loss has been reported already: this decorator has cut the connection itself.
         if !self.outer.bad.borrow().contains(&peer) {
             self.sink.lost(peer, why);
         }

@@ -1,4 +1,4 @@
-//! What a transport component is: its name, its parameters, how it is opened, and why it may not serve.
+//! Transport components: name, parameters, constructor, and the reasons for which one is not available.
 
 use super::modex::Modex;
 use super::{Btl, ProcId};
@@ -11,21 +11,21 @@ use std::sync::Arc;
 pub static SELECTION: Param<Selection> =
     Param::selection("btl", "", "Transports that may be used; all, if empty");
 
-/// What a component may build upon when it is opened.
+/// What a component is opened with.
 pub struct OpenContext<'a> {
     /// This process.
     pub me: ProcId,
-    /// How many processes the job has.
+    /// The number of processes of the job.
     pub size: u32,
-    /// The memory shared with the other processes of this node, and which they are, by local rank.
+    /// The shared-memory segment of this node, and the job ranks of its processes, by local rank.
     pub node: Option<(Node, Vec<ProcId>)>,
     pub params: &'a Params,
-    /// Where processes read each other's addresses, if there is such a place.
+    /// The modex through which processes exchange addresses, if one exists.
     pub board: Option<Arc<dyn Modex>>,
 }
 
 impl OpenContext<'_> {
-    /// Whether every process of the job shares memory with this one.
+    /// Returns true if all processes of the job share this node's memory.
     pub(super) fn is_one_node(&self) -> bool {
         self.node
             .as_ref()
@@ -38,34 +38,34 @@ pub struct Component {
     pub name: &'static str,
     /// Everything `mpi-info` lists for it.
     pub params: &'static [&'static About],
-    /// Makes the transports of this process, one for each of several links, or says why it cannot serve.
+    /// Opens the transports of this process, one per link, or returns why it is not available.
     pub open: fn(&OpenContext<'_>) -> Result<Vec<Transport>, OpenError>,
-    /// Whether it puts something on the noticeboard; the same at all processes of a job.
+    /// Returns true if the component publishes an address in the modex; the same in all processes of a job.
     pub posts: fn(&OpenContext<'_>) -> bool,
 }
 
 /// An opened transport.
 pub type Transport = Box<dyn Btl + Send>;
 
-/// For components that need no noticeboard.
+/// `posts` of components that publish nothing.
 pub(super) fn never(_: &OpenContext<'_>) -> bool {
     false
 }
 
-/// Why a component cannot serve; the job goes on without it.
+/// Why a component is not available; the job continues without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// It was not selected.
+    /// The component is not selected.
     Deselected,
     /// This process shares memory with no other.
     Alone,
-    /// This process is not in the list of those it shares memory with.
+    /// This process is missing in the list of its node's processes.
     NotHere {
         me: ProcId,
     },
-    /// Every process of the job shares memory with this one, and `sm` may be used.
+    /// All processes of the job share this node's memory, and `sm` may be used.
     NotNeeded,
-    /// There is no way to make addresses known, or the launcher refused.
+    /// There is no modex, or the launcher refused.
     NoBoard {
         reason: String,
     },
@@ -74,7 +74,7 @@ pub enum OpenError {
         doing: &'static str,
         reason: String,
     },
-    /// No address of this machine is left after the parameters have been heard.
+    /// The parameters exclude all addresses of this machine.
     NoAddress {
         parameters: String,
     },

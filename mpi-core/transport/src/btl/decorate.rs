@@ -1,7 +1,7 @@
-//! Transports that wrap one: they add something and leave the rest as it is.
+//! Decorators: transports that wrap another transport and add one function.
 //!
-//! A decorator is asked for by its own parameters and wraps every transport that is opened, in the order of [`super::DECORATORS`], the first innermost:
-//! faults happen on the wire, the trace sees what the wire made of it, and the checksum finds out.
+//! A decorator is enabled by its own parameters and wraps every opened transport, in the order of [`super::DECORATORS`], the first innermost:
+//! faults act on the wire, the trace records what the wire delivers, and the checksum detects the damage.
 
 use super::{OpenContext, OpenError, Transport};
 use mpi_base::param::About;
@@ -11,11 +11,11 @@ pub struct Decorator {
     pub name: &'static str,
     /// Everything `mpi-info` lists for it.
     pub params: &'static [&'static About],
-    /// Wraps a transport if its parameters say so; `number` counts the transports of this process.
+    /// Wraps a transport if its parameters ask for it; `number` counts the transports of this process.
     pub wrap: fn(&OpenContext<'_>, u32, Transport) -> Result<Transport, OpenError>,
 }
 
-/// The methods in which a decorator is what it wraps, `self.inner`.
+/// The methods that a decorator forwards to `self.inner`.
 macro_rules! like_the_inner {
     () => {
         fn name(&self) -> &'static str {

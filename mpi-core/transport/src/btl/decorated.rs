@@ -1,4 +1,4 @@
-//! Claims of the decorators, each around a transport of its own kind.
+//! Tests of the decorators, each around a transport of its own kind.
 
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
@@ -8,7 +8,7 @@ use mpi_base::node::Node;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// Two processes that reach each other over the transport that the parameters select.
+/// Two processes connected by the transport that the parameters select.
 fn net(pairs: &[(&str, &str)]) -> Net {
     let params = cramped(pairs);
     let board = SharedBoard::default();
@@ -46,7 +46,7 @@ mod checked_over_sm {
     crate::btl_suite!(|| super::net(&[("btl", "sm"), ("btl_checksum_enable", "yes")]));
 }
 
-/// The files lose their names as soon as they are open.
+/// The temporary folder is removed at return, when the trace files are open already.
 fn traced() -> Net {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace").display().to_string();
@@ -73,7 +73,7 @@ impl Sink for Watch {
     }
 }
 
-/// Sends a message again and again until the receiver has been told of a loss, or `count` have come.
+/// Sends messages until the receiver has been notified of a loss, or `count` messages have arrived.
 fn send_many(net: &Net, count: u64) -> (Watch, Watch) {
     let (here, there) = (Watch::default(), Watch::default());
     let (from, to) = (&net.btls[0], &net.btls[1]);
@@ -169,7 +169,7 @@ fn only_the_link_that_was_named_has_faults() {
         board: None,
     };
     let open = || open_all(&around).unwrap().btls.remove(0);
-    // A decorated transport is another object behind the same name; what tells them apart is the size of the box.
+    // A decorated transport has the same name; only the size of its type differs.
     let size = |number| size_of_val(&*decorate(&around, number, open()).unwrap());
     assert_eq!(size(0), size_of_val(&*open()));
     assert_ne!(size(1), size(0));

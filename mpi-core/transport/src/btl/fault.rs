@@ -1,8 +1,8 @@
-//! A transport that has bad luck, for tests of everything above it.
+//! Fault injection decorator, for tests of the layers above.
 //!
-//! What goes wrong is drawn from a seed, so a run can be repeated:
-//! messages are damaged by one bit, sends are refused until the next look, arrivals come late, a connection is cut after so many bytes.
-//! Late arrivals and refusals are what any transport may do; damage is for the checksum to find, and a cut for the links that are left.
+//! Faults are drawn from a seed, so a run can be repeated:
+//! one bit of a message is flipped, sends are refused until the next poll, messages are delivered late, a connection is cut after a number of bytes.
+//! Late delivery and refusals are allowed for every transport; flipped bits are detected by the checksum, and a cut is repaired over the remaining links.
 
 use super::decorate::{Decorator, like_the_inner};
 use super::{
@@ -80,7 +80,7 @@ pub(super) const DECORATOR: Decorator = Decorator {
     wrap,
 };
 
-/// What may go wrong, and how often.
+/// The faults to inject, and their probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Faults {
     flip: f64,
@@ -123,13 +123,13 @@ struct Faulty {
     inner: Transport,
     faults: Faults,
     luck: Luck,
-    /// Bytes that were sent.
+    /// Bytes sent so far.
     sent: Cell<u64>,
-    /// Nothing more is taken until this process progresses.
+    /// All sends are refused until the next `progress`.
     refusing: Cell<bool>,
 }
 
-/// A little generator of random numbers: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// Pseudorandom generator: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 struct Luck(Cell<u64>);
 
 impl Luck {

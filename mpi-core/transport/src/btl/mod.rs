@@ -2,14 +2,14 @@
 //!
 //! A BTL never matches tags.
 //! It carries *active messages*: a small handler number, sixteen bytes of header in two registers, and a payload.
-//! What they mean is the business of the layer that owns the number ([`Family`]).
+//! Their meaning belongs to the layer that owns the number ([`Family`]).
 //!
-//! Promises of every BTL, held by one suite:
-//! * messages between one ordered pair of processes are delivered once each, in the order of `send` but for those marked [`OVERTAKES`];
-//! * `send` either takes the whole message or answers [`SendError::WouldBlock`] and has taken nothing;
+//! Guarantees of every BTL, checked by one test suite:
+//! * messages between one ordered pair of processes are delivered exactly once, in the order of `send` except for those marked [`OVERTAKES`];
+//! * `send` either takes the whole message or returns [`SendError::WouldBlock`] and has taken nothing;
 //! * when `send` returns `Ok`, the payload has been copied and the caller may reuse the memory;
 //! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns;
-//! * a peer that cannot be reached any more is told of once ([`Sink::lost`]), after everything that came from it has been delivered.
+//! * [`Sink::lost`] is called once per unreachable peer, after all of its data has been delivered.
 
 mod am;
 mod checksum;
@@ -66,19 +66,19 @@ pub type Header = [u64; 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint(pub u32);
 
-/// Whether a BTL reaches a peer, and if not, why; the reason is what `mpirun --explain` prints.
+/// Whether a BTL reaches a peer; if not, the reason, which `mpirun --explain` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     No(String),
     Yes(Endpoint),
 }
 
-/// Why a message was not taken.
+/// Why `send` did not take a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// No room now; progress and try again.
+    /// The queue is full; call `progress` and try again.
     WouldBlock,
-    /// The peer has ended or the link is cut; it will not come back.
+    /// The peer has ended or the connection is broken; this is final.
     PeerGone,
     /// The payload is longer than [`Limits::max_send`]; nothing was sent.
     TooLong { len: usize, max: usize },
@@ -101,13 +101,13 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// What a message carries.
+/// The payload of a message.
 pub enum Payload<'a> {
-    /// Bytes that lie together.
+    /// Contiguous bytes.
     Bytes(&'a [u8]),
-    /// Two runs, one behind the other: what a layer puts before its caller's bytes.
+    /// Two contiguous runs, one after the other: an upper layer's header and its caller's bytes.
     Joined(&'a [u8], &'a [u8]),
-    /// `len` bytes that `fill` writes straight into the transport's buffer, so that a datatype is packed only once.
+    /// `len` bytes that `fill` writes directly into the transport's buffer, so that a datatype is packed only once.
     Fill {
         len: usize,
         fill: &'a mut dyn FnMut(&mut [u8]),
@@ -124,12 +124,12 @@ impl Payload<'_> {
         }
     }
 
-    /// A message without data is one all the same: its header travels.
+    /// Returns true if the message has no payload; it is sent nevertheless, for its header.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes it to where it is to be, which is as long as it.
+    /// Writes the payload to `place`, which has the same length.
     #[inline]
     pub fn put(&mut self, place: &mut [u8]) {
         match self {
@@ -144,35 +144,35 @@ impl Payload<'_> {
     }
 }
 
-/// Payload sizes in bytes that suit a BTL.
+/// Recommended and maximum payload sizes of a BTL, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Up to here a message is best sent at once, unasked.
+    /// Maximum length of an eager message.
     pub eager: usize,
-    /// The longest payload one `send` takes; larger messages are cut into fragments of this size.
+    /// The longest payload that one `send` takes; larger messages are cut into fragments of this size.
     pub max_send: usize,
 }
 
-/// So many bytes of a payload have come at least when a transport asks [`Sink::begin`], so that a layer above it finds what it has put before its own payload.
+/// A transport calls [`Sink::begin`] only after this number of bytes of the payload have arrived, so an upper layer's header is complete.
 pub const BEGUN: usize = 64;
 
-/// Receives what `progress` found.
+/// Receives the messages and events that `progress` delivers.
 pub trait Sink {
-    /// One active message from `from`; both slices end with the call.
+    /// Delivers one active message from `from`; both slices end with the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// A long payload has begun to come; the answer is whether it is to be put in place as it comes, so that it is copied only once.
+    /// Announces a long payload that has begun to arrive. Returns true if the sink receives it in place, so that it is copied only once.
     ///
-    /// With `true` the sink has taken `begun`, the first of `len` bytes; the rest goes through [`Sink::land`], and [`Sink::landed`] stands in for `deliver`.
-    /// With `false` the message is delivered as ever.
+    /// With `true` the sink has taken `begun`, the first of `len` bytes; the rest is offered by [`Sink::land`], and [`Sink::landed`] replaces `deliver`.
+    /// With `false` the message is delivered by `deliver` when it is complete.
     fn begin(&self, _from: ProcId, _am: Am, _header: Header, _len: usize, _begun: &[u8]) -> bool {
         false
     }
 
-    /// Offers the place where bytes `range` of a payload that was begun are to end.
+    /// Requests the destination of bytes `range` of an announced payload.
     ///
-    /// Either `fill` is called once with a slice of that length, and the answer is true;
-    /// or the answer is false, the receiver has given the message up, and the rest of it is dropped.
+    /// The sink either calls `fill` once with a slice of that length and returns true,
+    /// or returns false: then the receiver has given the message up, and its rest is dropped.
     fn land(
         &self,
         _from: ProcId,
@@ -184,19 +184,19 @@ pub trait Sink {
         false
     }
 
-    /// All `len` bytes of a payload are where [`Sink::land`] wanted them; stands in for `deliver`.
+    /// All `len` bytes of a payload are at the destination that [`Sink::land`] gave; replaces `deliver`.
     fn landed(&self, _from: ProcId, _am: Am, _header: Header, _len: usize) {}
 
-    /// A peer that this process had to do with cannot be reached any more; `why` is a sentence that names both.
+    /// A peer that this process has communicated with is unreachable; `why` is a sentence that names both.
     fn lost(&self, _peer: ProcId, _why: &str) {}
 
-    /// A process of another job that this process still has to do with has ended the connection to it in order;
-    /// what it was asked and has not answered may be asked again, over a new one.
+    /// A process of another job that this process still needs has closed the connection in order;
+    /// requests to it that are not answered may be sent again, over a new connection.
     fn parted(&self, _peer: ProcId) {}
 
-    /// A message to `to` that overtakes others and stayed with its sender ([`Btl::relies_on_senders`]) may have been lost with a link.
+    /// An overtaking message to `to` that was not copied ([`Btl::relies_on_senders`]) may have been lost with a link.
     ///
-    /// A sender that still has its `len` bytes calls `send` with them once; one that has not says nothing, and it counts as not wanted any more.
+    /// A sender that still has its `len` bytes calls `send` with them once. One that does not calls nothing, and the message counts as no longer wanted.
     fn again(
         &self,
         _to: ProcId,
@@ -207,33 +207,33 @@ pub trait Sink {
     ) {
     }
 
-    /// Something that went well in the end and that a person should know.
+    /// Reports an event that was handled without loss and that the user should know.
     fn note(&self, _what: &str) {}
 }
 
-/// Runs of this process's memory that are to be filled one after the other.
+/// Runs of this process's memory, to be filled in order.
 pub type Target<'a> = &'a [&'a [Cell<u8>]];
 
-/// Reading a peer's memory in one copy, without its help.
+/// Single copy: reads a peer's memory without its help.
 pub trait SingleCopy {
     /// Fills `local`, run by run, with the bytes of `remote` in the peer's address space.
     ///
-    /// The remote regions need no promise: one that the peer does not own is an error, not undefined behaviour.
+    /// The remote regions carry no safety requirement: one that the peer does not own is an error, not undefined behaviour.
     fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
 
-    /// Both sides at once, where the transport has it.
+    /// The cooperative copy, if the transport supports it.
     fn together(&self) -> Option<&dyn CooperativeCopy> {
         None
     }
 }
 
-/// One copy that receiver and sender work on at the same time, the receiver from the front and the sender from the back.
+/// A single copy by receiver and sender at the same time, the receiver from the front and the sender from the back.
 ///
-/// Neither waits for the other before the last piece is taken; a sender that does not come leaves all of it to the receiver.
+/// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
 pub trait CooperativeCopy {
-    /// The receiver begins: a number by which the sender can be asked for help with `len` bytes; `None` if too much is open.
+    /// Opens a copy of `len` bytes on the receiver's side. Returns the number with which the sender is asked for help; `None` if too many copies are open.
     ///
-    /// What was begun must be brought to its end by [`Share::Rest`] or by [`CooperativeCopy::close`].
+    /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;
 
     /// The receiver's part: fills `local` from the front with the bytes of `remote`.
@@ -246,11 +246,11 @@ pub trait CooperativeCopy {
         share: Share,
     ) -> Fetched;
 
-    /// The receiver wants no more of what is left, and lets no other process have it; answers how many bytes that were.
+    /// Ends a copy on the receiver's side: takes all remaining pieces so that no process copies them, and returns their number of bytes.
     fn close(&self, number: u32) -> usize;
 
-    /// The sender's part: puts what is not yet taken of `data`, from the back, to where it belongs in the regions of `remote`;
-    /// answers how many bytes that were.
+    /// The sender's part: writes the pieces of `data` that are not yet taken, from the back, to the regions of `remote`;
+    /// returns the number of bytes.
     fn help(
         &self,
         peer: Endpoint,
@@ -259,34 +259,34 @@ pub trait CooperativeCopy {
         remote: &[Region],
     ) -> Result<usize, GetError>;
 
-    /// Whether a sender that was asked may still be writing, nothing being left to take.
+    /// Returns true if the sender may still be writing although all pieces are taken.
     fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
 }
 
-/// How much a receiver takes upon itself.
+/// How much the receiver copies in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// The first half, so that both have the same to do.
+    /// The first half, so that both ends have the same amount.
     Half,
-    /// Whatever is left.
+    /// Everything that is left.
     Rest,
 }
 
-/// How far the receiver's part of a copy is.
+/// Progress of the receiver's part of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Bytes that it has taken upon itself this time, behind those of the last.
+    /// Bytes taken by this call, after those of the previous call.
     pub bytes: usize,
-    /// Whether pieces are left that are not yet taken; if not, all the other bytes are the sender's.
+    /// True if pieces are left that are not taken; if false, all other bytes are the sender's.
     pub open: bool,
-    /// Whether it got them.
+    /// Whether those bytes were read.
     pub result: Result<(), GetError>,
 }
 
 /// Why a peer's memory could not be read or written; the caller falls back to fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetError {
-    /// The system forbids it (container, ptrace scope) or does not have it.
+    /// The system forbids the call (container, ptrace scope) or does not have it.
     Forbidden,
     /// The peer has ended.
     PeerGone,
@@ -306,14 +306,14 @@ impl fmt::Display for GetError {
 
 impl std::error::Error for GetError {}
 
-/// Taking long messages bit by bit from where they lie, so that none of them is copied because a transport has no room.
+/// Sends long messages piecewise from the sender's memory, so that a full transport does not make a copy of them.
 pub trait Lending {
     /// Sends one active message, marked [`OVERTAKES`], as [`Btl::send`] does,
-    /// but [`SendError::WouldBlock`] may have taken the beginning of it:
-    /// then its sender comes again with the same message until it is taken, or leaves the rest here.
+    /// except that [`SendError::WouldBlock`] may have taken a prefix of it:
+    /// then the sender must offer the same message again until it is taken, or call `leave_rest`.
     fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
 
-    /// The sender of a message that was refused will not come again: if the beginning of it has been taken, the rest is copied.
+    /// The sender will not offer a refused message again: if a prefix of it was taken, the rest is copied.
     fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
 }
 
@@ -322,39 +322,39 @@ pub trait Btl {
     /// The component's name, as in `--mca btl self,sm`.
     fn name(&self) -> &'static str;
 
-    /// Where several BTLs reach a peer, only those of the highest exclusivity are used.
+    /// Of several BTLs that reach a peer, only those of the highest exclusivity are used.
     fn exclusivity(&self) -> u32;
 
-    /// How much it takes at once, in bytes; the same for every peer and as long as it lives.
+    /// Payload limits in bytes; constant, and the same for every peer.
     fn limits(&self) -> Limits;
 
-    /// The length of the fragments in which `bytes` bytes of a message travel best; at most [`Limits::max_send`].
-    /// `packed` says that the data do not lie together, so that making a fragment of them takes longer than copying it;
-    /// `alone` that no other fragments for the same peer wait for their turn.
+    /// Returns the best fragment length for `bytes` bytes of a message, at most [`Limits::max_send`].
+    /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
+    /// `alone`: no other fragments for the same peer are waiting.
     fn fragment(&self, _bytes: u64, _packed: bool, _alone: bool) -> usize {
         self.limits().max_send
     }
 
-    /// The length of the pieces in which the data of a message of `bytes` bytes to a peer best follow its announcement, at most [`Limits::max_send`];
-    /// `None` if it is better to ask for such a message. `packed` as for [`Btl::fragment`].
+    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes, at most [`Limits::max_send`];
+    /// `None`: use a rendezvous. `packed` as for [`Btl::fragment`].
     fn follow(&self, _to: Endpoint, _bytes: u64, _packed: bool) -> Option<usize> {
         None
     }
 
-    /// Whether this BTL reaches job rank `peer`.
+    /// Returns whether this BTL reaches job rank `peer`.
     fn reach(&self, peer: ProcId) -> Reach;
 
-    /// Whether messages may come before this process has asked for a route; a transport that does not listen is not polled until then.
+    /// Returns true if messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
     fn listens(&self) -> bool {
         true
     }
 
-    /// Whether a look for messages costs a system call, so that it is done rarely while messages come by other ways.
+    /// Returns true if a poll is a system call, so that it is rare while other transports deliver messages.
     fn poll_is_syscall(&self) -> bool {
         false
     }
 
-    /// Sends one active message; see the promises above.
+    /// Sends one active message; see the guarantees above.
     fn send(
         &self,
         to: Endpoint,
@@ -366,58 +366,58 @@ pub trait Btl {
     /// Delivers what has arrived; returns how many messages were delivered.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
-    /// Whether a message waits that `progress` would deliver, or a send that would have blocked might be taken now.
+    /// Returns true if `progress` would deliver a message, or a send that was refused may be accepted now.
     ///
-    /// Called right before the process goes to sleep: the transport also sees to it that either of the two will ring the process's bell.
+    /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
     fn pending(&self) -> bool;
 
-    /// Adds what becomes readable when a message has come or a send that would have blocked might be taken;
-    /// a transport whose peers ring the process's bell has nothing to add.
+    /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
+    /// a transport whose peers ring the process's doorbell adds none.
     fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
 
-    /// Adds the inboxes beside the process's own whose bells its peers ring.
+    /// Adds the inboxes, besides the process's own, whose doorbells its peers ring.
     fn bells(&self, _all: &mut Vec<Held<Inbox>>) {}
 
-    /// How fast a peer is reached, in megabit/s as networks are sold; only the ratio between transports matters.
+    /// Returns the bandwidth to a peer in Mbit/s, as networks are sold; only the ratio between transports matters.
     fn bandwidth(&self, _to: Endpoint) -> u32 {
         1000
     }
 
-    /// Breaks the connection to a peer at both ends, because what comes over it cannot be trusted; both are told ([`Sink::lost`]).
+    /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
     ///
-    /// A transport that is not made of connections does nothing.
+    /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Whether nothing that was taken for a peer waits for its connection, which is not made while this process does not progress.
+    /// Returns true if no accepted message waits for the connection to a peer; a connection is not made while this process does not call `progress`.
     fn is_through(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Waits, for a bounded time, until what was taken is out of this process's hands, because this process may not progress for long.
+    /// Waits, for a bounded time, until this process has handed over what was accepted, because it may not call `progress` for long.
     fn settle(&self) {}
 
-    /// The process's last word: as [`Btl::settle`], and peers learn that this end is not a death.
+    /// Shutdown: does the work of [`Btl::settle`], and lets the peers distinguish this end from a death.
     ///
-    /// Called when all processes of the job have come to their end; a transport that is dropped without it does the same.
-    /// It may be used again afterwards.
+    /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
+    /// The transport may be used again afterwards.
     fn leave(&self) {}
 
-    /// This process has nothing more to do with a process of another job, until a communicator names it again;
-    /// what was taken for it still gets there, and what it sends is still delivered.
+    /// Disconnects from a process of another job, until a communicator contains it again;
+    /// what was accepted for it still arrives, and what it sends is still delivered.
     fn part_from(&self, _peer: ProcId) {}
 
-    /// Whether it may ask for messages that overtake others a second time ([`Sink::again`]),
-    /// so that their sender has to have them until it knows that the receiver has.
+    /// Returns true if this BTL may ask for overtaking messages a second time ([`Sink::again`]),
+    /// so that a sender must keep the data until the receiver has confirmed them.
     fn relies_on_senders(&self) -> bool {
         false
     }
 
-    /// Sending without a copy to a peer that has no room, where the BTL has it.
+    /// Zero-copy sending to a peer whose queue is full, if the BTL supports it.
     fn lending(&self) -> Option<&dyn Lending> {
         None
     }
 
-    /// Single copy from peers, where the BTL has it.
+    /// Single copy from peers, if the BTL supports it.
     fn single_copy(&self) -> Option<&dyn SingleCopy> {
         None
     }

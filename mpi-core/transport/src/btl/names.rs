@@ -1,37 +1,37 @@
-//! What the ends of a connection call each other.
+//! Process names in the handshake of a connection.
 
 use mpi_base::proc::ProcId;
 
-/// How processes are called in a connection's first message, where each end has numbers of its own for them.
+/// Maps between this process's numbers of its peers, which are local, and the names used in a connection's first message.
 pub trait Names: Send + Sync {
-    /// What a process is called; `None` if it is not known.
+    /// Returns the name of a process; `None` if it is unknown.
     fn name(&self, proc: ProcId) -> Option<u64>;
 
-    /// Whether a process of this name could call, before it has proved anything.
+    /// Returns true if a process of this name may connect; checked before it has authenticated itself.
     fn may_call(&self, name: u64) -> bool;
 
-    /// The two ends of a connection, for sentences.
+    /// The two ends of a connection, for error texts.
     fn ends(&self, me: ProcId, peer: ProcId) -> String;
 
-    /// This process's number for a caller of this name, which has proved that it knows the key; `None` turns it away.
+    /// Returns this process's number for an authenticated caller of this name; `None` rejects it.
     fn admit(&self, name: u64) -> Option<ProcId>;
 
-    /// Whether no communicator and no call names a process of another job any more, so that no connection to it is begun.
+    /// Returns true if no communicator and no pending call refers to a process of another job, so that no connection to it is started.
     fn is_unused(&self, _proc: ProcId) -> bool {
         false
     }
 
-    /// A connection to a process has begun; the number stays that process's at least until [`Names::disconnected`].
+    /// A connection to a process has started; its number is not reused before [`Names::disconnected`].
     fn connected(&self, _proc: ProcId) {}
 
-    /// A connection to a process has ended, or was never made; a process that nothing names any more is forgotten.
+    /// A connection to a process has ended or failed; a process without further references is forgotten.
     fn disconnected(&self, _proc: ProcId) {}
 
-    /// Forgets a process of another job that was admitted and came to nothing.
+    /// Forgets a process of another job that was admitted but whose connection failed.
     fn forget_if_idle(&self, _proc: ProcId) {}
 }
 
-/// In a job every process has the same numbers.
+/// The names within a job: job ranks, the same in every process.
 pub(crate) struct JobNames {
     pub size: u32,
 }

@@ -1,6 +1,6 @@
-//! Opening transports: which components there are, what they build upon, and why one of them does not serve.
+//! Opening of transports: the built-in components, what each is opened with, and why a component is not available.
 //!
-//! A component that cannot serve is told of with its reason, and the job goes on without it; one that a user asked for by name must exist.
+//! A component that is not available is reported with its reason, and the job continues without it. A component that the user named must exist.
 
 use super::decorate::Decorator;
 use crate::universe::Universe;
@@ -11,10 +11,10 @@ use mpi_base::param::{ParamError, Params, SelectionError};
 use std::fmt;
 use std::sync::Arc;
 
-/// The decorators that are part of the library.
+/// The built-in decorators.
 pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, checksum::DECORATOR];
 
-/// Wraps a transport in every decorator that was asked for.
+/// Wraps a transport in every enabled decorator.
 pub(super) fn decorate(
     around: &OpenContext<'_>,
     number: u32,
@@ -25,13 +25,13 @@ pub(super) fn decorate(
     })
 }
 
-/// The components that are part of the library; a new one is a folder and a line here.
+/// The built-in components; a new one is a folder and a line here.
 pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT, tcp::COMPONENT];
 
-/// The transports of one process, and why the others are not among them.
+/// The opened transports of one process, and why the other components are not available.
 pub struct Opened {
     pub btls: Vec<Transport>,
-    /// Whether all processes of the job must pass a fence before the first message, because something was put on the noticeboard.
+    /// True if all processes of the job must pass a fence before the first message, because a component has published an address in the modex.
     pub fence: bool,
     pub refused: Vec<(&'static str, OpenError)>,
 }
@@ -52,7 +52,7 @@ pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
-            // All processes come to the same answer here, whether or not their own transport can be opened.
+            // All processes get the same result here, even if one cannot open its own transport.
             opened.fence |= (component.posts)(around);
             (component.open)(around)
         } else {
@@ -73,9 +73,9 @@ pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
     Ok(opened)
 }
 
-/// The transports to processes of other jobs, which `universe` knows, the best first: each puts on this process's card how it is reached.
+/// Opens the transports to processes of other jobs, which `universe` knows, the best first; each publishes its address on this process's card.
 ///
-/// The error is that of the last one, if none can serve.
+/// Fails with the error of the last one if none is available.
 pub fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,
@@ -102,10 +102,10 @@ pub fn open_to_other_jobs(
 
 type OpenAbroad = fn(&Params, &Arc<Universe>) -> Result<Transport, OpenError>;
 
-/// Why the choice of transports itself makes no sense.
+/// Why the selection of transports is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectError {
-    /// A decorator that was asked for cannot serve; going on without it would not be what was asked for.
+    /// An enabled decorator is not available; running without it would contradict the parameters.
     Decorator(OpenError),
     Param(ParamError),
     Selection(SelectionError),

@@ -1,22 +1,22 @@
-//! The processes we have had to do with, by their numbers.
+//! Table of peers, by process number.
 //!
-//! Those of the own job have a place each. Those of other jobs come and go, so theirs are found by name and used again,
-//! and a program that meets new processes all day keeps no more places than it had to do with at once.
+//! Each process of the own job has a fixed entry. Entries of processes of other jobs are found through a map and reused,
+//! so a program that keeps meeting new processes has no more entries than the maximum number of simultaneous peers.
 
 use super::ProcId;
 use elsa::FrozenVec;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
-/// What a transport knows of one process; such a place is used again for another one.
+/// Peer state of a transport; the entry can be reused for another process.
 pub(super) trait Place {
-    /// Of a process to which there is no connection.
+    /// Creates the state of a process without a connection.
     fn of(proc: ProcId) -> Self;
 
-    /// From now on it is of another process, or with [`ProcId::MAX`] of none; there is no connection.
+    /// Assigns the entry to another process, or with [`ProcId::MAX`] to none; there is no connection.
     fn become_another(&self, proc: ProcId);
 
-    /// Whose it is.
+    /// The process that the entry belongs to.
     fn proc(&self) -> ProcId;
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Peers<P> {
 }
 
 impl<P: Place> Peers<P> {
-    /// No peer yet, of a job of `size` processes.
+    /// An empty table for a job of `size` processes.
     pub fn new(size: u32) -> Peers<P> {
         Peers {
             own: (0..size).map(|_| OnceCell::new()).collect(),
@@ -38,7 +38,7 @@ impl<P: Place> Peers<P> {
         }
     }
 
-    /// A process that we have had to do with.
+    /// Returns the entry of a process, if it has one.
     #[inline]
     pub fn known(&self, proc: ProcId) -> Option<&P> {
         match self.own.get(proc as usize) {
@@ -52,7 +52,7 @@ impl<P: Place> Peers<P> {
         self.others.get(place)
     }
 
-    /// A process that we have to do with from now on.
+    /// Returns the entry of a process, and creates it if necessary.
     #[inline]
     pub fn meet(&self, proc: ProcId) -> Option<&P> {
         match self.own.get(proc as usize) {
@@ -77,7 +77,7 @@ impl<P: Place> Peers<P> {
         Some(peer)
     }
 
-    /// We have nothing more to do with a process of another job, to which there is no connection any more.
+    /// Frees the entry of a process of another job to which there is no connection.
     pub fn forget(&self, proc: ProcId) {
         if let Some(place) = self.places.borrow_mut().remove(&proc) {
             if let Some(peer) = self.others.get(place) {
@@ -87,7 +87,7 @@ impl<P: Place> Peers<P> {
         }
     }
 
-    /// All that we have had to do with.
+    /// Iterates over all entries in use.
     pub fn iter(&self) -> impl Iterator<Item = &P> {
         let own = self
             .own

@@ -1,9 +1,9 @@
-//! A transport that writes down what passes, in the form that Perfetto and `chrome://tracing` read (Trace Event Format, JSON array).
+//! Trace decorator: records all messages in the Trace Event Format (JSON array), which Perfetto and `chrome://tracing` read.
 //!
-//! Each process writes a file of its own, named by the parameter and its rank: one event on each line, `send` or `deliver`,
-//! with the peer, the active message, its header and length, and for a send what became of it.
-//! Times are microseconds of the machine's monotonic clock, so the files of one machine fit together.
-//! The format allows the closing bracket to be missing, so a file of a process that died is whole up to its last line.
+//! Each process writes its own file, named by the parameter and its rank: one event per line, `send` or `deliver`,
+//! with the peer, the active message, its header and length, and the result of a send.
+//! Times are microseconds of the machine's monotonic clock, so the files of one machine can be merged.
+//! The format does not require the closing bracket, so the file of a process that died is valid up to its last line.
 
 use super::decorate::{Decorator, like_the_inner};
 use super::{
@@ -44,7 +44,7 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
         reason: format!("{path}: {error}"),
     })?;
     let mut out = BufWriter::new(file);
-    // A trace that cannot be written is not worth a job.
+    // A trace that cannot be written must not end the job.
     let _ = out.write_all(b"[\n");
     Ok(Box::new(Traced {
         me: around.me,

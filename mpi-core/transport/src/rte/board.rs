@@ -1,4 +1,4 @@
-//! The launcher as the noticeboard of the transports.
+//! The launcher's key-value store as the modex of the transports.
 
 use super::Rte;
 use crate::btl::{Modex, ProcId};
@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// A launcher that lives as long as the process.
+/// A modex over a launcher that lives as long as the process.
 pub struct Board(pub &'static dyn Rte);
 
 impl Modex for Board {
@@ -21,18 +21,18 @@ impl Modex for Board {
     }
 }
 
-/// A noticeboard for ranks that are threads of one process.
+/// A modex for tests whose ranks are threads of one process.
 #[cfg(any(test, feature = "testing"))]
 #[derive(Clone, Debug, Default)]
 pub struct SharedBoard(Arc<Mutex<Notices>>);
 
-/// What was put, by which rank and under which key.
+/// Values by rank and key.
 #[cfg(any(test, feature = "testing"))]
 type Notices = HashMap<(ProcId, String), Vec<u8>>;
 
 #[cfg(any(test, feature = "testing"))]
 impl SharedBoard {
-    /// The noticeboard as one rank sees it.
+    /// Returns the modex as one rank sees it.
     pub fn of(&self, me: ProcId) -> Arc<dyn Modex> {
         Arc::new(Corner(self.clone(), me))
     }

@@ -1,12 +1,12 @@
-//! How ranks find those of their node when the launcher does not say, and come to share one memory with them.
+//! Node discovery and shared-memory setup for launchers that do not report which ranks share a node.
 //!
-//! Each rank puts a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
+//! Each rank publishes a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
 //! the name of a socket it listens on, a secret, and the processors it may run on.
 //! After the fence every rank reads all cards; ranks with the same machine, namespace and user are local to each other.
-//! The lowest of them makes the node's memory and gives it to the others over its socket ([`mpi_base::fdpass`]).
-//! Those that the launcher has bound see from the cards with how many they share their cores.
+//! The lowest of them creates the node's memory and passes it to the others over its socket ([`mpi_base::fdpass`]).
+//! Ranks that the launcher has bound compute from the cards how many ranks share their cores.
 //!
-//! What a resource manager says about places is not asked: several of its nodes may be one machine, and one may be several containers.
+//! The resource manager's notion of a node is not used: several of its nodes may be one machine, and one may be several containers.
 
 use super::{NodeMembership, Rte, RteError};
 use mpi_base::cpu;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 const KEY: &str = "card";
 
-/// The parameter of a component whose ranks meet by cards.
+/// Defines the timeout parameter of a component whose ranks use cards.
 pub const fn patience(component: &'static str) -> Param<Duration> {
     Param::new(
         "rte",
@@ -33,20 +33,20 @@ pub const fn patience(component: &'static str) -> Param<Duration> {
     )
 }
 
-/// What one rank shows of itself.
+/// The card of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Card {
     place: Place,
     socket: String,
     key: Key,
-    /// None if they are not known, or their list is so long that it would make the card longer than a line of the launcher.
+    /// `None` if unknown, or if the list would make the card longer than a line of the launcher's protocol.
     processors: Option<Vec<usize>>,
 }
 
-/// The longest list of processors on a card.
+/// Maximum length of the processor list on a card, in characters.
 const LIST_MAX: usize = 64;
 
-/// Above the number of any processor.
+/// Exclusive upper bound of processor numbers.
 const PROCESSORS: usize = 1 << 16;
 
 /// Ranks with equal places can share memory.
@@ -61,7 +61,7 @@ impl Place {
     fn here() -> Result<Place, RteError> {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map_err(system("reading the machine's boot id"))?;
-        // Where /proc hides it, a name of its own keeps this rank apart; it then works alone on its node.
+        // If /proc hides the namespace, a unique value isolates this rank; it then has a node of its own.
         let network = std::fs::read_link("/proc/self/ns/net").map_or_else(
             |_| format!("hidden {}", std::process::id()),
             |link| link.display().to_string(),
@@ -74,11 +74,11 @@ impl Place {
     }
 }
 
-/// A number that processes share which reach each other by the loopback address, and by chance no others.
+/// Returns a number that is equal for processes that reach each other by the loopback address, and otherwise equal only by chance.
 pub(crate) fn machine() -> u64 {
     let seed = match Place::here() {
         Ok(place) => format!("{} {}", place.boot_id, place.network),
-        // A process that cannot tell is alone on its machine.
+        // A process that cannot find out counts as alone on its machine.
         Err(_) => return u64::from(std::process::id()),
     };
     let digest = Sha256::digest(seed);
@@ -87,7 +87,7 @@ pub(crate) fn machine() -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Why this process does not know which machine it runs on, so that [`machine`] is another number in each process; `None` where it knows.
+/// Returns why this process cannot identify its machine, so that [`machine`] differs in each process; `None` if it can.
 pub(crate) fn unknown_machine() -> Option<String> {
     let error = Place::here().err()?;
     Some(format!(
@@ -138,7 +138,7 @@ fn system(doing: &str) -> impl FnOnce(io::Error) -> RteError {
     move |error| RteError::System { doing, error }
 }
 
-/// Meets the ranks of our node; collective over the job.
+/// Sets up the memory of this node with its other ranks; collective over the job.
 pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteError> {
     let me = rte.identity().rank;
     let key = Key::random().map_err(RteError::Pass)?;
@@ -149,7 +149,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
         key,
         processors: cpu::processors(),
     };
-    // Every rank listens before the fence, as none knows yet which will be the lowest.
+    // Every rank listens before the fence, since none knows yet which one will be the lowest.
     let giver = Giver::bind(&card.socket).map_err(RteError::Pass)?;
     rte.put(KEY, &card.to_bytes())?;
     rte.fence()?;
@@ -191,9 +191,9 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
     })
 }
 
-/// With how many of the node's ranks, itself included, one that is bound to `mine` shares them.
+/// Returns how many of the node's ranks, including this one, share the processors `mine`.
 ///
-/// None where all share them anyway, or where there are more ranks than cores that may be kept busy at once.
+/// `None` if all of them share them anyway, or if the node is oversubscribed.
 fn sharers(mine: Option<&[usize]>, all: &[Option<Vec<usize>>]) -> Option<usize> {
     let sharers = cpu::sharers(mine?, all.iter().map(Option::as_deref));
     let bound = sharers < all.len();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The text of a card with a stretch of it replaced; what is accepted is read the same when it is written again.
+        /// Replaces a part of a valid card; if the result is accepted, writing and reading it again gives the same card.
         #[test]
         fn any_bytes_are_a_card_or_none(
             stretch in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),

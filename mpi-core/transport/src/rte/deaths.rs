@@ -1,9 +1,9 @@
-//! What a launcher tells of deaths, where the job survives them.
+//! Death notices of the launcher, where the job survives deaths.
 //!
-//! Where the parameter `mpi_ft_enable` is on, our mpirun keeps a job when a process of it dies, and says so in the environment of its ranks ([`SERVED`]).
-//! Its PMI server then tells every process of every job it has started of every death, once; see [`Rte::deaths`](super::Rte::deaths).
+//! With the parameter `mpi_ft_enable`, our mpirun keeps a job when one of its processes dies, and announces this in the environment of its ranks ([`SERVED`]).
+//! Its PMI server then notifies every process of every job it has started of every death, once; see [`Rte::deaths`](super::Rte::deaths).
 
-/// The variable that is `1` in the ranks of a launcher that keeps their job when one of them dies, and tells the others.
+/// The variable that is `1` in the ranks of a launcher that keeps their job when one of them dies, and that notifies the others.
 pub const SERVED: &str = "PORTCULLIS_FT";
 
 /// A process that has died.
@@ -13,6 +13,6 @@ pub struct Death {
     pub job: String,
     /// Its rank there.
     pub rank: u32,
-    /// Whether it has left MPI as it should, and lives on without it.
+    /// True if it has not died but left MPI in order, and continues without it.
     pub left: bool,
 }

@@ -1,11 +1,11 @@
-//! Names of services that processes without a launcher publish, for this user's processes on this machine.
+//! Service names of processes without a launcher, visible to the same user's processes on this machine.
 //!
-//! Protocol: a name is a file in a folder that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
-//! The user is the effective one. A program with more rights than the user that started it takes the folder in `/tmp`, since the other
-//! one is that user's choice.
-//! The publisher holds a lock on the file as long as the name is published, so a name ends with its process however that ends:
-//! a file that can be locked is what a dead publisher has left, and the one that finds it takes it away.
-//! The file holds the port; it is empty only between being made and being written, and then there is no such name yet.
+//! A name is a file in a directory that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
+//! UID is the effective user. A program with raised privileges uses the directory in `/tmp`, since the user that started it
+//! chooses the other one.
+//! The publisher holds a lock on the file while the name is published, so a name ends with its process in any case:
+//! a file that can be locked was left by a dead publisher, and the process that finds it removes it.
+//! The file holds the port; it is empty only between its creation and its first write, when the name does not exist yet.
 
 use super::RteError;
 use mpi_base::{environment, text};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A port name is at most this long; what else lies in the folder is not read in full.
+/// Maximum length of a port name; only this part of a file is read.
 const LONGEST: u64 = 4096;
 
 /// The names that this process has published.
@@ -28,7 +28,7 @@ pub struct MachineNames {
 }
 
 impl MachineNames {
-    /// Makes a port known under the name of a service; a name that a living process holds is refused.
+    /// Publishes a port under a service name; fails if a living process holds the name.
     pub fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
         let folder = folder().map_err(|error| failed("publishing", service, error))?;
         let file = claim(&folder.join(file_name(service)), port)
@@ -38,7 +38,7 @@ impl MachineNames {
         Ok(())
     }
 
-    /// The port of a service, if a living process of this user has published it.
+    /// Returns the port of a service, if a living process of this user has published it.
     pub fn look_up(service: &str) -> Result<Option<String>, RteError> {
         let read = || -> io::Result<Option<String>> {
             let path = folder()?.join(file_name(service));
@@ -48,7 +48,7 @@ impl MachineNames {
                 Err(error) => return Err(error),
             };
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-                // Its publisher has gone. Another one that finds it so may be ahead, or a new publisher; the file says which.
+                // The publisher has ended. Another process may have replaced the file meanwhile, so it is removed only if it is still the same.
                 remove_if_same(&path, &file);
                 return Ok(None);
             }
@@ -59,7 +59,7 @@ impl MachineNames {
         read().map_err(|error| failed("looking up", service, error))
     }
 
-    /// Takes a name back; false if it is not this process's.
+    /// Withdraws a name; returns false if this process does not hold it.
     pub fn unpublish(&self, service: &str) -> Result<bool, RteError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = held.remove(service) else {
@@ -81,7 +81,7 @@ impl Drop for MachineNames {
     }
 }
 
-/// The locked file of a name, with the port in it.
+/// Creates and locks the file of a name, and writes the port to it.
 fn claim(path: &Path, port: &str) -> io::Result<File> {
     loop {
         let mut options = OpenOptions::new();
@@ -91,7 +91,7 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
             let why = "another process holds the name";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
-        // What was opened may have been taken away before it was locked.
+        // The file may have been removed between opening and locking.
         if !is_same(path, &file) {
             continue;
         }
@@ -101,7 +101,7 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
     }
 }
 
-/// Locks a file, unless its publisher has it; a process that only looks has it for a moment.
+/// Locks a file; fails if its publisher holds it. A process that reads it holds a lock only briefly, so this retries.
 fn lock(file: &File) -> bool {
     const LOOKS: u32 = 20;
     (0..LOOKS).any(|look| {
@@ -112,7 +112,7 @@ fn lock(file: &File) -> bool {
     })
 }
 
-/// Whether the path leads to this file.
+/// Returns true if the path leads to this file.
 fn is_same(path: &Path, file: &File) -> bool {
     match (fs::metadata(path), file.metadata()) {
         (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
@@ -120,15 +120,15 @@ fn is_same(path: &Path, file: &File) -> bool {
     }
 }
 
-/// Takes a name's file away, which the caller has locked.
+/// Removes the file of a name, which the caller has locked.
 fn remove_if_same(path: &Path, file: &File) {
     if is_same(path, file) {
-        // If it cannot be removed, it is found to be of nobody again.
+        // If it cannot be removed, the next process that finds it unlocked tries again.
         let _ = fs::remove_file(path);
     }
 }
 
-/// The folder of this user's names, made if it is not there; one that others could have put there, or can enter, is not used.
+/// Returns the directory of this user's names, created if necessary; one that others could have created, or can enter, is rejected.
 fn folder() -> io::Result<PathBuf> {
     let me = rustix::process::geteuid().as_raw();
     let folder = match environment::var("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
@@ -153,7 +153,7 @@ fn folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A service may have any name; a long one keeps its beginning, and the number of all of it.
+/// Returns a file name for any service name: the first 48 characters, a 64-bit hash and the length.
 fn file_name(service: &str) -> String {
     const KEPT: usize = 48;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

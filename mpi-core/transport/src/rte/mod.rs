@@ -1,20 +1,20 @@
-//! RTE, the run-time environment: which process we are, how we find each other, which processes died.
+//! RTE, the run-time environment: process identity, address exchange, and death notices.
 //!
-//! A component speaks to one kind of launcher; the first that finds its launcher serves, without configuration:
-//! * [`pmi1`]: the PMI-1 wire protocol, which our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux speak;
+//! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
+//! * [`pmi1`]: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
 //! * [`pmix`]: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: no launcher has started us, and one is started when we first spawn; it refuses where one has and gave us no way to speak to it,
+//! * `singleton`: no launcher has started this process; one is started on the first spawn. It refuses if a launcher exists that offers no wire-up,
 //!   because N processes that each believe to be alone are worse than an error.
 //!
-//! Promises of every component:
-//! * [`Rte::put`] values can be [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`], bytes for bytes;
-//! * everything blocks and is meant for start, end, and first contacts; nothing here is on a message's way;
-//! * a launcher that is lost is noticed ([`Rte::lost`]), so that no rank stays behind as an orphan;
-//! * where a job survives deaths, each is told once, if the launcher tells of them at all ([`Rte::deaths`]);
+//! Guarantees of every component:
+//! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];
+//! * all calls block and are meant for startup, shutdown and first contacts; none is on a message's path;
+//! * the loss of the launcher is detected ([`Rte::lost`]), so that no rank is orphaned;
+//! * where a job survives deaths, each death is reported once, if the launcher reports deaths at all ([`Rte::deaths`]);
 //! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
 //!
-//! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
-//! An [`Env`] says how the launcher started this process; what names a file or code comes from [`mpi_base::environment`].
+//! The environment is read only through an [`Env`], so that tests can simulate every launcher.
+//! An [`Env`] holds how the launcher started this process; variables that name a file or code come from [`mpi_base::environment`].
 
 mod board;
 mod cards;
@@ -45,7 +45,7 @@ pub use deaths::Death;
 pub use machine_names::MachineNames;
 pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
 
-/// Which components may serve.
+/// The components that may be used.
 pub static SELECT: Param<Selection> = Param::selection(
     "rte",
     "",
@@ -60,23 +60,23 @@ pub struct Component {
     open: fn(&Env, &Params) -> Result<Offer, RteError>,
 }
 
-/// What a component finds when it looks for its launcher.
+/// Whether a component has found its launcher.
 enum Offer {
     Here(Box<dyn Rte>),
     NotHere(String),
 }
 
-/// All components, in the order in which they are asked.
+/// All components, in the order in which they are tried.
 pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, pmix::COMPONENT, singleton::COMPONENT];
 
-/// Which process of which job we are.
+/// The identity of this process within its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// A name that no other job of this machine has, now or before.
+    /// Unique among all jobs of this machine, past and present.
     pub job: String,
     pub rank: u32,
     pub size: u32,
-    /// The number of our program among those of the job, `MPI_APPNUM`.
+    /// The number of this process's program within the job, `MPI_APPNUM`.
     pub appnum: Option<u32>,
     /// `MPI_UNIVERSE_SIZE`.
     pub universe_size: Option<u32>,
@@ -84,22 +84,22 @@ pub struct Identity {
     pub spawned: bool,
 }
 
-/// The memory we share with the ranks of our node.
+/// The memory shared with the ranks of this node.
 #[derive(Debug)]
 pub struct NodeMembership {
-    /// Our place in the memory, which `mpi_base::node::Node::create` has made.
+    /// This process's slot in the memory that `mpi_base::node::Node::create` has made.
     pub place: Claim,
-    /// Job ranks in the order of local ranks.
+    /// Job ranks, indexed by local rank.
     pub local_ranks: Vec<u32>,
-    /// How many of them may run on our cores, if that was found out; see [`mpi_base::cpu`].
+    /// The number of local ranks that may run on this process's cores, if known; see [`mpi_base::cpu`].
     pub sharers: Option<usize>,
 }
 
-/// What a launcher's processes can lose.
+/// The losses that a launcher can report or suffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     Launcher,
-    /// Another rank, if the launcher says which; told by launchers that do not end the job themselves.
+    /// Another rank, if the launcher names it; reported by launchers that do not end the job themselves.
     Rank(Option<u32>),
 }
 
@@ -113,9 +113,9 @@ impl fmt::Display for Lost {
     }
 }
 
-/// `MPI_UNIVERSE_SIZE` under our mpirun: how many processes there is room for, if a job of `size` processes has begun where there are `slots`.
+/// Returns `MPI_UNIVERSE_SIZE` under our mpirun, for a job of `size` processes on hosts with `slots` slots.
 ///
-/// Where the job has taken all slots, what it spawns is placed as if nothing ran, so there is room for as many again.
+/// If the job occupies all slots, its spawned processes are placed as if nothing were running, so `slots` more fit.
 pub fn room(slots: usize, size: usize) -> usize {
     match slots > size {
         true => slots,
@@ -123,77 +123,77 @@ pub fn room(slots: usize, size: usize) -> usize {
     }
 }
 
-/// A launcher as its processes see it.
+/// The launcher, as seen by one of its processes.
 pub trait Rte: Send + Sync {
     /// The name of the component.
     fn component(&self) -> &'static str;
 
-    /// Which process this is in its job; it never changes.
+    /// The identity of this process; it never changes.
     fn identity(&self) -> &Identity;
 
-    /// Makes bytes known to the other processes of the job after the next fence; a key is put once.
+    /// Publishes bytes to the other processes of the job after the next fence; each key is put once.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError>;
 
-    /// Waits until all processes of the job have come here.
+    /// Waits until all processes of the job have called it.
     fn fence(&self) -> Result<(), RteError>;
 
-    /// What `rank` has put under `key`.
+    /// Returns what `rank` has put under `key`.
     fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError>;
 
-    /// The memory of our node; collective over the job, called once.
+    /// Returns the memory of this node; collective over the job, called once.
     fn node_segment(&self) -> Result<NodeMembership, RteError>;
 
-    /// What has gone away that this process cannot go on without, before we were done with it.
+    /// Returns the loss that prevents this process from continuing, if one occurred before `finalize`.
     fn lost(&self) -> Option<Lost>;
 
-    /// The deaths that this process has been told of and that no earlier call has returned, in the order in which they were told.
+    /// Returns the deaths reported since the last call, in the order of their reports.
     ///
-    /// It never waits, and costs a system call where the launcher tells of deaths, so it is for naps and not for polls.
+    /// It never waits. It costs a system call where the launcher reports deaths, so it is for waiting threads and not for the poll loop.
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }
 
-    /// Makes the name of a port known under the name of a service (MPI 5.0, section 11.9.4).
+    /// Publishes a port name under a service name (MPI 5.0, section 11.9.4).
     fn publish(&self, _service: &str, _port: &str) -> Result<(), RteError> {
         Err(self.lacks("place where names are published"))
     }
 
-    /// The port that was published for a service.
+    /// Returns the port that was published for a service.
     fn lookup(&self, _service: &str) -> Result<Option<String>, RteError> {
         Err(self.lacks("place where names are published"))
     }
 
-    /// Takes a name back; false if there is none.
+    /// Withdraws a service name; returns false if it is not published.
     fn unpublish(&self, _service: &str) -> Result<bool, RteError> {
         Err(self.lacks("place where names are published"))
     }
 
-    /// Starts a job whose parent is this one, all of it or nothing.
+    /// Starts a child job, completely or not at all.
     fn spawn(&self, request: &SpawnRequest) -> Result<(), RteError> {
         self.spawn_job(request).map(drop)
     }
 
-    /// The same; the result is the name of the new job ([`Identity::job`] of its processes), where the launcher says it.
+    /// Like [`Rte::spawn`]; returns the name of the new job ([`Identity::job`] of its processes), if the launcher reports it.
     fn spawn_job(&self, _request: &SpawnRequest) -> Result<Option<String>, RteError> {
         Err(self.lacks("way to start processes while a job runs"))
     }
 
-    /// The jobs of which this process was told, since the last call, that they have not come about after [`Rte::spawn_job`] had returned:
-    /// their names, and why. It never waits.
+    /// Returns the jobs, with reasons, of which this process was notified since the last call that they failed to start after [`Rte::spawn_job`] had returned.
+    /// It never waits.
     fn failed_spawns(&self) -> Vec<FailedSpawn> {
         Vec::new()
     }
 
-    /// Makes known with which other jobs this process is connected, by their [numbers](crate::universe::job_number):
-    /// the launcher ends those that are connected together.
+    /// Reports the other jobs that this process is connected to, by their [numbers](crate::universe::job_number):
+    /// the launcher ends connected jobs together.
     fn tell_connections(&self, _jobs: &[u64]) {}
 
-    /// What the parent has left for this job under a key ([`SpawnRequest::left`]).
+    /// Returns what the parent has left for this job under a key ([`SpawnRequest::left`]).
     fn left_by_parent(&self, _key: &str) -> Option<String> {
         None
     }
 
-    /// The error of something that this launcher does not have.
+    /// Returns the error for a service that this launcher does not offer.
     fn lacks(&self, what: &'static str) -> RteError {
         RteError::Lacks {
             component: self.component(),
@@ -201,36 +201,36 @@ pub trait Rte: Send + Sync {
         }
     }
 
-    /// Says good-bye: from now on this process may end with any exit code.
+    /// Unregisters from the launcher: from now on this process may end with any exit code.
     fn finalize(&self) -> Result<(), RteError>;
 
-    /// Ends the whole job, and this process in any case.
+    /// Ends the whole job, and always this process.
     fn abort(&self, code: i32, message: &str) -> !;
 }
 
-/// The environment variables a component may look at.
+/// The environment variables that a component may read.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     values: HashMap<String, OsString>,
 }
 
 impl Env {
-    /// A copy, so that later changes of the program are not seen.
+    /// Copies the environment, so that later changes by the program have no effect.
     pub fn of_this_process() -> Env {
         environment::of_launch().collect()
     }
 
-    /// The value of a variable, if it is set and is text.
+    /// Returns the value of a variable, if it is set and valid UTF-8.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).and_then(|value| value.to_str())
     }
 
-    /// Whether it is set, be it empty or no text.
+    /// Returns true if a variable is set, even if it is empty or not UTF-8.
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
-    /// The value of a variable that, if it is set, must be a whole number.
+    /// Returns the value of a variable that must be a whole number if it is set.
     pub fn number(&self, name: &str) -> Result<Option<u32>, RteError> {
         let Some(value) = self.values.get(name) else {
             return Ok(None);
@@ -256,23 +256,23 @@ impl FromIterator<(OsString, OsString)> for Env {
     }
 }
 
-/// Whether a launcher has started this process or one that it descends from, by the variables that launchers set.
+/// Returns true if a launcher has started this process or an ancestor, judging by the variables that launchers set.
 ///
-/// Cheap, and no promise that a component will serve; for code that runs before initialization.
+/// Cheap, for code that runs before initialization. It does not imply that a component will be available.
 pub fn is_launched() -> bool {
     ["PMI_FD", "PMI_PORT", "PMIX_RANK"]
         .iter()
         .any(mpi_base::environment::is_set)
 }
 
-/// The component that serves, and why others do not.
+/// The component in use, and why the ones before it are not.
 pub struct Opened {
     pub rte: Box<dyn Rte>,
-    /// Components that were asked before, each with its reason.
+    /// Components that were tried before, each with its reason.
     pub rejected: Vec<(&'static str, String)>,
 }
 
-/// Looks for the launcher.
+/// Opens the first component that finds its launcher.
 pub fn open(env: &Env, params: &Params) -> Result<Opened, RteError> {
     let selection = params.get(&SELECT).map_err(RteError::Param)?;
     let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
@@ -293,23 +293,23 @@ pub fn open(env: &Env, params: &Params) -> Result<Opened, RteError> {
     Err(RteError::NoLauncher { rejected })
 }
 
-/// Why a launcher could not be found or did not do what was asked.
+/// Why a launcher could not be found or a request to it failed.
 #[derive(Debug)]
 pub enum RteError {
-    /// A variable that the launcher sets and that makes no sense.
+    /// The launcher has set a variable to an invalid value.
     Environment {
         name: String,
         value: String,
     },
-    /// Another process has registered as this rank before.
+    /// Another process has already registered as this rank.
     Taken {
         rank: u32,
         size: u32,
         pid: u32,
-        /// Its program, while it lives.
+        /// Its program, while it is alive.
         program: Option<String>,
     },
-    /// A launcher started several of us and gave us no way to speak to it.
+    /// A launcher started several processes without wire-up.
     NoWireUp {
         launcher: &'static str,
         size: u32,
@@ -323,23 +323,23 @@ pub enum RteError {
     LauncherLost {
         doing: String,
     },
-    /// The launcher said something that it must not, or no.
+    /// The launcher sent an invalid message or refused the request.
     Wire {
         doing: String,
         reason: WireError,
     },
-    /// A PMIx launcher has started us, and its library cannot be loaded.
+    /// A PMIx launcher has started this process, but its library cannot be loaded.
     NoPmix {
         namespace: String,
         rank: u32,
         reasons: Vec<String>,
     },
-    /// A PMIx launcher has started us, and this program has more rights than its user.
+    /// A PMIx launcher has started this process, and its program runs with raised privileges (set-user-ID).
     Raised {
         namespace: String,
         rank: u32,
     },
-    /// A PMIx launcher that does not say how many we are, or fewer than our rank needs.
+    /// A PMIx launcher does not report the job size, or one that is too small for this rank.
     NoSize {
         namespace: String,
         rank: u32,
@@ -359,20 +359,20 @@ pub enum RteError {
         key: String,
         rank: u32,
     },
-    /// The launcher has not started the processes that were asked for.
+    /// The launcher has not started the requested processes.
     NotStarted {
         why: String,
     },
-    /// Something that this launcher does not have.
+    /// The launcher does not offer this service.
     Lacks {
         component: &'static str,
         what: &'static str,
     },
-    /// A key the protocol cannot carry.
+    /// The protocol cannot carry this key.
     BadKey {
         key: String,
     },
-    /// A value that came back is not what [`Rte::put`] sends.
+    /// A value read back is not in the format of [`Rte::put`].
     Garbled {
         key: String,
         rank: u32,

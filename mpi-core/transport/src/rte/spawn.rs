@@ -1,6 +1,6 @@
-//! What a process asks of its launcher when it starts others.
+//! Spawn requests of a process to its launcher.
 //!
-//! Programs, arguments and values are bytes from the caller to the system call that starts the program.
+//! Programs, arguments and values stay bytes from the caller to the system call that starts the program.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ pub struct SpawnedApp {
     pub procs: u32,
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// Keys and values for the launcher, such as `wdir` and `host`.
+    /// Info keys and values for the launcher, such as `wdir` and `host`.
     pub info: Vec<(String, OsString)>,
 }
 
@@ -18,11 +18,11 @@ pub struct SpawnedApp {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpawnRequest {
     pub apps: Vec<SpawnedApp>,
-    /// What its processes find under a key from the start; keys and values of letters, digits, `-`, `_` and `:`.
+    /// Values that the new processes can read under their keys from the start; keys and values consist of letters, digits, `-`, `_` and `:`.
     pub left: Vec<(String, String)>,
 }
 
-/// A job that was started and will never connect to its parent.
+/// A job that was started but will never connect to its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedSpawn {
     /// The name that [`Rte::spawn_job`](super::Rte::spawn_job) has returned for it.

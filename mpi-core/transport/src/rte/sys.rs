@@ -1,37 +1,37 @@
-//! What this framework needs from the kernel and no safe crate offers: descriptors that come by number, and leaving at once.
+//! System calls that no safe crate offers: inherited descriptors, and immediate exit.
 
 #![allow(unsafe_code)]
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Takes over an inherited descriptor; `None` if the number is not open or not what `is_ours` expects.
+/// Takes ownership of an inherited descriptor; `None` if the number is not open or fails the check `is_ours`.
 ///
-/// From now on it is closed in whatever this process executes.
+/// Sets close-on-exec.
 pub fn inherited(number: RawFd, is_ours: impl Fn(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
     if number < 3 {
         return None;
     }
-    // SAFETY: the borrow ends before the descriptor can be closed; if the number is not open, the calls on it fail harmlessly.
+    // SAFETY: `fd` lives within this function, which closes nothing; if the number is not open, the calls on it fail with EBADF.
     let fd = unsafe { BorrowedFd::borrow_raw(number) };
     let flags = fcntl_getfd(fd).ok()?;
     if !is_ours(fd) {
         return None;
     }
     fcntl_setfd(fd, flags | FdFlags::CLOEXEC).ok()?;
-    // SAFETY: the descriptor is open, and the launcher opened it for this process to own: its number came to us alone, by environment.
+    // SAFETY: the descriptor is open, since `fcntl` succeeded, and the launcher passed its number to this process alone by the environment, so no other value owns it.
     Some(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Whether a descriptor is a connected socket.
+/// Returns true if a descriptor is a connected socket.
 pub fn is_connected(fd: BorrowedFd<'_>) -> bool {
     rustix::net::getpeername(fd).is_ok()
 }
 
-/// Sets a variable of this process, for the processes that it will start.
+/// Sets an environment variable for the children of this process.
 pub fn set_variable(name: &str, value: &str) {
-    // SAFETY: programs that read the environment in other threads while MPI is being initialized are at risk with any
-    // launcher's library, which does the same there; none of our own threads exists yet.
+    // SAFETY: this is called while MPI is being initialized, before this library has a thread of its own. A program that reads the environment
+    // in another thread at that time has a data race with any launcher's library, since these set variables there, too.
     unsafe { std::env::set_var(name, value) };
 }
 
@@ -40,14 +40,14 @@ unsafe extern "C" {
     fn quick_exit(code: core::ffi::c_int) -> !;
 }
 
-/// Leaves without running anything that might wait for others: no destructors and no `atexit` handlers,
-/// only those of `at_quick_exit`, by which a component with hardware leaves that hardware at rest.
+/// Exits without code that might wait for other processes: no destructors and no `atexit` handlers,
+/// only `at_quick_exit` handlers, with which a component resets its hardware.
 pub fn exit_now(code: i32) -> ! {
-    // SAFETY: it does not return, and code that has registered a handler for it has made it for this situation.
+    // SAFETY: `quick_exit` takes any code and does not return; the handlers it runs were registered for this situation.
     unsafe { quick_exit(code) }
 }
 
-/// The exit status of an abort: eight bits, and never a success.
+/// Returns the exit status of an abort: eight bits, never 0.
 pub fn abort_status(code: i32) -> i32 {
     match code & 0xff {
         0 => 1,

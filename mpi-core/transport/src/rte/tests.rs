@@ -1,4 +1,4 @@
-//! Which launcher a process finds in its environment, and what is said where that is half there.
+//! Tests of launcher detection, and of the errors for an incomplete environment.
 
 use super::*;
 

@@ -1,88 +1,88 @@
-//! The PMI-1 wire protocol: lines of `key=value` words over a stream socket, the same for both ends.
+//! The PMI-1 wire protocol, for both ends: lines of `key=value` words over a stream socket.
 //!
 //! A message is `cmd=NAME key=value key=value\n`; keys end at `=`, values at a space or the end of the line,
 //! and a backslash keeps the character after it in the value.
-//! There is no standard text; this follows what Hydra, Slurm, gforker and Flux have been seen to accept and send:
-//! * any order of keys, unknown keys are passed over;
-//! * a value is never empty and never holds a space, a newline or a NUL, so binary values travel as [`hex`]; other bytes come as they are, UTF-8 or not;
+//! There is no standard; this follows what Hydra, Slurm, gforker and Flux have been observed to accept and send:
+//! * keys are in any order, and unknown keys are ignored;
+//! * a value is never empty and never contains a space, a newline or a NUL, so binary values are sent as [`hex`]; other bytes are sent unchanged, UTF-8 or not;
 //! * a whole line stays below 1024 bytes, because Slurm reads one `read()` of that size as one request;
-//! * a reply without `rc` has succeeded, as old servers never send it.
+//! * a reply without `rc` reports success, since old servers never send it.
 //!
-//! Values are kept as they came, backslashes included, so that what one client puts another gets to the byte.
+//! Values are kept unchanged, backslashes included, so that a client gets exactly the bytes that another one put.
 //!
-//! In the block of lines of a spawn a value runs to the end of its line. A value with a newline travels as [`hex`] behind the key `KEY.hex`
-//! to a server that has said [`TAKES_HEX`]; no other server has a way to take it.
+//! In the lines of a spawn request a value extends to the end of its line. A value with a newline is sent as [`hex`] under the key `KEY.hex`
+//! to a server that has announced [`TAKES_HEX`]; it cannot be sent to other servers.
 //!
-//! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
+//! No sequence of bytes from the other side makes this module panic or allocate without bound.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The longest line that is ever accepted; Hydra's clients may send much longer ones than [`SEND_MAX`].
+/// Maximum length of a received line; Hydra's clients may send lines much longer than [`SEND_MAX`].
 ///
-/// The kernel takes arguments of programs up to 128 KiB, whose hexadecimal digits take twice that.
+/// The kernel accepts program arguments of up to 128 KiB, which are twice as long in hexadecimal digits.
 pub const LINE_MAX: usize = 512 * 1024;
 
-/// The longest line that is ever sent, newline included.
+/// Maximum length of a sent line, newline included.
 pub const SEND_MAX: usize = 1023;
 
-/// The longest value that fits into a line of [`SEND_MAX`] with everything around it.
+/// Maximum length of a value, so that it fits a line of [`SEND_MAX`] with its keys.
 pub const VALUE_MAX: usize = 900;
 
-/// Limits that every server answers to `get_maxes`.
+/// Limits that every server reports in reply to `get_maxes`.
 pub const KVSNAME_MAX: usize = 256;
-/// Of a key, in bytes.
+/// Maximum length of a key in bytes.
 pub const KEY_MAX: usize = 64;
 
-/// The one line that a server sends without being asked: `cmd=process_died job=KVSNAME rank=RANK`.
+/// A line that a server sends unasked: `cmd=process_died job=KVSNAME rank=RANK`.
 ///
-/// Only our own mpirun says it, only where a job survives deaths, and only to clients that have said [`HEARS_DEATHS`].
-/// With `left=1` the process has not died but said `finalize`: its peers hear nothing of it any more either way.
-/// It may stand between any two lines, so also before the answer that a client waits for.
+/// Only our own mpirun sends it, only where a job survives deaths, and only to clients that have sent [`HEARS_DEATHS`].
+/// With `left=1` the process has not died but has sent `finalize`; in both cases its peers get no more messages from it.
+/// It may occur between any two lines, hence also before the reply that a client waits for.
 pub const DEATH: &str = "process_died";
 
-/// The key of `init` whose value `1` says that the client understands [`DEATH`].
+/// The key of `init` whose value `1` announces that the client understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
-/// The other line that a server sends without being asked: `cmd=spawn_failed job=KVSNAME why=HEX`.
+/// The other line that a server sends unasked: `cmd=spawn_failed job=KVSNAME why=HEX`.
 ///
-/// A job that was spawned will never connect to the process that has spawned it; of its processes none is left.
-/// Only our own mpirun says it, and only to the process that has left [`HEARS_FAILURE`] with its spawn.
+/// A spawned job will never connect to the process that has spawned it; none of its processes is left.
+/// Only our own mpirun sends it, and only to a process whose spawn request contained [`HEARS_FAILURE`].
 pub const SPAWN_FAILED: &str = "spawn_failed";
 
-/// What a process leaves with the value `1` for a job that it spawns, if it understands [`SPAWN_FAILED`].
+/// The key that a process adds, with the value `1`, to its spawn request if it understands [`SPAWN_FAILED`].
 pub const HEARS_FAILURE: &str = "PORTCULLIS_hears_failure";
 
-/// What our library says to our own mpirun, without an answer, whenever it changes: `cmd=connections jobs=NUMBER,NUMBER`,
-/// the [numbers](crate::universe::job_number) of the other jobs that this process is connected with, or `jobs=none`.
+/// A line from this library to our own mpirun, without a reply, whenever it changes: `cmd=connections jobs=NUMBER,NUMBER`,
+/// the [numbers](crate::universe::job_number) of the other jobs that this process is connected to, or `jobs=none`.
 pub const CONNECTIONS: &str = "connections";
 
-/// The value of `jobs` where there are none, since no value is empty.
+/// The value of `jobs` if there are none, since no value may be empty.
 pub const NO_JOBS: &str = "none";
 
-/// The key of the answer to `init` whose value `1` says that the server takes values of a spawn as hexadecimal digits, behind [`HEX_SUFFIX`].
+/// The key of the reply to `init` whose value `1` announces that the server accepts hexadecimal values, marked by [`HEX_SUFFIX`], in a spawn request.
 pub const TAKES_HEX: &str = "portcullis_hex";
 
-/// What stands behind the key of a value that travels as hexadecimal digits.
+/// Suffix of the key of a hexadecimal value.
 pub const HEX_SUFFIX: &str = ".hex";
 
-/// Why bytes off the wire, or a message meant for it, are not PMI-1.
+/// Why received bytes, or a message to be sent, are not valid PMI-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {
     /// More bytes than [`LINE_MAX`] without a newline.
     LineTooLong { len: usize },
     /// A line that does not begin with `cmd=`.
     NotAMessage { line: String },
-    /// A message of another kind than the one that was waited for.
+    /// A message of another kind than the expected one.
     Unexpected { wanted: String, line: String },
     /// A message without a key it must have.
     Missing { key: String, line: String },
     /// A key whose value is not a number.
     NotANumber { key: String, value: String },
-    /// A value that is not made of hexadecimal digits.
+    /// A value with other characters than hexadecimal digits.
     NotHex { key: String },
-    /// The other side answered with an error code.
+    /// The other side replied with an error code.
     Refused { request: String, answer: String },
     /// A value that this protocol cannot carry.
     Unsendable { key: String, value: String },
@@ -130,7 +130,7 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// A line from the other side, as it may be shown to a person.
+/// Returns a received line in printable form.
 pub fn shown(line: &[u8]) -> String {
     const SHOWN: usize = 200;
     let begin = OsStr::from_bytes(&line[..line.len().min(SHOWN)]);
@@ -142,7 +142,7 @@ pub fn shown(line: &[u8]) -> String {
     }
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Clone, Debug)]
 pub struct Message {
     line: String,
@@ -150,7 +150,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads one line, without its newline.
+    /// Parses one line, without its newline.
     pub fn parse(line: &[u8]) -> Result<Message, WireError> {
         let message = Message {
             line: shown(line),
@@ -167,12 +167,12 @@ impl Message {
         self.get("cmd").unwrap_or_default()
     }
 
-    /// The line, shortened, for messages to people.
+    /// The line, shortened, for error texts.
     pub fn shown(&self) -> &str {
         &self.line
     }
 
-    /// The value of a key to the byte, the first if it stands twice.
+    /// Returns the bytes of a value; the first one if the key occurs twice.
     pub fn bytes(&self, key: &str) -> Option<&[u8]> {
         let mut words = self.words.iter();
         words
@@ -180,17 +180,17 @@ impl Message {
             .map(|(_, value)| value.as_slice())
     }
 
-    /// The value of a key that is text; `None` also if it is not UTF-8.
+    /// Returns a value as text; `None` also if it is not UTF-8.
     pub fn get(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(self.bytes(key)?).ok()
     }
 
-    /// The value, to the byte, of a key that must be there.
+    /// Returns the bytes of a mandatory value.
     pub fn need_bytes(&self, key: &str) -> Result<&[u8], WireError> {
         self.bytes(key).ok_or_else(|| self.missing(key))
     }
 
-    /// The value of a key that must be there and be text.
+    /// Returns a mandatory value that must be text.
     pub fn need(&self, key: &str) -> Result<&str, WireError> {
         self.get(key).ok_or_else(|| self.missing(key))
     }
@@ -202,7 +202,7 @@ impl Message {
         }
     }
 
-    /// The value of a key that must be a whole number.
+    /// Returns a mandatory value that must be a whole number.
     pub fn number(&self, key: &str) -> Result<i64, WireError> {
         let value = self.need(key)?;
         value.parse().map_err(|_| WireError::NotANumber {
@@ -211,7 +211,7 @@ impl Message {
         })
     }
 
-    /// Whether a reply reports success: `rc=0`, or no `rc` at all, and not Slurm's `info=fail`.
+    /// Returns true if a reply reports success: `rc=0`, or no `rc` at all, and not Slurm's `info=fail`.
     pub fn succeeded(&self) -> bool {
         matches!(self.get("rc"), None | Some("0")) && self.get("info") != Some("fail")
     }
@@ -229,7 +229,7 @@ fn words(line: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
             return words;
         };
         let (key, after) = (&rest[..sign], &rest[sign + 1..]);
-        // A word without "=" is passed over; the key is what stands directly before the sign.
+        // A word without "=" is skipped; the key is the word directly before the sign.
         let key = key.rsplit(|&byte| byte == b' ').next().unwrap_or(key);
         let end = end_of_value(after);
         let mut value = &after[..end];
@@ -254,7 +254,7 @@ fn end_of_value(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// A message to send, made word by word.
+/// Builder of a message to send.
 #[derive(Clone, Debug)]
 pub struct Line {
     name: String,
@@ -263,7 +263,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A message that begins with this command.
+    /// Starts a message with this command.
     pub fn cmd(name: &str) -> Line {
         Line {
             name: name.into(),
@@ -272,7 +272,7 @@ impl Line {
         }
     }
 
-    /// The name of the command, for messages to people.
+    /// The name of the command, for error texts.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -284,7 +284,7 @@ impl Line {
 
     /// Adds `key=value` with a value of any bytes that the protocol can carry.
     pub fn with_bytes(mut self, key: &str, value: &[u8]) -> Line {
-        // With a space after it the value must end where it ends, which a lone backslash at its end would prevent.
+        // A value must end at the space after it, which a lone backslash at its end would prevent.
         let fits = end_of_value(&[value, b" "].concat()) == value.len();
         if value.is_empty() || !fits || value.contains(&b'\n') || value.contains(&0) {
             self.bad.get_or_insert((key.into(), shown(value)));
@@ -296,7 +296,7 @@ impl Line {
         self
     }
 
-    /// The bytes for the wire, newline included, of any length: for a server, whose clients read whole lines.
+    /// Returns the bytes to send, newline included, of any length: for a server, whose clients read whole lines.
     pub fn finish(self) -> Result<Vec<u8>, WireError> {
         if let Some((key, value)) = self.bad {
             return Err(WireError::Unsendable { key, value });
@@ -306,7 +306,7 @@ impl Line {
         Ok(bytes)
     }
 
-    /// The bytes for the wire for a client: no longer than the least patient server reads.
+    /// Returns the bytes to send for a client; fails if they exceed [`SEND_MAX`].
     pub fn finish_short(self) -> Result<Vec<u8>, WireError> {
         let bytes = self.finish()?;
         if bytes.len() > SEND_MAX {
@@ -320,21 +320,21 @@ impl Line {
     }
 }
 
-/// Cuts a stream into lines.
+/// Splits a stream into lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     bytes: Vec<u8>,
-    /// How much of `bytes` is known to have no newline.
+    /// Length of the prefix of `bytes` without a newline.
     searched: usize,
 }
 
 impl Lines {
-    /// Takes bytes that came.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole line without its newline.
+    /// Returns the next complete line without its newline.
     pub fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         match self.bytes[self.searched..]
             .iter()
@@ -358,7 +358,7 @@ impl Lines {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Encodes bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
@@ -373,7 +373,7 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Bytes from hexadecimal digits; `None` if they are not.
+/// Decodes hexadecimal digits; `None` if the text is not valid.
 pub fn unhex(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|value| value as u8);
     let text = text.as_ref();

@@ -1,20 +1,20 @@
-//! What a process shows of itself to processes of other jobs: for each transport a key and some bytes.
+//! A process's card for processes of other jobs: one key and value per transport.
 //!
 //! ```text
 //! entries u8 | (key length u8 | key | value length u16 | value) ...
 //! ```
 //!
-//! Promise: [`Card::decode`] is total.
+//! [`Card::decode`] is total.
 
-/// Keys and values.
+/// A list of keys and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Card(Vec<(String, Vec<u8>)>);
 
-/// As many entries as a card may have.
+/// Maximum number of entries of a card.
 const ENTRIES: usize = 16;
 
 impl Card {
-    /// Adds an entry, or replaces it; one that is longer than a card may hold is left out.
+    /// Adds or replaces an entry; one that exceeds a card's limits is left out.
     pub fn put(&mut self, key: &str, value: &[u8]) {
         let fits = u8::try_from(key.len()).is_ok() && u16::try_from(value.len()).is_ok();
         self.0.retain(|(known, _)| known != key);
@@ -23,13 +23,13 @@ impl Card {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let entry = self.0.iter().find(|(known, _)| known == key);
         entry.map(|(_, value)| value.clone())
     }
 
-    /// As it travels.
+    /// Returns the wire format.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![self.0.len() as u8];
         for (key, value) in &self.0 {
@@ -41,7 +41,7 @@ impl Card {
         out
     }
 
-    /// Reads what [`Card::encode`] wrote.
+    /// Decodes the wire format of [`Card::encode`].
     pub fn decode(bytes: &[u8]) -> Option<Card> {
         let (&count, mut rest) = bytes.split_first()?;
         let mut card = Card::default();

@@ -1,14 +1,14 @@
-//! Processes beyond the own job: how each is called everywhere, and how it is reached.
+//! Processes of other jobs: their global names, local numbers and cards.
 //!
-//! A [`ProcId`] is this process's own number for a process: below the size of the job it is a rank of the job, above it a process
-//! that some `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn` has brought. Two processes may number the same third one differently.
-//! So what is told to others about a process is its [`Name`], job and rank, and where it can be reached is on its card.
+//! A [`ProcId`] is this process's own number of a process: below the size of the job it is a rank of the job, above it a process
+//! of another job, learned through `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn`. Two processes may number the same third one differently.
+//! So messages identify a process by its [`Name`], job and rank, and carry its card with its addresses.
 //!
-//! Promises:
-//! * a name has one number for as long as a communicator or a call names it or a connection to it is open, and a number never means another process later;
-//! * when the last communicator that names a process is freed ([`Universe::release`]), this process ends its side of the connection.
-//!   The process is forgotten when the other side has ended, too: until then it may call again, and is known under the same number;
-//! * nothing that came from another process is believed before it is decoded: an unknown name is an answer, not a panic.
+//! Guarantees:
+//! * a name keeps its number while a communicator or a call refers to it or a connection to it is open, and a number is never reused for another process;
+//! * when the last communicator that contains a process is freed ([`Universe::release`]), this process ends its side of the connection.
+//!   The process is forgotten when the other side has ended, too: until then it may connect again under the same number;
+//! * data from other processes are decoded before use: an unknown name is an error value, not a panic.
 
 use crate::btl::modex::Modex;
 use crate::btl::names::Names;
@@ -19,13 +19,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod card;
 pub use card::Card;
 
-/// What a process is called by all processes of all jobs: 40 bits that stand for its job, 24 bits of rank.
+/// A global process name: 40 bits that identify the job, 24 bits of rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u64);
 
 const RANK_BITS: u32 = 24;
 
-/// No job has more ranks than a name has room for.
+/// Maximum number of ranks of a job, from the width of the rank in a name.
 pub const RANKS_MAX: u32 = 1 << RANK_BITS;
 
 impl Name {
@@ -34,21 +34,21 @@ impl Name {
         Name(job << RANK_BITS | u64::from(rank) & u64::from(RANKS_MAX - 1))
     }
 
-    /// The number that stands for its job.
+    /// Returns the number of its job.
     pub fn job(self) -> u64 {
         self.0 >> RANK_BITS
     }
 
-    /// Its rank in that job.
+    /// Returns its rank in that job.
     pub fn rank(self) -> u32 {
         (self.0 & u64::from(RANKS_MAX - 1)) as u32
     }
 }
 
-/// The number that stands for a job, from the name that its launcher gave it.
+/// Returns the number that identifies a job, from the name that its launcher gave it.
 ///
-/// Forty bits of SHA-256: among 1000 jobs that are connected at once, two have the same with a probability below 10^-6,
-/// and then they cannot be connected.
+/// Forty bits of SHA-256: among 1000 jobs that are connected at once, two have the same number with a probability below 10^-6,
+/// and those two cannot be connected.
 pub fn job_number(job: &str) -> u64 {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(job.as_bytes());
@@ -57,7 +57,7 @@ pub fn job_number(job: &str) -> u64 {
     u64::from_le_bytes(word) >> RANK_BITS
 }
 
-/// All processes that this process knows.
+/// Table of all processes that this process knows.
 pub struct Universe {
     job: u64,
     me: ProcId,
@@ -67,7 +67,7 @@ pub struct Universe {
 
 #[derive(Default)]
 struct Known {
-    /// How many processes of other jobs there have been.
+    /// Number of processes of other jobs met so far.
     met: u32,
     by_name: HashMap<Name, ProcId>,
     others: HashMap<ProcId, Other>,
@@ -78,9 +78,9 @@ struct Known {
 struct Other {
     name: Name,
     card: Card,
-    /// How many communicators and calls name it.
+    /// Number of communicators and calls that refer to it.
     users: u32,
-    /// How many connections to it are open, in whatever transport.
+    /// Number of open connections to it, in all transports.
     connections: u32,
 }
 
@@ -91,7 +91,7 @@ impl Other {
 }
 
 impl Known {
-    /// Forgets a process that nothing names and to which there is no connection.
+    /// Forgets a process without references and connections.
     fn forget_if_idle(&mut self, proc: ProcId) {
         if self.others.get(&proc).is_some_and(Other::is_idle)
             && let Some(other) = self.others.remove(&proc)
@@ -102,7 +102,7 @@ impl Known {
 }
 
 impl Universe {
-    /// What rank `me` of a job of `size` processes knows at first.
+    /// The initial table of rank `me` of a job of `size` processes.
     pub fn new(job: u64, me: ProcId, size: u32) -> Universe {
         Universe {
             job,
@@ -121,13 +121,13 @@ impl Universe {
         self.me
     }
 
-    /// Whether a process is of another job.
+    /// Returns true if a process belongs to another job.
     #[inline]
     pub fn is_foreign(&self, proc: ProcId) -> bool {
         proc >= self.size
     }
 
-    /// What a process is called.
+    /// Returns the name of a process.
     pub fn name(&self, proc: ProcId) -> Option<Name> {
         match self.is_foreign(proc) {
             false => Some(Name::new(self.job, proc)),
@@ -135,7 +135,7 @@ impl Universe {
         }
     }
 
-    /// This process's number for the process of a name, if it knows it.
+    /// Returns this process's number of a named process, if it is known.
     pub fn proc(&self, name: Name) -> Option<ProcId> {
         match name.job() == self.job {
             true => Some(name.rank()).filter(|rank| *rank < self.size),
@@ -143,21 +143,21 @@ impl Universe {
         }
     }
 
-    /// This process's card, which says how it is reached.
+    /// Returns this process's card with its addresses.
     pub fn own_card(&self) -> Card {
         self.known().own_card.clone()
     }
 
-    /// The number of a process that another one has told of; a process of the own job needs no card.
+    /// Registers a process that another process has named; returns its number. A process of the own job needs no card.
     ///
-    /// `None` if the name is of the own job and of no rank of it, or if no more processes can be numbered.
+    /// Returns `None` if the name is of the own job but of no rank of it, or if the numbers are exhausted.
     pub fn introduce(&self, name: Name, card: Card) -> Option<ProcId> {
         if name.job() == self.job {
             return self.proc(name);
         }
         let mut known = self.known();
         if let Some(&proc) = known.by_name.get(&name) {
-            // A process that has called before any process told of it gets its card now.
+            // A process that has connected before any other process named it gets its card now.
             if let Some(other) = known.others.get_mut(&proc)
                 && other.card == Card::default()
             {
@@ -186,7 +186,7 @@ impl Universe {
             .map(|other| other.card.clone())
     }
 
-    /// A communicator or a call names these processes from now on.
+    /// Adds a reference to each of these processes, for a communicator or a call.
     pub fn hold(&self, procs: impl Iterator<Item = ProcId>) {
         let mut known = self.known();
         for proc in procs {
@@ -196,9 +196,9 @@ impl Universe {
         }
     }
 
-    /// What named these processes was freed; returns those of them nothing else names any more.
+    /// Drops a reference to each of these processes; returns those without further references.
     ///
-    /// Those to which there is no connection are forgotten.
+    /// Those without a connection are forgotten.
     pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {
         let mut known = self.known();
         let mut gone = Vec::new();
@@ -215,7 +215,7 @@ impl Universe {
         gone
     }
 
-    /// The other known processes of the job of one, which is not this process's.
+    /// Returns the other known processes of the same foreign job.
     pub fn fellows(&self, of: ProcId) -> Vec<ProcId> {
         let known = self.known();
         let Some(job) = known.others.get(&of).map(|other| other.name.job()) else {
@@ -226,7 +226,7 @@ impl Universe {
         fellows.map(|(proc, _)| *proc).collect()
     }
 
-    /// The numbers of the jobs of which a communicator or a call names a process, in their order; see [`job_number`].
+    /// Returns the sorted numbers of the jobs of all referenced processes; see [`job_number`].
     pub fn connected_jobs(&self) -> Vec<u64> {
         let known = self.known();
         let used = known.others.values().filter(|other| other.users > 0);
@@ -236,13 +236,13 @@ impl Universe {
         jobs
     }
 
-    /// How many processes of other jobs are known.
+    /// Returns the number of known processes of other jobs.
     pub fn foreign(&self) -> usize {
         self.known().others.len()
     }
 }
 
-/// Cards are where transports to other jobs find addresses.
+/// Transports to other jobs find addresses on cards.
 impl Modex for Universe {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
         self.known().own_card.put(key, value);
@@ -275,7 +275,7 @@ impl Names for Universe {
         format!("rank {me} of this job and {theirs} of another")
     }
 
-    /// A caller that knows our key has it from our card, or from a port of ours.
+    /// A caller that knows this process's key has it from its card, or from one of its ports.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
         let foreign = name.job() != self.job;

@@ -1,23 +1,23 @@
-//! Several links to each peer, used as one transport.
+//! Bonding: several links to each peer, used as one transport.
 //!
-//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), which are the pieces of large messages, go to the link that has had the
-//! least for its bandwidth, or to the next one if that has no room; so the links share a message in proportion to what they really carry.
-//! All other messages go over the first link that lives, where they keep their order by themselves.
+//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), the fragments of large messages, go to the link with the
+//! least load relative to its bandwidth, or to the next one if that one is full. So each link carries a share in proportion to its actual throughput.
+//! All other messages use the first live link, which keeps their order.
 //!
-//! **Losing a link loses nothing.** Every message has a number and is remembered until the peer has acknowledged it.
-//! When a link dies, what was sent over it and not acknowledged is sent again over those that are left.
-//! Ordered messages are kept for that.
-//! Overtaking ones go straight from their sender's memory and are not kept: their sender is asked for them again ([`Sink::again`]),
-//! and what the sender has no more a [`VOID`] stands for, so that no number is missed.
-//! The receiver drops what it has had already, and delivers ordered messages by their numbers, whichever way they came.
-//! Only when the last link has died the peer is lost, and the sentence quotes what every link said.
+//! **Loss of a link loses no message.** Every message has a sequence number and is remembered until the peer has acknowledged it.
+//! When a link dies, the messages sent over it and not acknowledged are retransmitted over the remaining links.
+//! For this, ordered messages are copied.
+//! Overtaking ones go straight from their sender's memory and are not copied: the sender is asked for them again ([`Sink::again`]),
+//! and a [`VOID`] replaces a message that its sender no longer has, so that the sequence has no gap.
+//! The receiver drops duplicates and delivers ordered messages by number, whichever link they arrived on.
+//! The peer is lost only when its last link has died; the error text then quotes the reason of every link.
 //!
-//! **On the wire** a message over a link has header `[number, 0]` and a payload that begins with [`PREFIX`] bytes:
-//! its own header, and how far both sequences of the other direction have come without a gap.
-//! Ordered and overtaking messages are numbered apart, from 1.
-//! An [`ACK`] says only the latter; it is sent when much has come and nothing went back, and before a process sleeps.
+//! **Wire format.** A message over a link has header `[number, 0]` and a payload that begins with [`PREFIX`] bytes:
+//! its own header, and the two cumulative acknowledgements of the other direction.
+//! Ordered and overtaking messages have separate sequences, both from 1.
+//! An [`ACK`] carries the acknowledgements only. It is sent when much has arrived and nothing was sent back, and before a process sleeps.
 //!
-//! Both ends must bond the same links; transports see to that when they are asked which peers they reach.
+//! Both ends must bond the same links; the transports check this when they are asked which peers they reach.
 
 mod repair;
 mod side;
@@ -35,27 +35,27 @@ use through::Through;
 /// The active message of acknowledgements.
 pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
 
-/// The active message that takes the number of one that is no longer wanted; its payload is a prefix.
+/// The active message that fills the number of a message that is no longer wanted; its payload is a prefix.
 pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
 
-/// What stands before a message's own payload: its header and two acknowledgements.
+/// Length of the prefix of each payload: the message's header and two acknowledgements.
 const PREFIX: usize = 4 * size_of::<u64>();
 
-/// As many links are used at most.
+/// Maximum number of links.
 const MOST: usize = 16;
-/// As many bytes are kept for one peer at most.
+/// Maximum number of bytes remembered for one peer.
 const WINDOW: usize = 8 << 20;
-/// The receiver acknowledges at the latest after so many bytes or messages.
+/// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
 const SOON_BYTES: usize = WINDOW / 8;
 const SOON_MESSAGES: u32 = 64;
-/// A message is cut into so many pieces for each link, so that their shares can differ as their bandwidths do,
+/// A message is cut into this many fragments per link, so that the shares can follow the bandwidths,
 const PIECES: usize = 8;
-/// as long as none is shorter than this, since each costs a few system calls.
+/// but no fragment is shorter than this, since each costs a few system calls.
 const SHORTEST: usize = 32 << 10;
-/// Buffers that wait to be used again.
+/// Maximum number of buffers kept for reuse.
 const SPARE: usize = 128;
 
-/// The links of one process.
+/// The bonded links of one process.
 pub struct Multirail {
     me: ProcId,
     links: Vec<Transport>,
@@ -78,7 +78,7 @@ impl Multirail {
         Some(self.sides.get(peer as usize)?.get_or_init(make))
     }
 
-    /// Hands a prefix, or all, and what is left of a message to a link; whether it took them, and if not, whether it is worth asking again.
+    /// Offers a message to one link: a prefix and the rest, or all in the first run. Returns the link's error if it did not take the message.
     fn offer(
         &self,
         side: &Side,
@@ -100,7 +100,7 @@ impl Multirail {
         Ok(())
     }
 
-    /// Offers a new message to the links in turn; which one has taken it.
+    /// Offers a new message to the links in turn; returns the index of the link that took it.
     fn offer_all(&self, side: &Side, am: Am, runs: [&[u8]; 2]) -> Result<usize, SendError> {
         let which = sequence(am);
         let number = {
@@ -113,19 +113,19 @@ impl Multirail {
                 Ok(()) => return Ok(way),
                 Err(SendError::WouldBlock) => {
                     result = Err(SendError::WouldBlock);
-                    // The next link would do too, but the receiver would have to put this message aside.
+                    // The next link would take it, too, but the receiver would have to buffer this message.
                     if which == ORDERED {
                         break;
                     }
                 }
-                // The link has died and will say so when it is polled.
+                // The link has died; its next poll reports it.
                 Err(_) => {}
             }
         }
         result
     }
 
-    /// Puts a message together behind its prefix.
+    /// Copies a message into one buffer, after its prefix.
     fn join(&self, side: &Side, header: Header, mut payload: Payload<'_>) -> Vec<u8> {
         let mut bytes = self.spare.borrow_mut().pop().unwrap_or_default();
         bytes.clear();
@@ -137,19 +137,19 @@ impl Multirail {
                 payload.put(&mut bytes[PREFIX..]);
             }
         }
-        // A `fill` may have sent, and told the peer how far it has got.
+        // The prefix is written last: `fill` may have sent messages, which acknowledge more.
         bytes[..PREFIX].copy_from_slice(&side.prefix(header));
         bytes
     }
 
-    /// A link has taken a message.
+    /// Records a message that a link has taken.
     fn remember(&self, side: &Side, which: usize, kept: Kept) {
         side.told();
         side.kept_bytes.set(side.kept_bytes.get() + kept.len());
         side.sent[which].borrow_mut().kept.push_back(kept);
     }
 
-    /// The links that live, in the order in which a message of a sequence tries them.
+    /// Returns the live links, in the order in which a message of a sequence tries them.
     fn order(&self, side: &Side, which: usize) -> impl Iterator<Item = usize> {
         let mut ways = [usize::MAX; MOST];
         let up = (0..side.ways.len().min(MOST)).filter(|&way| side.is_up(way));
@@ -160,7 +160,7 @@ impl Multirail {
         ways.into_iter().take(count)
     }
 
-    /// The peers we have had to do with.
+    /// The peers with state.
     fn known(&self) -> impl Iterator<Item = &Side> {
         self.sides.iter().filter_map(|side| Some(&**side.get()?))
     }
@@ -224,7 +224,7 @@ impl Btl for Multirail {
             return Err(SendError::TooLong { len, max });
         }
         let side = self.side(to.0).ok_or(SendError::PeerGone)?;
-        // What was lost goes first, or the peer would have to hold everything after it.
+        // Retransmissions go first; otherwise the peer would have to buffer everything after them.
         if !side.again.borrow().is_empty() {
             return Err(SendError::WouldBlock);
         }
@@ -295,7 +295,7 @@ impl Btl for Multirail {
 
     fn is_through(&self, to: Endpoint) -> bool {
         let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
-        // A link that was never asked for anything counts as through, so one that stands says nothing of another that is still called.
+        // A link that was never used counts as connected, so all links must be checked: one that is connected does not imply that another is.
         let mut each = self.links.iter().zip(ways);
         each.all(|(link, way)| link.is_through(way.endpoint))
     }

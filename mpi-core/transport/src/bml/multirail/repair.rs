@@ -1,14 +1,14 @@
-//! When a link dies: what it may have lost is sent again over those that are left; and the acknowledgements that say what was not lost.
+//! Retransmission after the death of a link, and acknowledgements.
 
 use super::side::{FREE, Side, What};
 use super::{ACK, Multirail, PREFIX, VOID};
 use crate::btl::{Am, Header, Sink};
 
 impl Multirail {
-    /// Sends again what dead links have lost, as far as there is room.
+    /// Retransmits what dead links may have lost, until no link takes more.
     pub(super) fn repair(&self, side: &Side, sink: &dyn Sink) {
         while let Some((which, number)) = { side.again.borrow().front().copied() } {
-            // Nothing if it was acknowledged in the meantime.
+            // Skipped if it was acknowledged in the meantime.
             let way = match side.take(which, number) {
                 Some((am, What::Copy(bytes))) => {
                     let way = self.mend(side, am, number, [&bytes, &[]]);
@@ -29,7 +29,7 @@ impl Multirail {
         }
     }
 
-    /// Sends once more what its sender has, or a word that it is gone.
+    /// Retransmits a message from its sender's memory, or a [`VOID`] if the sender no longer has it.
     fn ask_again(
         &self,
         side: &Side,
@@ -47,13 +47,13 @@ impl Multirail {
         answer.unwrap_or_else(|| self.mend(side, VOID, number, [&prefix, &[]]))
     }
 
-    /// Hands a message that was lost to any link that takes it; which one that is.
+    /// Offers a lost message to the links; returns the link that took it.
     fn mend(&self, side: &Side, am: Am, number: u64, runs: [&[u8]; 2]) -> Option<usize> {
         let offer = |&way: &usize| self.offer(side, way, am, number, runs).is_ok();
         self.order(side, FREE).find(offer)
     }
 
-    /// A link to a peer has died.
+    /// Records the death of a link, and reports the peer as lost if it was the last one.
     #[cold]
     pub(super) fn bury(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
         if !side.is_up(way) {
@@ -91,7 +91,7 @@ impl Multirail {
         ));
     }
 
-    /// Tells a peer how far it has got.
+    /// Sends the peer a cumulative acknowledgement.
     pub(super) fn acknowledge(&self, side: &Side) {
         let mut acks = [0; 16];
         side.tell(&mut acks);

@@ -1,43 +1,43 @@
-//! What is known of one peer: its links, what it has not acknowledged, and what came from it.
+//! State of one peer: its links, the unacknowledged messages, and the receive sequences.
 
 use super::{PREFIX, SPARE};
 use crate::btl::{Am, Endpoint, Header, OVERTAKES, ProcId, Reach, Transport};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
-/// One peer.
+/// The state of one peer.
 pub(super) struct Side {
     pub(super) peer: ProcId,
     pub(super) ways: Vec<Way>,
     pub(super) sent: [RefCell<Sent>; 2],
     pub(super) kept_bytes: Cell<usize>,
     pub(super) received: [RefCell<Received>; 2],
-    /// What has come since the peer was last told.
+    /// Bytes and messages received since the last acknowledgement.
     pub(super) news_bytes: Cell<usize>,
     pub(super) news_messages: Cell<u32>,
-    /// Messages of dead links that are to be sent again.
+    /// Messages of dead links to retransmit: sequence and number.
     pub(super) again: RefCell<VecDeque<(usize, u64)>>,
 }
 
 /// One link to one peer.
 pub(super) struct Way {
     pub(super) endpoint: Endpoint,
-    /// Why it is of no use, once it is not.
+    /// Why the link is unusable; `None` while it is alive.
     pub(super) dead: RefCell<Option<String>>,
-    /// Bytes it has had, each weighed by the inverse of the bandwidth.
+    /// Bytes sent over it, divided by its bandwidth.
     pub(super) load: Cell<u64>,
-    /// A message that is being read straight to its place.
+    /// The message that is being received in place.
     pub(super) landing: Cell<Landing>,
 }
 
-/// What the prefix of a message said whose payload is on its way to its place.
+/// The prefix of a message whose payload is being received in place.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Landing {
     pub(super) header: Header,
     pub(super) acks: [u64; 2],
 }
 
-/// The two sequences.
+/// The two sequences: ordered, and free to overtake.
 pub(super) const ORDERED: usize = 0;
 pub(super) const FREE: usize = 1;
 
@@ -45,31 +45,31 @@ pub(super) fn sequence(am: Am) -> usize {
     if am & OVERTAKES != 0 { FREE } else { ORDERED }
 }
 
-/// Messages of one sequence that the peer has not acknowledged.
+/// The unacknowledged messages of one sequence.
 #[derive(Default)]
 pub(super) struct Sent {
-    /// The number of the first that is kept, less one.
+    /// All numbers up to this one are acknowledged; `kept` begins with the next.
     pub(super) acked: u64,
     pub(super) kept: VecDeque<Kept>,
 }
 
 pub(super) struct Kept {
     pub(super) am: Am,
-    /// The link over which it went.
+    /// The link it was sent over.
     pub(super) way: usize,
     pub(super) what: What,
 }
 
-/// How a message is had again.
+/// Where the data for a retransmission are.
 pub(super) enum What {
-    /// Prefix and payload.
+    /// A copy of prefix and payload.
     Copy(Vec<u8>),
-    /// Its sender has it.
+    /// In the sender's memory.
     Left { header: Header, len: usize },
 }
 
 impl Kept {
-    /// How many bytes it takes on a link.
+    /// Returns its length on a link, in bytes.
     pub(super) fn len(&self) -> usize {
         match &self.what {
             What::Copy(bytes) => bytes.len(),
@@ -78,12 +78,12 @@ impl Kept {
     }
 }
 
-/// What has come of one sequence.
+/// Receive state of one sequence.
 #[derive(Default)]
 pub(super) struct Received {
-    /// Everything up to this number has come.
+    /// All numbers up to this one have arrived.
     pub(super) upto: u64,
-    /// What has come beyond a gap; ordered messages wait here, overtaking ones are only remembered.
+    /// Numbers that arrived after a gap. Ordered messages are buffered here; of overtaking ones only the number is kept.
     pub(super) beyond: BTreeMap<u64, Option<(Am, Vec<u8>)>>,
 }
 
@@ -127,7 +127,7 @@ impl Side {
         [ORDERED, FREE].map(|which| self.received[which].borrow().upto)
     }
 
-    /// What stands before a message's own payload.
+    /// Returns the prefix of a payload.
     pub(super) fn prefix(&self, header: Header) -> [u8; PREFIX] {
         let mut prefix = [0; PREFIX];
         prefix[..8].copy_from_slice(&header[0].to_le_bytes());
@@ -136,14 +136,14 @@ impl Side {
         prefix
     }
 
-    /// Writes the acknowledgements into a message's prefix; the peer need not be told again.
+    /// Writes both acknowledgements, little-endian.
     pub(super) fn tell(&self, prefix: &mut [u8]) {
         let [ordered, free] = self.acks();
         prefix[..8].copy_from_slice(&ordered.to_le_bytes());
         prefix[8..16].copy_from_slice(&free.to_le_bytes());
     }
 
-    /// Takes how a message is had again out of what is remembered, unless the peer has acknowledged it.
+    /// Takes the retransmission data of a message; `None` if the peer has acknowledged it.
     pub(super) fn take(&self, which: usize, number: u64) -> Option<(Am, What)> {
         let mut sent = self.sent[which].borrow_mut();
         let kept = sent.get(number)?;
@@ -151,7 +151,7 @@ impl Side {
         Some((kept.am, what))
     }
 
-    /// Puts back what [`Side::take`] has taken, and by which link it went, if one took it.
+    /// Puts back what [`Side::take`] has taken, and records the link that retransmitted it, if one did.
     pub(super) fn put_back(&self, which: usize, number: u64, way: Option<usize>, what: What) {
         if let Some(kept) = self.sent[which].borrow_mut().get(number) {
             kept.what = what;
@@ -159,7 +159,7 @@ impl Side {
         }
     }
 
-    /// The peer is to be told that a message has come.
+    /// Counts a received message for the next acknowledgement.
     pub(super) fn has_news(&self, bytes: usize) {
         self.news_messages.set(self.news_messages.get() + 1);
         self.news_bytes.set(self.news_bytes.get() + bytes);
@@ -170,7 +170,7 @@ impl Side {
         self.news_messages.set(0);
     }
 
-    /// The peer has everything up to these numbers; what was kept of it may go.
+    /// Drops the messages that these acknowledgements cover, and keeps their buffers for reuse.
     pub(super) fn hear(&self, acks: [u64; 2], spare: &RefCell<Vec<Vec<u8>>>) {
         for (sent, ack) in self.sent.iter().zip(acks) {
             let mut sent = sent.borrow_mut();
@@ -202,7 +202,7 @@ impl Received {
         number <= self.upto || self.beyond.contains_key(&number)
     }
 
-    /// Whether a number is new; remembers that it has come.
+    /// Records the arrival of a number; returns true if it is new.
     pub(super) fn admit_free(&mut self, number: u64) -> bool {
         if self.knows(number) {
             return false;

@@ -1,4 +1,4 @@
-//! What comes over one link: acknowledgements are heard, what came before is dropped, ordered messages wait for their turn.
+//! The sink of one link: processes acknowledgements, drops duplicates and restores the order of ordered messages.
 
 use super::side::{FREE, Landing, ORDERED, Way, sequence};
 use super::{ACK, Multirail, PREFIX, VOID};
@@ -6,7 +6,7 @@ use crate::btl::{Am, Header, ProcId, Sink};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// What one link delivers to.
+/// The sink of one link's poll.
 pub(super) struct Through<'a> {
     pub(super) bond: &'a Multirail,
     pub(super) way: usize,
@@ -19,13 +19,13 @@ impl Through<'_> {
         self.bond.side(from)?.ways.get(self.way)
     }
 
-    /// Whether a message that may overtake others came before, over a link that has died since.
+    /// Returns true if an overtaking message has arrived before, over a link that has died since.
     fn has_had(&self, from: ProcId, header: Header) -> bool {
         let side = self.bond.side(from);
         side.is_some_and(|side| side.received[FREE].borrow().knows(header[0]))
     }
 
-    /// Delivers one message whose prefix has been looked at before it came here.
+    /// Delivers one message whose prefix has been checked.
     fn hand_on(&self, from: ProcId, am: Am, bytes: &[u8]) {
         if let (Some(first), Some(second)) = (word(bytes, 0), word(bytes, 8)) {
             self.delivered.set(self.delivered.get() + 1);
@@ -41,7 +41,7 @@ impl Sink for Through<'_> {
             return;
         };
         let at = if am == ACK { 0 } else { 16 };
-        // A message that is too short for its prefix is none of ours.
+        // A payload that is too short for its prefix was not written by a bond.
         let (Some(ordered), Some(free)) = (word(payload, at), word(payload, at + 8)) else {
             return;
         };
@@ -85,9 +85,9 @@ impl Sink for Through<'_> {
         }
     }
 
-    /// A message that may overtake others goes to its place as it comes; an ordered one is kept until its turn, which a dying link may put off.
+    /// Receives an overtaking message in place. An ordered one is buffered, since it may have to wait for a retransmission before it.
     ///
-    /// Should the link die before the message is whole, the same bytes come to the same place over another.
+    /// If the link dies before the message is complete, the same bytes arrive at the same address over another link.
     fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
         let Some(way) = self.way(from) else {
             return false;
@@ -149,7 +149,7 @@ impl Sink for Through<'_> {
     }
 }
 
-/// The little-endian word at `at`, if it is there.
+/// Returns the little-endian word at `at`, or `None` beyond the end.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..at + 8)?;
     word.try_into().ok().map(u64::from_le_bytes)
@@ -162,7 +162,7 @@ mod tests {
     use crate::btl::{Btl, Endpoint, Limits, Payload, Reach, SendError};
     use proptest::prelude::*;
 
-    /// A link that takes everything and brings nothing.
+    /// A link that accepts everything and delivers nothing.
     struct Quiet;
 
     impl Btl for Quiet {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes over a link is a message or nothing; each number is delivered once at most, and acknowledgements of what was never sent free nothing.
+        /// Arbitrary input is a message or dropped; each number is delivered at most once, and acknowledgements of what was never sent free nothing.
         #[test]
         fn what_no_bond_has_written_does_no_harm(
             messages in prop::collection::vec(
@@ -206,7 +206,7 @@ mod tests {
             let sink = Keep::default();
             let through = Through { bond: &bond, way: 0, sink: &sink, delivered: Cell::new(0) };
             for (am, wild, near, is_near, bytes) in &messages {
-                // Numbers near those that are expected get further.
+                // Numbers near the expected ones reach more of the code.
                 let header = [if *is_near { *near } else { *wild }, 0];
                 let len = bytes.len() + 100;
                 if bytes.len() >= crate::btl::BEGUN && through.begin(1, *am, header, len, bytes) {

@@ -1,4 +1,4 @@
-//! The transport of a process to itself: a queue.
+//! Loopback transport: a queue of a process to itself.
 //!
 //! A message is copied into a pooled buffer and delivered by the next `progress`, never inside `send`,
 //! so that a process that sends to itself sees the same order of events as with any other peer.
@@ -49,16 +49,16 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     Ok(vec![Box::new(Loop::new(around.me, limits))])
 }
 
-/// Messages that wait at most; a sender that never progresses is told to.
+/// Maximum queue length; then `send` returns `WouldBlock`.
 const DEPTH: usize = 256;
 
 struct Loop {
     me: ProcId,
     limits: Limits,
     queue: RefCell<VecDeque<Message>>,
-    /// Buffers of delivered messages, to be used again.
+    /// Buffers of delivered messages, for reuse.
     spare: RefCell<Vec<Vec<u8>>>,
-    /// Set while the sink runs.
+    /// The sink is running.
     busy: Cell<bool>,
 }
 
@@ -140,7 +140,7 @@ impl Btl for Loop {
         if self.queue.borrow().is_empty() || self.busy.replace(true) {
             return 0;
         }
-        // What the sink sends meanwhile is for the next round, so that one round ends.
+        // Messages sent by the sink are left for the next call, so that this one ends.
         let round = self.queue.borrow().len();
         let mut delivered = 0;
         while delivered < round
@@ -165,7 +165,7 @@ impl Btl for Loop {
 
 impl SingleCopy for Loop {
     fn get(&self, _peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError> {
-        // The kernel copies, because the trait promises an error, not a crash, for a range that is not mapped.
+        // The system call copies, because the trait requires an error and not a crash for an unmapped range.
         let (remote, local) = (remote.iter().copied(), local.iter().copied());
         cma::read_all(remote, local, std::process::id()).map_err(GetError::from)
     }

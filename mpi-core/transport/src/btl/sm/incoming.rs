@@ -1,4 +1,4 @@
-//! What a process needs to receive from all peers of its node.
+//! Receiving side: the rings of all peers of the node.
 
 use std::cell::Cell;
 
@@ -12,35 +12,35 @@ use super::super::{ProcId, Sink};
 use super::SCAN;
 use super::span::{SHORT, Spans};
 
-/// Messages taken from one ring before the next one has its turn, and a waiting thread looks whether it has what it waits for.
+/// Messages taken from one ring before the next one is polled and a waiting thread checks its condition.
 const TURN: usize = 32;
-/// And so many bytes.
+/// Bytes taken from one ring in one turn, likewise.
 ///
-/// Where data go both ways, room is made and used again sooner, while it is in the cache.
-/// And what a peer sends before it is asked for is copied once more: a peer that had answered and gone on with the next window of 64 messages of 16 KiB
-/// had a third of them kept, because they were taken together with the answer that its partner waited for.
-/// Both ways, two cores that share a cache, with no bound, 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
-/// one way 32 KiB 57.8, 56.9, 54.5 and 53.1.
+/// With data in both directions, the space is released and reused sooner, while it is in the cache.
+/// Also, unexpected data are copied once more: a peer that had answered and gone on with the next window of 64 messages of 16 KiB
+/// had a third of them buffered, because they were taken together with the answer that its partner waited for.
+/// Both directions, two cores that share a cache, without a bound and with 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
+/// one direction, 32 KiB: 57.8, 56.9, 54.5 and 53.1.
 pub(super) const TURN_BYTES: usize = 128 << 10;
 
-/// So many bytes in a turn are long data, whose pace depends on how much of the ring is used.
+/// Turns of at least this number of bytes count as long data, whose throughput depends on the span of the ring in use.
 const LONG: usize = 8 << 10;
 
 pub(super) struct Incoming {
     node: Node,
     procs: Vec<ProcId>,
     inbox: Held<Inbox>,
-    /// How many requests of senders we have seen to.
+    /// Number of sender requests (announcements and requests for space) handled so far.
     calls: u32,
-    /// The rings of those that ever sent, in the order of their first message.
+    /// The rings of all peers that have sent, in the order of their first message.
     rings: Vec<Ring>,
-    /// Where in `rings` a local rank's ring is.
+    /// Index in `rings` by local rank.
     place: Vec<Option<u32>>,
-    /// The rings to look at, by local rank, once we have asked for marks; until then `None`.
+    /// The rings to poll, by local rank, once this process has asked for marks; until then `None`.
     marks: Option<Vec<u64>>,
-    /// Local ranks whose rings held what no transport of ours writes, since it was last asked.
+    /// Local ranks with invalid ring contents, since [`Incoming::take_condemned`] was last called.
     condemned: Vec<u32>,
-    /// Whether a ring has a cell that nothing will ever be read from.
+    /// Some ring has a cell that can never be read.
     odd: Cell<bool>,
 }
 
@@ -48,7 +48,7 @@ struct Ring {
     from: u32,
     proc: ProcId,
     consumer: Consumer,
-    /// How much of it is to be used, if there is a choice.
+    /// Choice of the span in use, if the ring is long enough for one.
     spans: Option<Spans>,
 }
 
@@ -67,7 +67,7 @@ impl Incoming {
         }
     }
 
-    /// Delivers what is there, one turn for each ring.
+    /// Delivers what has arrived, one turn per ring.
     #[inline]
     pub fn progress(&mut self, sink: &dyn Sink) -> usize {
         let called = self.inbox.calls() != self.calls;
@@ -126,12 +126,12 @@ impl Incoming {
         }
     }
 
-    /// Local ranks whose rings held what no transport of ours writes, since the last call.
+    /// Returns the local ranks whose rings had invalid contents since the last call.
     pub fn take_condemned(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.condemned)
     }
 
-    /// Never hears a local rank again.
+    /// Stops receiving from a local rank.
     pub fn condemn(&mut self, from: u32) {
         let place = self.place.get(from as usize).copied().flatten();
         if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {
@@ -139,7 +139,7 @@ impl Incoming {
         }
     }
 
-    /// Whether `progress` has something to do.
+    /// Returns true if `progress` has something to do.
     pub fn has_news(&self) -> bool {
         if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
             self.odd.set(true);
@@ -154,7 +154,7 @@ impl Incoming {
             }
     }
 
-    /// Takes up the rings of new senders.
+    /// Adds the rings of new senders.
     #[cold]
     fn admit(&mut self) {
         self.calls = self.inbox.calls();
@@ -179,7 +179,7 @@ impl Incoming {
             if self.marks.is_none() {
                 self.inbox.bell().ask_for_marks();
             }
-            // What came before a sender saw the wish, or before we knew of its ring, has left no mark: look at all.
+            // Messages sent before the sender saw the request for marks, or before its ring was added, have no mark: poll all rings.
             let mut marks = vec![0; self.words()];
             for ring in &self.rings {
                 marks[ring.from as usize / 64] |= 1 << (ring.from % 64);
@@ -188,7 +188,7 @@ impl Incoming {
         }
     }
 
-    /// Tells senders that wait for room what has been consumed, and wakes them.
+    /// Releases consumed space to the senders that wait for it, and rings their doorbells.
     #[cold]
     fn feed(&mut self) {
         for w in 0..self.words() {
@@ -211,9 +211,9 @@ impl Incoming {
 }
 
 impl Ring {
-    /// Delivers up to [`TURN`] messages or [`TURN_BYTES`]; the flag says that there may be more.
+    /// Delivers up to [`TURN`] messages or [`TURN_BYTES`]; the flag is true if there may be more.
     ///
-    /// What was consumed is given back in a later round that finds nothing, so that nothing stands between a message and the thread that waits for it.
+    /// Consumed space is released in a later turn that finds nothing, so that the release does not delay the thread that waits for a message.
     #[inline]
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);
@@ -241,7 +241,7 @@ impl Ring {
                         self.consumer.give_back();
                         break 'turn (before, false);
                     }
-                    // What no transport of ours writes: nothing behind it can be believed, so this peer is not heard again.
+                    // Invalid contents: nothing after them can be trusted, so the ring is no longer read.
                     Polled::Got(false) | Polled::Broken => {
                         self.consumer.condemn();
                         break 'turn (before, false);
@@ -256,7 +256,7 @@ impl Ring {
         turn
     }
 
-    /// So many bytes of long data have come in a turn.
+    /// Counts the bytes of long data of one turn, and chooses the span of the ring.
     #[inline(never)]
     fn measure(&mut self, bytes: usize) {
         let Some(spans) = &mut self.spans else { return };

@@ -1,14 +1,14 @@
-//! The transport between processes of one node, over the rings of [`mpi_base::node`].
+//! Shared-memory transport between the processes of one node, over the rings of [`mpi_base::node`].
 //!
-//! A small message travels inside a ring's cell, a middling one in the ring's byte part, one that is too long for that in a pooled fragment;
-//! the same ring carries all three, so they keep their order.
-//! Sending is storing; receiving is looking.
-//! Up to [`SCAN`] peers that ever sent are looked at one by one; from there on the owner asks senders for marks and looks only at marked rings.
+//! A small payload travels inside a ring's cell, a medium one in the ring's byte area, a longer one in a pooled fragment;
+//! the same ring carries the notices of all three, so they keep their order.
+//! A send is a store; a receive is a poll.
+//! Up to [`SCAN`] senders are polled one by one; beyond that, the receiver asks senders to set marks and polls only marked rings.
 //!
-//! A sender that found no room asks for a ring of the bell only when it is about to sleep ([`Btl::pending`]), because only then it needs one.
-//! The protocols are in `mpi_base::ring`, `bell`, `bitmap` and `inbox`; this module adds no shared state of its own.
+//! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]), because only then it needs one.
+//! The protocols are in `mpi_base::ring`, `bell`, `bitmap` and `inbox`; this module adds no shared state.
 //!
-//! Processes of other jobs on the same node have memory of two with this one ([`other_jobs`]).
+//! Processes of other jobs on the same node share a two-process segment with this one ([`other_jobs`]).
 
 mod incoming;
 mod other_jobs;
@@ -51,7 +51,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "The longest piece of a message that is copied through shared memory at once; from 64 to 64k, and less where many ranks are on a node",
 );
 
-/// Below, what the library itself says to a peer would not fit.
+/// Lower bound of `max_send_size`: the library's own messages must fit.
 const SHORTEST_PIECE: usize = 64;
 
 static FOLLOW_MAX: Param<usize> = Param::new(
@@ -72,18 +72,18 @@ static SINGLE_COPY: Param<bool> = Param::new(
     "Whether large messages may be read straight from the peer's memory where the system allows it",
 );
 
-/// Whether a process may read its neighbours' memory for long messages.
+/// Returns true if a process may read its neighbours' memory for long messages.
 pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
     params.get(&SINGLE_COPY)
 }
 
-/// Memory is used alone wherever it reaches a peer.
+/// Shared memory is the only transport to a peer that it reaches.
 const EXCLUSIVITY: u32 = 1 << 10;
 
-/// Senders that are looked at one by one; measured, a look costs 0.7 ns, and marks cost an atomic operation for each message.
+/// Maximum number of senders that are polled one by one. A poll costs 0.7 ns (measured); marks cost an atomic operation per message.
 const SCAN: usize = 32;
 
-/// The lengths of fragments: of what is copied once on each side, of the same in streams, and of what has to be packed.
+/// Fragment lengths: of contiguous data, of contiguous data in streams, and of data that must be packed.
 const FRAGMENT: RangeInclusive<usize> = 16 << 10..=32 << 10;
 const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
@@ -120,21 +120,21 @@ struct Sm {
     /// Job ranks by local rank.
     procs: Vec<ProcId>,
     limits: Limits,
-    /// The longest message whose data follow its announcement.
+    /// Maximum length of a message that goes by the eager pipeline.
     follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
     frags: RefCell<FragPool>,
     incoming: RefCell<Incoming>,
-    /// Whether some `outgoing` may have found no room since we last had nothing to do.
+    /// Some `outgoing` may have been refused a send since this process was last idle.
     starving: Cell<bool>,
     single_copy: Option<Cma>,
-    /// How often we have looked for messages, so that a stream of sends is known from a dialogue.
+    /// Number of polls, which distinguishes a stream of sends from a dialogue.
     looks: Cell<u32>,
-    /// A local rank that has said of a ring what no process of ours says, and that the layer above has not been told of.
+    /// A local rank that has written an invalid position into a ring, and that has not been reported to the layer above.
     broken: Cell<Option<u32>>,
 }
 
-/// How much goes at once through rings of this shape and fragments of this length.
+/// Returns the payload limits for rings of this shape and fragments of this length.
 fn limits(params: &Params, rings: Shape, frag_len: usize) -> Result<Limits, ParamError> {
     let longest = rings.longest().min(*LONG_FRAGMENT.end()).max(frag_len);
     let max_send = params.get(&MAX_SEND_SIZE)?.clamp(SHORTEST_PIECE, longest);
@@ -142,23 +142,23 @@ fn limits(params: &Params, rings: Shape, frag_len: usize) -> Result<Limits, Para
     Ok(Limits { eager, max_send })
 }
 
-/// One of so many parts of a message, in whole cache lines.
+/// Returns `bytes / parts` within `lens`, rounded up to whole cache lines.
 fn part(limits: Limits, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> usize {
     let part = usize::try_from(bytes / parts).unwrap_or(usize::MAX);
     let len = part.clamp(*lens.start(), *lens.end());
     len.next_multiple_of(64).min(limits.max_send)
 }
 
-/// The length of the fragments of a message that was asked for.
+/// Returns the fragment length of a rendezvous message.
 ///
 /// Sender and receiver work at the same time, one fragment apart.
 ///
-/// What has to be packed comes in shorter fragments, a quarter of the message, because its first and its last are worked on by one side alone
-/// (runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB: 1.89, 1.54 and 1.31 us);
-/// what is only copied comes in longer ones, because there a fragment's notice costs as much as its copy:
-/// streams of 1 MiB made 36 GB/s with fragments of 8 KiB and 48 with those of 32, where both cores share a cache.
-/// The longest are for those of a stream, and for a message so long that its first and its last fragment do not count:
-/// streams of 4 MiB one way and both ways, GB/s, with at most 32 and 64 KiB, 51.3 and 51.7, 51.8 and 54.2, and when the machine was slow 30.6 and 32.2, 31.1 and 32.6;
+/// Packed data use shorter fragments, a quarter of the message, because only one side works on the first and the last one
+/// (runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB: 1.89, 1.54 and 1.31 us).
+/// Contiguous data use longer ones, because there a fragment's notice costs as much as its copy:
+/// streams of 1 MiB reached 36 GB/s with fragments of 8 KiB and 48 with 32 KiB, where both cores share a cache.
+/// The longest ones are for streams, and for messages so long that the first and the last fragment do not matter:
+/// streams of 4 MiB one way and both ways, GB/s, with at most 32 and 64 KiB: 51.3 and 51.7, 51.8 and 54.2; on a slow day of the machine 30.6 and 32.2, 31.1 and 32.6.
 /// 128 KiB were no faster.
 fn fragment(limits: Limits, bytes: u64, packed: bool, alone: bool) -> usize {
     match (packed, alone) {
@@ -172,7 +172,7 @@ fn fragment(limits: Limits, bytes: u64, packed: bool, alone: bool) -> usize {
 }
 
 impl Sm {
-    /// With the sizes that the parameters say and the memory has.
+    /// Creates the transport with the sizes of the parameters, as far as the segment allows.
     fn of(
         node: Node,
         procs: Vec<ProcId>,
@@ -217,7 +217,7 @@ impl Sm {
         })
     }
 
-    /// No room was found; remembers a receiver that has said of the ring what no receiver of ours says.
+    /// A send was refused: records the receiver if it has written an invalid position into the ring.
     #[cold]
     fn note_broken(&self, to: Endpoint) {
         let out = self.outgoing.get(to.0 as usize).map(RefCell::try_borrow);
@@ -226,7 +226,7 @@ impl Sm {
         }
     }
 
-    /// Breaks with peers whose rings made no sense, and tells the layer above.
+    /// Disconnects from peers with invalid rings, and reports them to the layer above.
     #[cold]
     fn lose_broken(&self, mut condemned: Vec<u32>, sink: &dyn Sink) {
         condemned.extend(self.broken.take());
@@ -254,7 +254,7 @@ impl Sm {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), Refused> {
-        // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
+        // A `fill` that sends to the peer it is filling for gets `WouldBlock`.
         let out = self.outgoing.get(to.0 as usize).ok_or(Refused::Gone)?;
         let mut out = out.try_borrow_mut().map_err(|_| Refused::Full)?;
         if out.is_condemned() {
@@ -293,8 +293,8 @@ impl Btl for Sm {
         fragment(self.limits, bytes, packed, alone)
     }
 
-    /// A message that is alone is there sooner in four parts than in two, for the same reason: 64 KiB 1.62 and 1.48 us.
-    /// Those of a stream go in longer ones, as above: with memory for each, messages of 64 KiB made 42 GB/s in two parts and 39 in four.
+    /// A single message arrives sooner in four fragments than in two, since the ends overlap less (see [`fragment`]): 64 KiB 1.62 and 1.48 us.
+    /// Streams use longer ones: with a buffer for each message, messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
     fn follow(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
         if bytes > self.follow_max as u64 {
             return None;
@@ -351,7 +351,7 @@ impl Btl for Sm {
                 let delivered = incoming.progress(sink);
                 (delivered, incoming.take_condemned())
             }
-            // The sink called us; the round that runs will go on after it.
+            // The sink called this function; the running call continues after it.
             Err(_) => return 0,
         };
         if !condemned.is_empty() || self.broken.get().is_some() {
@@ -360,7 +360,7 @@ impl Btl for Sm {
         delivered
     }
 
-    /// Neither hears nor reaches the peer again; the peer is not told, since nothing that it does is believed.
+    /// Neither receives from the peer nor sends to it again. The peer is not notified, since its shared memory cannot be trusted.
     fn cut(&self, to: Endpoint) {
         if let Ok(mut incoming) = self.incoming.try_borrow_mut() {
             incoming.condemn(to.0);
@@ -386,7 +386,7 @@ impl Btl for Sm {
         if !self.starving.get() {
             return false;
         }
-        // About to sleep: a receiver that had no room for us must ring when there is; and is there by now?
+        // The process is about to sleep: a full receiver must ring its doorbell when there is space; poll once more for space that is already there.
         let mut starving = false;
         let mut room = false;
         for out in &self.outgoing {

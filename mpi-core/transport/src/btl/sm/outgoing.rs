@@ -1,4 +1,4 @@
-//! What a process needs to send to one peer of its node.
+//! Sending side: the ring to one peer of the node.
 
 use std::cell::RefCell;
 
@@ -12,31 +12,31 @@ use mpi_base::ring::{Full, Producer};
 use super::super::{Am, Header};
 use super::span::SHORT;
 
-/// Why nothing was sent.
+/// Why a message was not sent.
 pub(super) enum Refused {
     Full,
     Gone,
 }
 
-/// A payload that the ring can take goes into the ring, and only a longer one into a pooled fragment:
-/// a ring that is read as fast as it is written uses the same few pages again and again, and no more than a few messages are on their way,
+/// A payload that fits the ring goes into the ring, and only a longer one into a pooled fragment:
+/// a ring that is read as fast as it is written reuses the same few pages, and only a few messages are in flight,
 /// so they stay in the caches.
-/// Streams of 16 and 32 KiB made 50 GB/s there and 35 through pooled fragments, where both cores share a cache.
+/// Streams of 16 and 32 KiB reached 50 GB/s in the ring and 35 in pooled fragments, where both cores share a cache.
 pub(super) struct Outgoing {
     producer: Producer,
-    /// The receiver's.
+    /// The receiver's inbox.
     inbox: Held<Inbox>,
     me: usize,
     to: u32,
-    /// Whether the receiver knows of our ring.
+    /// The receiver has been notified of this ring.
     announced: bool,
-    /// Whether it does and also executes our fences for us: the usual case, in one look.
+    /// The common case, in one test: announced, and the receiver executes this process's memory fences (`membarrier`).
     usual: bool,
-    /// The length of the payload that found no room last, until one finds it.
+    /// Length of the refused payload, until it is accepted.
     starving: Option<usize>,
-    /// How often the process had looked for messages when it sent last.
+    /// The number of polls at the last send.
     looks: u32,
-    /// The receiver cannot be believed.
+    /// The receiver's shared memory is invalid.
     condemned: bool,
 }
 
@@ -64,7 +64,7 @@ impl Outgoing {
         self.after(result, 8)
     }
 
-    /// Sends a payload that lies in memory, at most as long as a fragment.
+    /// Sends a contiguous payload, at most as long as a fragment.
     #[inline]
     pub fn put_bytes(
         &mut self,
@@ -108,7 +108,7 @@ impl Outgoing {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
-        // The cell comes first: a filled fragment that the receiver is not told of would be lost.
+        // The cell is checked first: a filled fragment without a notice would be lost.
         if !self.producer.has_cell() {
             return Err(Full);
         }
@@ -130,13 +130,13 @@ impl Outgoing {
         if heard { Ok(()) } else { Err(Refused::Gone) }
     }
 
-    /// Whether what is sent after `looks` looks for messages follows something else without a look between them.
+    /// Returns true if this process has not polled since its last send; `looks` is its number of polls.
     #[inline(always)]
     pub fn goes_on(&self, looks: u32) -> bool {
         looks == self.looks
     }
 
-    /// A message has been sent after `looks` looks for others; one that follows another without a look between them is not the last either.
+    /// Records a send after `looks` polls. A second send without a poll in between announces a stream, so the next cell is prefetched.
     #[inline(always)]
     pub fn go_on(&mut self, looks: u32) {
         if self.goes_on(looks) {
@@ -145,7 +145,7 @@ impl Outgoing {
         self.looks = looks;
     }
 
-    /// As long as the receiver may not know us, or cannot execute our fences.
+    /// Notifies the receiver while it may not know this ring, or cannot execute this process's fences.
     #[cold]
     fn notify_first(&mut self) -> bool {
         if !self.announced {
@@ -156,13 +156,13 @@ impl Outgoing {
         self.inbox.notify(self.me)
     }
 
-    /// Sends nothing any more.
+    /// Stops sending.
     pub fn condemn(&mut self) {
         self.condemned = true;
         self.starving = None;
     }
 
-    /// Whether the receiver has said of the ring what no receiver of ours says.
+    /// Returns true if the receiver has written an invalid position into the ring.
     pub fn is_broken(&self) -> bool {
         self.producer.is_broken() && !self.condemned
     }
@@ -172,7 +172,7 @@ impl Outgoing {
         self.to
     }
 
-    /// Whether nothing is sent any more.
+    /// Returns true if this end has stopped sending.
     pub fn is_condemned(&self) -> bool {
         self.condemned
     }
@@ -190,7 +190,7 @@ impl Outgoing {
         self.starving.is_some()
     }
 
-    /// Asks to be rung when there is room for the payload that found none, and answers whether there is already.
+    /// Requests a doorbell when there is space for the refused payload; returns true if there already is.
     pub fn call_for_room(&mut self, all: &[RefCell<Outgoing>], frags: &mut FragPool) -> bool {
         let Some(len) = self.starving else {
             return false;
@@ -198,7 +198,7 @@ impl Outgoing {
         self.call();
         let in_ring = len <= self.producer.longest();
         if !in_ring && let Some(slowest) = frags.slowest() {
-            // The fragment that we need may be with another receiver; our own entry is borrowed and has been called.
+            // The fragment may be held by another receiver; this entry itself is borrowed mutably and has been called above.
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {
                 holder.call();
             }

@@ -1,13 +1,13 @@
-//! One copy by the system, from the sender's memory to the receiver's ([`mpi_base::cma`]).
+//! Single copy by system calls, from the sender's memory to the receiver's ([`mpi_base::cma`]).
 //!
 //! *Alone*, the receiver reads.
-//! *Together*, the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it comes, writes from the back:
+//! *Together*, the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the back:
 //! two cores copy, and each finds its half in its own cache if the same buffers are sent again.
-//! What is copied together is touched by the system alone, never by loads and stores of either program,
-//! and each piece by one of the two.
+//! Data that are copied together are accessed by the kernel only, never by loads and stores of either program,
+//! and each piece by one of the two processes.
 //!
 //! A receiver has a few offers open at a time, so that in a stream of messages it can read the first half of the next one
-//! while the sender writes the second half of the last.
+//! while the sender writes the second half of the previous one.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -22,14 +22,14 @@ use super::super::{
     CooperativeCopy, Endpoint, Fetched, GetError, Region, Share, SingleCopy, Target,
 };
 
-/// Whose memory can be read, tried on first use for each peer.
+/// Single copy on this node; readability is tested on first use of each peer.
 pub(super) struct Cma {
     node: Node,
     peers: Vec<Cell<Readable>>,
     offers: Held<Offers>,
-    /// The number of our last offer.
+    /// The number of this process's last offer.
     number: Cell<u32>,
-    /// How many bytes each open offer is about.
+    /// The length of each open offer in bytes.
     lens: [Cell<usize>; OFFERS],
     helping: Held<Helping>,
 }
@@ -114,7 +114,7 @@ impl CooperativeCopy for Cma {
             Ok(())
         });
         if result.is_err() {
-            // What is left is taken all the same, so that the sender does nothing in vain.
+            // The remaining pieces are taken nevertheless, so that the sender does no useless work.
             bytes += self.close(number);
         }
         Fetched {
@@ -164,16 +164,16 @@ impl CooperativeCopy for Cma {
         let (Ok(helping), Ok(inbox)) = (self.node.helping(peer.0), self.node.inbox(peer.0)) else {
             return false;
         };
-        // A peer that has died in the middle of it writes no more.
+        // A peer that has died during the copy writes no more.
         helping.is_with(self.node.rank(), number) && inbox.bell().wishes() & GONE == 0
     }
 }
 
-/// A run of a process's memory.
+/// A contiguous run of a process's memory.
 trait Run: Copy {
     fn len(self) -> u64;
 
-    /// Bytes `range`, which lie inside it.
+    /// Returns the subrange `range`, which must be inside the run.
     fn cut(self, range: Range<u64>) -> Self;
 }
 
@@ -184,7 +184,7 @@ impl Run for Region {
 
     fn cut(self, range: Range<u64>) -> Region {
         Region {
-            // The peer that named the region may have named nonsense; the system finds out.
+            // The address comes from the peer and may be invalid; then the system call fails.
             address: self.address.wrapping_add(range.start),
             len: range.end - range.start,
         }
@@ -201,7 +201,7 @@ impl<T> Run for &[T] {
     }
 }
 
-/// Bytes `range` of what lies in `runs`, one after the other.
+/// Returns the runs that cover bytes `range` of the concatenation of `runs`.
 fn part<R: Run>(runs: &[R], range: Range<usize>) -> impl Iterator<Item = R> {
     let (start, end) = (range.start as u64, range.end as u64);
     let places = runs.iter().scan(0_u64, |at, &run| {
@@ -215,17 +215,17 @@ fn part<R: Run>(runs: &[R], range: Range<usize>) -> impl Iterator<Item = R> {
         .map(move |(from, run)| run.cut(start.saturating_sub(from)..run.len().min(end - from)))
 }
 
-/// How a copy is cut into pieces; both sides compute it from the length alone.
+/// Division of a copy into pieces; both sides compute it from the length alone.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     len: usize,
     piece: usize,
 }
 
-/// The longest pieces, and how many there are of shorter messages.
+/// Number of pieces by message length: `(below, pieces)`; longer messages have pieces of at least [`LONGEST`] bytes.
 ///
-/// A piece costs a system call of about half a microsecond, and short pieces lose the halves' places in the caches:
-/// measured for 1 MiB, two pieces took 36 us, four 36, eight 40, sixteen 44 and one 64; for 128 KiB two took 4.9, four 6.3 and one 6.7.
+/// A piece costs a system call of about half a microsecond, and short pieces lose the cache affinity of the two halves.
+/// Measured: for 1 MiB, two pieces took 36 us, four 36, eight 40, sixteen 44 and one 64; for 128 KiB two took 4.9, four 6.3 and one 6.7.
 const CUTS: &[(usize, usize)] = &[(256 << 10, 2), (4 << 20, 4)];
 const LONGEST: usize = 1 << 20;
 
@@ -243,11 +243,11 @@ impl Cut {
     }
 
     fn pieces(self) -> u16 {
-        // `of` has made the pieces long enough for that.
+        // Cannot overflow: `of` chooses the length of the pieces accordingly.
         u16::try_from(self.len.div_ceil(self.piece)).unwrap_or(u16::MAX)
     }
 
-    /// The bytes of a piece; nothing for a piece that does not exist.
+    /// Returns the bytes of a piece; empty for a piece that does not exist.
     fn range(self, piece: u16) -> Range<usize> {
         let start = (usize::from(piece) * self.piece).min(self.len);
         start..(start + self.piece).min(self.len)

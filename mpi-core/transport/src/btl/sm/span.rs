@@ -1,43 +1,43 @@
-//! How much of a ring its sender is to use: found out by trying, by the receiver.
+//! Adaptive span of a ring: how much of it the sender uses, measured and chosen by the receiver.
 //!
-//! A short part of a ring stays in the caches with what is copied through it, so that memory for each message costs least;
-//! but where the two cores share only the last cache, what one core has just written or read lies in a cache that the other reaches slowly,
-//! and a part so long that it has left that cache again goes up to twice as fast (`docs/performance.md`).
-//! Which it is depends on the machine, on where the ranks run, and on what else is copied, so it is measured while the program runs ([`crate::trial`]).
+//! A short span stays in the caches together with the data copied through it, so its memory traffic is the lowest.
+//! But where the two cores share only the last-level cache, what one core has just written or read is in a cache that the other reaches slowly,
+//! and a span so long that its lines have left that cache again is up to twice as fast (`docs/performance.md`).
+//! The better one depends on the machine, on where the ranks run, and on what else is copied, so it is measured at run time ([`crate::trial`]).
 //!
-//! A sample is the best of a few times in which a good deal of long data came one after the other,
-//! so that a time in which the program computed, or the other direction was at work, says nothing.
+//! A sample is the best of a few stretches of long data that arrived one after the other,
+//! so that a stretch during which the program computed, or the other direction was active, does not count.
 //! Short messages are not counted; they hardly ever leave the beginning of the ring.
-//! A program that moves little is left alone: the first try of the long part has its memory found, and cost about 4 ms where that was measured (ADR 24).
+//! A program that moves little data is not sampled: the first try of the long span allocates its memory, which cost about 4 ms where that was measured (ADR 24).
 
 use crate::trial::{Either, FREE, Known};
 use std::time::Instant;
 
-/// The part in bytes that every sender begins with.
+/// The initial span in bytes.
 ///
-/// It has to lie in the nearest caches of both cores with what is copied through it, which are of 1 MiB where this was measured;
-/// with 64 KiB, streams of 8 KiB messages wait for room all the time, and go half as fast.
-/// Streams one way and both ways, GB/s, medians of five, with parts of 192, 384, 512 and 768 KiB:
+/// It must fit the nearest caches of both cores together with the data copied through it; they have 1 MiB where this was measured.
+/// With 64 KiB, streams of 8 KiB messages wait for space all the time, at half the bandwidth.
+/// Streams one way and both ways, GB/s, medians of five, with spans of 192, 384, 512 and 768 KiB:
 /// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;
-/// with memory for each message, 256 KiB 36.6, 34.6, 30.1 and 17.6, 1 MiB 20.4, 19.3, 15.5 and 12.7.
+/// with a buffer for each message, 256 KiB 36.6, 34.6, 30.1 and 17.6, 1 MiB 20.4, 19.3, 15.5 and 12.7.
 pub(super) const SHORT: usize = 384 << 10;
 
-/// After so many bytes it is looked how long they took.
+/// Bytes per time measurement (a stretch).
 const STRETCH: usize = 512 << 10;
-/// So many stretches make a sample.
+/// Stretches per sample.
 const STRETCHES: u32 = 4;
-/// Before so many stretches have come nothing is tried.
+/// Number of stretches before sampling starts.
 const PATIENCE: u32 = 2048;
-/// The long part has to be so much better, because it takes memory and the room of others in the caches.
+/// The long span must be faster by this factor, because it occupies memory and cache that others could use.
 const MARGIN: f32 = 1.125;
-/// What the worse part may cost: one in so many, when it costs twice as much.
+/// Price in [`Known::next`]: a span that costs twice as much is sampled once in this number of samples.
 const PRICE: f32 = 32.0;
 
-/// What part of a ring is used.
+/// How much of a ring is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     Short,
-    /// All of it.
+    /// The whole ring.
     Long,
 }
 
@@ -46,7 +46,7 @@ impl Either for Span {
 }
 
 impl Span {
-    /// In bytes, of a ring of so many.
+    /// Returns the span in bytes, of a ring of `ring` bytes.
     pub fn of(self, ring: usize) -> usize {
         match self {
             Span::Short => ring.min(SHORT),
@@ -55,23 +55,23 @@ impl Span {
     }
 }
 
-/// What is known of one ring.
+/// Measurements of one ring.
 #[derive(Default)]
 pub(super) struct Spans {
     known: Known<Span>,
     now: Option<Span>,
-    /// How many stretches came before anything was tried.
+    /// Number of stretches before sampling started.
     before: u32,
-    /// The stretch under way: how much of it has come, and when it began.
+    /// The current stretch: bytes received, and start time.
     come: usize,
     began: Option<Instant>,
-    /// The sample under way: how many stretches it has, and nanoseconds for a byte in the best of them.
+    /// The current sample: number of stretches, and nanoseconds per byte in the best of them.
     stretches: u32,
     best: f32,
 }
 
 impl Spans {
-    /// So many bytes of long data have come; answers the part that is to be used from now on, if that changes.
+    /// Counts received bytes of long data; returns the span to use from now on, if it changes.
     #[inline]
     pub fn count(&mut self, bytes: usize) -> Option<Span> {
         self.come += bytes;
@@ -109,7 +109,7 @@ impl Spans {
         let next = self.known.next(FREE, PRICE);
         self.now = Some(next);
         (next != used).then(|| {
-            // The first stretch with another part finds it cold, or full of what came before.
+            // The first stretch with the other span runs with cold caches, or with leftovers of the old one.
             self.began = None;
             next
         })
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Has so many MiB come, at a cost for each part in nanoseconds for a KiB, and answers how many of them came through the long part.
+    /// Simulates `mib` MiB at costs per span in nanoseconds per KiB; returns how many MiB went through the long span.
     fn long(spans: &mut Spans, now: &mut Instant, mib: u32, costs: [u64; 2]) -> u32 {
         let mut used = spans.now.unwrap_or(Span::Short);
         let mut long = 0;
@@ -167,7 +167,7 @@ mod tests {
         let mut through_long = 0;
         for stretch in 0..PATIENCE + 2_000 {
             spans.come = STRETCH;
-            // The program computes after three of four stretches, and more often while the better part is used.
+            // The program computes after three of four stretches, and more often while the better span is used.
             now += Duration::from_micros(if stretch % 4 == 0 { 0 } else { 700 });
             now += Duration::from_micros(if used == Span::Long { 20 } else { 40 });
             through_long += u32::from(used == Span::Long);

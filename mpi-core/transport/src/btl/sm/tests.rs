@@ -1,4 +1,4 @@
-//! Claims of sm alone: marks, sleeping, starving, death.
+//! Tests of shared memory only: marks, sleeping, full rings, death.
 
 use std::cell::Cell;
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ use crate::btl::suite::{
 };
 use crate::btl::{BUILT_IN, GetError, OpenContext, Region, open_all};
 
-/// Job ranks are not local ranks; here they are ten more.
+/// Job ranks differ from local ranks: here they are larger by ten.
 fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
     let fd = Node::create_with(nlocal, sizes).unwrap();
     let procs: Vec<ProcId> = (10..10 + nlocal).collect();
@@ -45,7 +45,7 @@ fn plain(nlocal: u32) -> Net {
     net(nlocal, Sizes::for_ranks(nlocal), &Params::default())
 }
 
-/// Room for little, so that everything wraps and runs out often.
+/// Small sizes, so that everything wraps and fills often.
 fn tiny() -> Sizes {
     Sizes {
         ring_cells: 8,
@@ -68,7 +68,7 @@ mod with_shallow_rings_of_many_ranks {
     crate::btl_suite!(|| super::plain(40));
 }
 
-/// Every rank but rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when there is no room.
+/// Every rank except rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when the ring is full.
 fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
     let max = net.btls[0].limits().max_send;
     let len = mixed(max);
@@ -201,7 +201,7 @@ fn what_is_alone_follows_in_four_parts_and_a_stream_in_two() {
     let sender = &net.btls[0];
     let to = endpoint(&**sender, net.procs[1]);
     let pieces = |packed| sender.follow(to, 64 << 10, packed).unwrap() >> 10;
-    // A look comes between what a dialogue sends.
+    // In a dialogue, a poll comes between two sends.
     sender.progress(&Nothing);
     assert_eq!((pieces(false), pieces(true)), (16, 16));
     assert_eq!(send_numbered(&**sender, to, 0, 8), Ok(()));
@@ -223,13 +223,13 @@ fn a_refused_sender_is_rung_when_there_is_room() {
         }
         let sink = Keep::default();
         let deadline = Instant::now() + Duration::from_secs(20);
-        // No news for the sleeper, so it will sleep, and has asked for the bell.
+        // The sleeper finds no news, so it will sleep, and has requested a doorbell.
         let bell = nodes[1].my_inbox().bell();
         assert!(!from.pending());
         bell.sleep(Duration::from_micros(1), || {
             to.progress(&sink);
             to.progress(&sink);
-            // The receiver has rung, so the word that says "sleeping" is gone.
+            // The receiver has rung, so the flag for "sleeping" is cleared.
             assert_eq!(bell.wishes(), 0);
             from.pending()
         });
@@ -277,7 +277,7 @@ fn fragments_of_streams_and_of_long_messages_are_the_longest() {
     assert_eq!(packed, [8, 16, 16]);
 }
 
-/// Takes what comes and looks at nothing.
+/// A sink that accepts everything unchecked.
 struct Anything;
 
 impl Sink for Anything {
@@ -291,7 +291,7 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
     let to = endpoint(&**sender, net.procs[0]);
     let data = vec![7; sender.limits().max_send];
     let ring = Sizes::for_ranks(2).ring_bytes as usize;
-    // How much finds room before any is taken.
+    // The number of messages that fit before any is consumed.
     let fit = || {
         let fits = |_: &usize| sender.send(to, 1, [0; 2], Payload::Bytes(&data)).is_ok();
         let fitted = (0..).take_while(fits).count();
@@ -360,7 +360,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
 
 const CHILD: &str = "PORTCULLIS_TEST_SM_CHILD";
 
-/// The other rank is a process of its own: this test binary once more, which takes the memory by an abstract socket.
+/// The other rank is a separate process: this test binary again, which receives the memory through an abstract socket.
 #[test]
 fn two_processes_share_rings_and_read_each_others_memory() {
     let name = |key: &Key| format!("portcullis-test-{}", &key.to_hex()[..16]);
@@ -416,7 +416,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
         }
     };
     let len = mixed(btl.limits().max_send);
-    // One turn may deliver the last of the stream and what the other process says after it.
+    // One turn may deliver the last message of the stream together with the next one of the other process.
     let sink = ThenKeep {
         count: 3000,
         stream: Expect {
@@ -428,14 +428,14 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     };
     for n in 0..sink.count {
         while send_numbered(&*btl, peer, n, len(n)).is_err() {
-            // Room may come without news, so every second look is a new try.
+            // Space may become free without news, so every second poll retries.
             let looks = Cell::new(0);
             wait(&sink, &|| looks.replace(looks.get() + 1) > 0);
         }
     }
     wait(&sink, &|| sink.stream.next.get() == sink.count);
 
-    // Each tells the other where a pattern lies, reads the other's, and says that it has.
+    // Each process sends the address of a pattern, reads the other's pattern, and confirms it.
     let told = &sink.after;
     let mine = pattern(me.into(), 100_000);
     let at = mine.as_ptr().expose_provenance() as u64;
@@ -461,7 +461,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     }
 }
 
-/// Expects a stream of `count` messages and keeps what comes after it.
+/// Expects a stream of `count` messages and records what arrives after it.
 struct ThenKeep<F: Fn(u64) -> usize> {
     count: u64,
     stream: Expect<F>,

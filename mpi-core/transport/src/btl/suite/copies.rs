@@ -1,4 +1,4 @@
-//! Claims about one copy by the system, of one side alone and of both together.
+//! Tests of single copy, by one side alone and by both together.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -20,13 +20,13 @@ fn region(data: &[u8]) -> Region {
     }
 }
 
-/// Where the system forbids it, `Forbidden` is the right answer and the only one.
+/// Where the system forbids it, `Forbidden` is the only valid result.
 pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     let Some(copy) = net.from().single_copy() else {
         return;
     };
     for len in [0, 1, 4097, 1 << 20] {
-        // The ranks of this test are in one process, so the peer's memory is ours.
+        // The ranks of this test are threads of one process, so the peer's memory is mapped here.
         let theirs = pattern(len as u64, len);
         let mut ours = vec![0; len];
         let target = Cell::from_mut(&mut ours[..]).as_slice_of_cells();
@@ -43,7 +43,7 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     assert_eq!(result, Err(GetError::BadAddress));
 }
 
-/// The sender comes late, in time or not at all; where the system forbids it, the receiver is told so.
+/// The sender helps late, in time or not at all; where the system forbids the copy, the receiver gets an error.
 pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
     let copy = net.from().single_copy();
     if copy.is_none_or(|copy| copy.together().is_none()) {
@@ -66,7 +66,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
             for data in datas {
                 let mut room = vec![0; data.len()];
                 let target = Cell::from_mut(&mut room[..]).as_slice_of_cells();
-                // Both lists are cut, and not in the same places.
+                // Both lists are cut, at different offsets.
                 let target: Vec<_> = target.chunks(data.len().div_ceil(3)).collect();
                 let from: Vec<_> = data.chunks(data.len().div_ceil(5)).map(region).collect();
                 let to = target.iter().map(|run| Region {
@@ -76,7 +76,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                 let Some(number) = copy.offer(data.len()) else {
                     panic!("a copy of {} bytes was not begun", data.len());
                 };
-                // A thread that does not listen any more has failed, and says so.
+                // A closed channel means that the other thread has failed, which reports it.
                 if ask.send((number, to.collect::<Vec<_>>())).is_err() {
                     return;
                 }
@@ -94,7 +94,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                 assert!(room == *data, "{ours} of {}", data.len());
             }
             while copy.offer(1 << 20).is_some() {}
-            // As many as may be open are open; when one is closed there is room again.
+            // The maximum number of copies is open; closing one allows another.
             for number in 0..1000 {
                 copy.close(number);
             }

@@ -1,4 +1,4 @@
-//! Two processes of different jobs that meet, part and meet again in any order and at any pace: what a transport to other jobs has to keep of it.
+//! Test of two processes of different jobs that connect, disconnect and reconnect in any order and at any speed.
 
 use super::super::{Am, Btl, Endpoint, Header, ProcId, Reach, Sink};
 use super::net::{kind, pattern, send_numbered};
@@ -8,19 +8,19 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What one of the two processes does next.
+/// The next action of one of the two processes.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// A communicator names the other process.
+    /// A communicator with the other process is created.
     Meet,
-    /// The last communicator that names it goes.
+    /// The last communicator with it is freed.
     Part,
     Send,
     /// Polls the transport a few times.
     Poll(u16),
 }
 
-/// Which of the two does what, in this order.
+/// Actions in order, each with the process that takes it.
 pub type Course = Vec<(bool, Act)>;
 
 pub fn courses() -> impl Strategy<Value = Course> {
@@ -37,13 +37,13 @@ pub fn courses() -> impl Strategy<Value = Course> {
 struct Side {
     btl: Box<dyn Btl>,
     universe: Arc<Universe>,
-    /// The other process, while a communicator names it.
+    /// The other process, while a communicator contains it.
     other: Option<ProcId>,
     sent: u64,
     came: Came,
 }
 
-/// Expects all messages in order, from whichever encounter.
+/// Expects all messages in order, over all connections.
 #[derive(Default)]
 struct Came {
     next: Cell<u64>,
@@ -108,7 +108,7 @@ impl Side {
     }
 }
 
-/// Whatever the course, every message is delivered once and in order, no process is lost, and when both have parted nothing is left.
+/// For every sequence of actions: each message is delivered once and in order, no process is lost, and nothing is left when both have disconnected.
 pub fn every_encounter_has_its_own_messages_and_its_own_end(
     open: impl Fn(&Arc<Universe>) -> Box<dyn Btl>,
     course: Course,

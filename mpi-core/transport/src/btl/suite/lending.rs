@@ -1,9 +1,9 @@
-//! The claim about data that a transport is lent.
+//! Test of lent data.
 
 use super::super::{Header, OVERTAKES, SendError};
 use super::net::{Keep, Net, pattern, send_numbered};
 
-/// A transport without room leaves what it is lent with its sender, which comes again or leaves the rest; ordered messages go their way beside it.
+/// A full transport leaves lent data with the sender, which offers them again or leaves the rest; ordered messages pass independently.
 pub fn what_is_lent_arrives_whole_and_once_or_not_at_all(net: Net) {
     let Some(lending) = net.from().lending() else {
         return;
@@ -30,7 +30,7 @@ pub fn what_is_lent_arrives_whole_and_once_or_not_at_all(net: Net) {
         }
     }
     assert!(ordered > 0 && !left.is_empty(), "there was always room");
-    // What keeps its order comes last of all that was taken before it.
+    // An ordered message arrives after everything that was accepted before it.
     while send_numbered(net.from(), peer, ordered, 100).is_err() {
         net.pump(&sink);
     }

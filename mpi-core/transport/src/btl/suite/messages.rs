@@ -1,4 +1,4 @@
-//! Claims about messages: they arrive whole, once, in order, and room comes back.
+//! Tests of messages: complete, exactly once, in order, and space is released.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ fn exchange(net: &Net, count: u64, len: impl Fn(u64) -> usize + Copy) {
                 Err(error) => panic!("message {n}: {error}"),
             }
         }
-        // Now and then the receiver falls behind, now and then it catches up.
+        // The receiver falls behind and catches up in turns.
         if n % 50 > 40 {
             net.pump(&sink);
         }
@@ -59,7 +59,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
     for len in [8, 300, net.from().limits().max_send] {
         let sink = Keep::default();
         let mut sent = 0;
-        // A transport that never says no would collect without bound.
+        // A transport that never refuses would buffer without bound.
         while sent < 100_000 && send_numbered(net.from(), net.endpoint(), sent, len).is_ok() {
             sent += 1;
         }
@@ -68,7 +68,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
         assert_eq!(again, Err(SendError::WouldBlock));
         net.pump_until(&sink, || sink.len() as u64 == sent);
         assert_eq!(net.pump(&sink), 0);
-        // A sender that was refused may sleep now only if told when there is room, and there is.
+        // A refused sender may sleep only if it is notified of free space, and there is some now.
         assert!(send_numbered(net.from(), net.endpoint(), sent, len).is_ok());
         net.pump_until(&sink, || sink.len() as u64 == sent + 1);
         for (n, (header, payload)) in sink.0.borrow().iter().enumerate() {
@@ -107,7 +107,7 @@ pub fn what_waits_is_pending_until_delivered(net: Net) {
             if net.to().pending() {
                 break;
             }
-            // A transport that makes its connections as it goes has work to do at both ends.
+            // A transport that connects on demand has work to do at both ends.
             net.from().progress(&Nothing);
             net.from().pending();
         }
@@ -118,7 +118,7 @@ pub fn what_waits_is_pending_until_delivered(net: Net) {
     }
 }
 
-/// Sends on from inside the sink, and tries to progress there.
+/// A sink that sends from within, and tries to make progress.
 struct Busybody<'a> {
     net: &'a Net,
     inside: Cell<bool>,

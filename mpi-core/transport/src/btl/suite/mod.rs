@@ -1,6 +1,6 @@
-//! The claims of the framework's promise, which every transport joins with one line: `btl_suite!(|| net)`.
+//! Conformance tests of the BTL framework; a transport joins with one line: `btl_suite!(|| net)`.
 //!
-//! A [`Net`] is the transports of all processes of a little job, with one ordered pair to try; for a loop both ends are one.
+//! A [`Net`] holds the transports of all processes of a small job, and one ordered pair to test; for a loopback both ends are the same.
 
 mod copies;
 mod encounters;
@@ -16,7 +16,7 @@ pub use messages::*;
 pub use net::*;
 pub use threads::*;
 
-/// Joins a transport: the closure makes a fresh [`Net`].
+/// Runs all tests for a transport: the closure creates a fresh [`Net`].
 #[macro_export]
 macro_rules! btl_suite {
     ($net:expr) => {

@@ -1,11 +1,11 @@
-//! A little job's transports, and numbered messages whose lengths and bytes every test knows.
+//! The transports of a small job, and numbered messages with known lengths and contents.
 
 use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
 
 use super::super::{Am, Btl, Endpoint, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Sink};
 
-/// Parameters of a transport whose sockets are small, so that they fill up, with those of the test.
+/// Returns parameters for a transport with small socket buffers, which fill quickly, plus those of the test.
 pub fn cramped(pairs: &[(&str, &str)]) -> Params {
     let mut params = Params::default();
     let small = [
@@ -24,7 +24,7 @@ pub struct Net {
     pub btls: Vec<Box<dyn Btl + Send>>,
     /// The process of each of `btls`.
     pub procs: Vec<ProcId>,
-    /// From and to, as indices of `btls`.
+    /// Sender and receiver, as indices of `btls`.
     pub pair: (usize, usize),
 }
 
@@ -41,7 +41,7 @@ impl Net {
         endpoint(self.from(), self.procs[self.pair.1])
     }
 
-    /// One round of every process; what is for the pair's receiver goes to `sink`, and there must be nothing else.
+    /// Polls every process once; messages to the pair's receiver go to `sink`, and there must be no others.
     pub(super) fn pump(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         for (i, btl) in self.btls.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Net {
         delivered
     }
 
-    /// Pumps until `done`, for a bounded number of rounds.
+    /// Polls until `done`, for a bounded number of rounds.
     pub(super) fn pump_until(&self, sink: &dyn Sink, done: impl Fn() -> bool) {
         for _ in 0..1_000_000 {
             if done() {
@@ -73,7 +73,7 @@ pub fn endpoint(btl: &dyn Btl, peer: ProcId) -> Endpoint {
     }
 }
 
-/// No message should be here.
+/// A sink that must not get a message.
 pub struct Nothing;
 
 impl Sink for Nothing {
@@ -82,7 +82,7 @@ impl Sink for Nothing {
     }
 }
 
-/// Keeps what comes: headers and payloads.
+/// Records headers and payloads.
 #[derive(Default)]
 pub struct Keep(pub RefCell<Vec<(Header, Vec<u8>)>>);
 
@@ -98,7 +98,7 @@ impl Keep {
     }
 }
 
-/// Expects numbered messages whose lengths and bytes follow from the number.
+/// Expects numbered messages whose lengths and contents follow from the number.
 pub struct Expect<F: Fn(u64) -> usize> {
     pub from: ProcId,
     pub next: Cell<u64>,
@@ -121,7 +121,7 @@ pub fn pattern(n: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Sends message `n` if there is room.
+/// Sends message `n` if there is space.
 pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<(), SendError> {
     let bytes = pattern(n, len);
     let mut write = |place: &mut [u8]| place.copy_from_slice(&bytes);
@@ -136,19 +136,19 @@ pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<
     btl.send(to, kind(n), [n, !n], payload)
 }
 
-/// Sends message `n`, for which there has to be room.
+/// Sends message `n`, for which there must be space.
 pub fn must_send(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) {
     if let Err(error) = send_numbered(btl, to, n, len) {
         panic!("message {n} of {len} bytes was not taken: {error}");
     }
 }
 
-/// A message number's active message: any that keeps its order.
+/// Returns the active message of a message number, an ordered one.
 pub(super) fn kind(n: u64) -> Am {
     n as Am & !OVERTAKES
 }
 
-/// Lengths that walk over all protocols of a transport, odd ones and borders among them.
+/// Returns lengths that cover all protocols of a transport, including odd lengths and limits.
 pub fn mixed(max: usize) -> impl Fn(u64) -> usize + Copy {
     move |n| match n % 7 {
         0 => 8,

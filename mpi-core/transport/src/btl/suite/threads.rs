@@ -1,4 +1,4 @@
-//! The claim about two ranks that are threads, and how a claim that fails in one of them ends the other.
+//! Test of two ranks that are threads; a failed assertion in one thread ends the other.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::super::SendError;
 use super::net::{Expect, Net, endpoint, mixed, send_numbered};
 
-/// The claims of one thread of a test; what failed is told to those that wait for that thread.
+/// A failure flag between the threads of a test: it is set when one of them fails.
 pub struct Claims<'a>(pub &'a AtomicBool);
 
 impl Claims<'_> {
-    /// For a thread that waits for another, again and again.
+    /// Panics if the other thread has failed; called repeatedly while waiting for it.
     pub fn hold(&self) {
         let failed = self.0.load(Ordering::Relaxed);
         assert!(!failed, "a claim of another thread has failed");
@@ -30,7 +30,7 @@ pub fn two_ranks_exchange_at_full_speed(net: Net) {
     two_ranks_exchange(net, 10_000);
 }
 
-/// So many messages each way.
+/// Exchanges `count` messages each way.
 pub fn two_ranks_exchange(net: Net, count: u64) {
     if net.btls.len() < 2 {
         return;

@@ -1,15 +1,15 @@
-//! The addresses of this machine, and in which order to try a peer's.
+//! Addresses of this machine, and the order in which a peer's addresses are tried.
 //!
 //! Interfaces that are up are listed with their address, network and speed; `btl_tcp_if_include` and `btl_tcp_if_exclude` name
-//! interfaces (`eth0`) or networks (`10.1.0.0/16`, `fd00::/8`) to use alone or to leave out.
-//! Which of a peer's addresses works is never computed from its looks, it is tried ([`super::rendezvous_points`]); the order only decides which is tried first:
-//! the loopback address on the same machine, then networks both ends are in, then the rest, faster ones first.
+//! interfaces (`eth0`) or networks (`10.1.0.0/16`, `fd00::/8`) to use exclusively or to leave out.
+//! Reachability is never derived from an address, it is tried ([`super::rendezvous_points`]). The order only decides which address is tried first:
+//! the loopback address on the same machine, then networks of both ends, then the rest, each by speed.
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// An address of a machine, the length of its network's prefix, and how fast its interface is.
+/// An address of a machine, its prefix length, and the speed of its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
     pub ip: IpAddr,
@@ -17,12 +17,12 @@ pub struct Local {
     pub megabits: u32,
 }
 
-/// What is assumed where an interface does not tell its speed.
+/// Assumed speed of an interface that does not report one.
 const UNKNOWN_SPEED: u32 = 1_000;
-/// Copying in memory is faster than any network that the speed files know.
+/// Higher than any speed that network interfaces report, since loopback is a copy in memory.
 const LOOPBACK_SPEED: u32 = 100_000;
 
-/// An interface's name or a network, as a user names it.
+/// An interface name or a network, as the user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Name(String),
@@ -51,7 +51,7 @@ impl Pattern {
     }
 }
 
-/// Which addresses may be shown and used.
+/// Which addresses may be published and used.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     include: Vec<Pattern>,
@@ -59,7 +59,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Both lists as users write them, with commas.
+    /// Parses both comma-separated lists.
     pub fn new(include: &str, exclude: &str) -> Filter {
         let list = |text: &str| {
             text.split(',')
@@ -74,7 +74,7 @@ impl Filter {
         }
     }
 
-    /// Whether nothing is left out.
+    /// Returns true if the filter excludes nothing.
     pub fn is_open(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
@@ -85,13 +85,13 @@ impl Filter {
     }
 }
 
-/// The addresses that the filter leaves, loopback included, faster ones first.
+/// Returns the addresses that the filter allows, loopback included, faster ones first.
 pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
     let mut locals: Vec<Local> = getifaddrs()?
         .filter(|interface| interface.flags.contains(InterfaceFlags::IFF_UP))
         .filter_map(|interface| {
             let ip = ip(&interface.address?)?;
-            // A link-local address means nothing without the interface, whose number the peer does not know.
+            // A link-local address is unusable without the interface index, which the peer does not know.
             let usable = match ip {
                 IpAddr::V4(ip) => !ip.is_link_local(),
                 IpAddr::V6(ip) => !ip.is_unicast_link_local(),
@@ -112,7 +112,7 @@ pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
             })
         })
         .collect();
-    // Stable, so that the system's own order decides between equals.
+    // The sort is stable, so the system's order decides between equal speeds.
     locals.sort_by_key(|local| std::cmp::Reverse(local.megabits));
     Ok(locals)
 }
@@ -132,7 +132,7 @@ fn ones(mask: IpAddr) -> u8 {
     }) as u8
 }
 
-/// What the driver says; virtual interfaces say nothing or less than zero.
+/// The speed that the driver reports in Mbit/s; virtual interfaces report nothing or a negative number.
 fn speed(interface: &str) -> u32 {
     std::fs::read_to_string(format!("/sys/class/net/{interface}/speed"))
         .ok()
@@ -151,16 +151,16 @@ fn same_network(a: IpAddr, b: IpAddr, prefix: u8) -> bool {
     differing >= u32::from(prefix).min(bits)
 }
 
-/// An address of a peer to try, and how fast the way is believed to be.
+/// An address of a peer to try, and the assumed speed of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub to: SocketAddr,
     pub megabits: u32,
 }
 
-/// A peer's addresses in the order in which to try them, for link number `link` of several.
+/// Returns a peer's addresses in the order in which to try them, for link number `link` of several.
 ///
-/// Several links begin with different networks that both ends are in, so that they share the machine's interfaces.
+/// Different links start with different common networks, so that they spread over the machine's interfaces.
 pub fn candidates(
     ours: &[Local],
     theirs: &[Local],
@@ -180,7 +180,7 @@ pub fn candidates(
             }
             continue;
         }
-        // On another machine an address of our own is a bridge that every machine numbers alike; it would lead to ourselves.
+        // On another machine, an address equal to one of this machine is a bridge with the same number everywhere; it would lead back to this machine.
         if !same_machine && ours.iter().any(|our| our.ip == their.ip) {
             continue;
         }

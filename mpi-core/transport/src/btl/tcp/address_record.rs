@@ -1,11 +1,11 @@
-//! What a process makes known of itself: its addresses, the port it listens on, the key that opens it.
+//! The address record that a process publishes: its addresses, the port it listens on, and the handshake key.
 //!
 //! ```text
 //! version u8 | links u8 | port u16 | machine u64 | key 32 bytes | addresses u8 | address ...
 //! address: family u8 (4 or 6) | prefix length u8 | megabit/s u32 | 4 or 16 bytes
 //! ```
 //!
-//! Promise: [`AddressRecord::decode`] is total.
+//! [`AddressRecord::decode`] is total.
 
 use super::address::Local;
 use mpi_base::fdpass::Key;
@@ -13,13 +13,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const VERSION: u8 = 1;
 
-/// As many addresses as a card may hold; a machine with more shows its best ones.
-/// A card of that many still fits a launcher that takes 900 digits.
+/// Maximum number of addresses in a record; a machine with more publishes its fastest ones.
+/// A record of this size still fits a launcher that takes 900 digits.
 pub const ADDRESSES: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressRecord {
-    /// How many links this process has; both ends must have the same number.
+    /// Number of links of this process; it must be the same at both ends.
     pub links: u8,
     pub port: u16,
     /// Equal for processes that reach each other by the loopback address.

@@ -1,4 +1,4 @@
-//! How a connection comes about: whose addresses are raced, and what is done with the winner.
+//! Connection setup: candidate addresses, and the transition to an established connection.
 
 use super::address::{self, Candidate, Local};
 use super::address_record::AddressRecord;
@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 impl Tcp {
-    /// A peer's card, read once, with the addresses worth trying.
+    /// Reads a peer's address record once; returns its key and the addresses to try.
     pub(super) fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
         let mut known = peer.card.borrow_mut();
         let card = match &mut *known {
@@ -41,7 +41,7 @@ impl Tcp {
         Ok((card.key, candidates))
     }
 
-    /// What a peer has made known.
+    /// Reads the address record that a peer has published.
     fn card(&self, of: ProcId) -> Result<AddressRecord, String> {
         let bytes = self.board.get(of, &board_key(self.link))?;
         let card =
@@ -55,25 +55,25 @@ impl Tcp {
         Ok(card)
     }
 
-    /// Listens again: this process makes progress, so it has come back to MPI after it had left.
+    /// Listens again: this process makes progress, so it has returned to MPI.
     #[cold]
     pub(super) fn come_back(&self) {
-        // Another process may have taken the port meanwhile; the next round of progress tries again,
-        // and until then this process still calls its peers.
+        // Another process may have taken the port meanwhile; the next call of `progress` tries again,
+        // and until then this process can still connect to its peers.
         let reopened = self.lobby.borrow_mut().reopen(self.epoll.as_fd());
         self.away.set(reopened.is_err());
     }
 
-    /// How long a peer that refuses connections is called again; `None` is without end.
-    /// Where processes leave MPI and come back, a peer may stay away for as long as its program likes,
+    /// Returns how long a peer that refuses connections is tried again; `None`: without a limit.
+    /// If processes leave MPI and come back, a peer may stay away for as long as its program likes,
     /// and the launcher ends the job if it has died.
-    /// Before that a refusal can also be a firewall's, and then no process must wait for it.
+    /// Otherwise a refusal can also come from a firewall, and then no process may wait without a limit.
     fn patience(&self, peer: &Peer) -> Option<Duration> {
         let may_be_away = peer.was_up.get() || self.has_left.get();
         (!may_be_away).then_some(self.settings.refused_for)
     }
 
-    /// Begins to make a connection.
+    /// Starts a connection.
     #[cold]
     pub(super) fn call(&self, peer: &Peer) -> Result<(), SendError> {
         if self.names.is_unused(peer.proc()) {
@@ -94,7 +94,7 @@ impl Tcp {
         }
     }
 
-    /// What becomes of a peer; its connection is counted as long as there is one.
+    /// Sets the state of a peer, and notifies [`Names`](crate::btl::Names) when its connection starts or ends.
     pub(super) fn turn(&self, peer: &Peer, fate: Fate) {
         let before = peer.fate.replace(fate);
         match (before.is_linked(), fate.is_linked()) {
@@ -114,7 +114,7 @@ impl Tcp {
             .settings
             .prepare(&met)
             .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
-        // A connection that cannot be prepared is closed; the other end sees that and this one will call again.
+        // A connection that cannot be configured is closed; the other end notices it, and this process connects again.
         if ready.is_err() {
             return self.turn(peer, Fate::Fresh);
         }
@@ -128,7 +128,7 @@ impl Tcp {
         self.flush(peer);
     }
 
-    /// The slower of the two interfaces that a connection uses, as far as it is known.
+    /// Returns the speed of the peer's interface of this connection; 0 if unknown.
     fn speed(&self, peer: &Peer) -> u32 {
         let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
         let card = peer.card.borrow();
@@ -166,7 +166,7 @@ impl Tcp {
     pub(super) fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
         let is_unused = self.names.is_unused(peer.proc());
         self.turn(peer, Fate::Lost);
-        // What nothing names any more is no loss.
+        // The loss of a process without references is not reported.
         if is_unused {
             return;
         }

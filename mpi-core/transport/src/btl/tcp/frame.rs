@@ -1,4 +1,4 @@
-//! What travels on an established connection: frames, a fixed header and a payload each.
+//! Frames: the wire format of an established connection, a fixed header and a payload each.
 //!
 //! ```text
 //! 0       4    5     6      8         16        24
@@ -7,9 +7,9 @@
 //!
 //! Numbers are little-endian.
 //! A [`Kind::Message`] carries an active message.
-//! A [`Kind::Goodbye`] is the last frame of a process that leaves in order, so that the end of a stream without one means a death.
+//! A [`Kind::Goodbye`] is the last frame of a process that closes in order; the end of a stream without one means that the process died.
 //!
-//! Promise: [`Frame::decode`] is total; what no process of ours writes is an error that names what was wrong.
+//! [`Frame::decode`] is total; a malformed header is an error that names what is wrong.
 
 use super::super::{Am, Header};
 use std::fmt;
@@ -17,7 +17,7 @@ use std::fmt;
 /// The bytes of a frame before its payload.
 pub const HEADER: usize = 24;
 
-/// A header that was read.
+/// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub kind: Kind,
@@ -34,7 +34,7 @@ pub enum Kind {
     Goodbye = 2,
 }
 
-/// Why bytes are not a frame of ours.
+/// Why a header is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     Kind(u8),
@@ -44,7 +44,7 @@ pub enum FrameError {
         len: usize,
         max: usize,
     },
-    /// A goodbye with something to carry.
+    /// A goodbye with a payload.
     LongGoodbye {
         len: usize,
     },
@@ -90,7 +90,7 @@ impl Frame {
         out
     }
 
-    /// Reads a header; a payload longer than `max` is refused before the receiver makes room for it.
+    /// Decodes a header; a payload longer than `max` is rejected before the receiver allocates memory for it.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER], max: usize) -> Result<Frame, FrameError> {
         let word = |at: usize| {
@@ -137,7 +137,7 @@ mod tests {
             prop_assert_eq!(Frame::decode(&frame.encode(), MAX), Ok(frame));
         }
 
-        /// What is accepted is exactly what we would have written.
+        /// Only canonical encodings are accepted.
         #[test]
         fn any_bytes_are_a_frame_or_an_error(bytes: [u8; HEADER]) {
             if let Ok(frame) = Frame::decode(&bytes, MAX) {
@@ -145,7 +145,7 @@ mod tests {
             }
         }
 
-        /// Random bytes hardly ever get past the first check; bytes near the truth do.
+        /// Random bytes rarely pass the first check; a damaged frame does.
         #[test]
         fn a_damaged_frame_is_a_frame_or_an_error(len in 0..=2 * MAX, at in 0..HEADER, bit in 0u32..8) {
             let mut bytes = Frame { kind: Kind::Message, am: 1, header: [2, 3], len }.encode();

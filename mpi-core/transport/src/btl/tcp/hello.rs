@@ -1,4 +1,4 @@
-//! The handshake: both ends prove that they know the key which the listening process made known through the launcher.
+//! The handshake: both ends prove that they know the key that the listening process has published through the launcher.
 //!
 //! ```text
 //! connector                                              listener
@@ -10,9 +10,9 @@
 //!
 //! Each MAC is HMAC-SHA-256 (RFC 2104, FIPS 180-4) under the listener's random 256-bit key, over a label, the hello's fields and,
 //! from the challenge on, the listener's nonce.
-//! The labels keep a message of one kind from passing for another; the listener's nonce is fresh, so a recorded handshake proves nothing later;
-//! the connector's nonce is fresh too, so a recorded listener proves nothing either.
-//! A stranger without the key is recognised by its first message and told nothing.
+//! The labels keep a message of one kind from passing for another. The listener's nonce is fresh, so a recorded handshake cannot be replayed to a listener;
+//! the connector's nonce is fresh too, so a recorded listener cannot be replayed to a connector.
+//! A caller without the key is detected by its first message and gets no answer.
 //!
 //! All messages have fixed lengths, and every reader here is total.
 
@@ -20,7 +20,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use mpi_base::fdpass::Key;
 use sha2::Sha256;
 
-/// Names the protocol and its version; a program of another version is a stranger.
+/// Protocol name and version; a program of another version counts as a stranger.
 const MAGIC: [u8; 8] = *b"PORTCLS2";
 
 const MAC: usize = 32;
@@ -33,10 +33,10 @@ pub const CHALLENGE: usize = NONCE + MAC;
 pub const PROOF: usize = MAC;
 pub const WELCOME: usize = MAC;
 
-/// A number that is used once.
+/// A number used once.
 pub type Nonce = [u8; NONCE];
 
-/// Which process wants to speak to which, by the names that both ends have for them ([`Names`](super::super::Names)), over which of several links.
+/// The connecting process and its peer, by their names at both ends ([`Names`](super::super::Names)), and the index of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub from: u64,
@@ -63,7 +63,7 @@ impl Hello {
         out
     }
 
-    /// Reads a hello; `None` if it is not one or comes from a stranger that does not know the key.
+    /// Decodes a hello; `None` if it is malformed or its sender does not know the key.
     pub fn decode(bytes: &[u8], key: &Key) -> Option<Hello> {
         let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
         let name = |at: usize| {
@@ -93,7 +93,7 @@ impl Hello {
         out
     }
 
-    /// The listener's nonce, if the challenge answers this hello.
+    /// Returns the listener's nonce, if the challenge answers this hello.
     pub fn read_challenge(&self, key: &Key, bytes: &[u8]) -> Option<Nonce> {
         let (nonce, mac) = bytes.split_at_checked(NONCE)?;
         let nonce: Nonce = nonce.try_into().ok()?;
@@ -132,7 +132,7 @@ impl Hello {
         self.state(key, label, nonce).finalize().into_bytes().into()
     }
 
-    /// In a time that does not depend on how much of the MAC is right.
+    /// Constant-time comparison of the MAC.
     fn verify(&self, key: &Key, label: Label, nonce: &[u8], mac: &[u8]) -> bool {
         self.state(key, label, nonce).verify_slice(mac).is_ok()
     }

@@ -1,10 +1,10 @@
-//! What is read from one peer.
+//! Receiving side of one connection.
 //!
-//! Reading goes into a buffer that takes many short frames at once.
-//! A long frame's payload is read straight to where the sink wants it ([`Sink::begin`]), else into a buffer of its own,
-//! and each such read takes the next frame's header along, so that a stream of long frames costs one call for each arrival.
+//! Reads go into a buffer that takes many short frames at once.
+//! A long payload is read directly to the sink's destination ([`Sink::begin`]), or else into a separate buffer.
+//! Each such read also takes the next frame's header, so that a stream of long frames costs one call per arrival.
 //!
-//! Nothing that arrives is believed before [`Frame::decode`] has looked at it, and no room is made for more than the longest frame.
+//! No input is used before [`Frame::decode`] has checked it, and no allocation exceeds the longest frame.
 
 use super::super::{BEGUN, ProcId, Sink};
 use super::frame::{Frame, FrameError, HEADER, Kind};
@@ -15,25 +15,25 @@ use std::os::fd::BorrowedFd;
 
 /// The buffer for short frames.
 const BUFFER: usize = 64 << 10;
-/// A longer payload is not collected in the buffer.
+/// Payloads longer than this are not collected in the buffer.
 const LONG: usize = 16 << 10;
-/// How much of what follows a long payload is read with it: the next header, and a short message.
+/// Bytes read after a long payload in the same call: the next header, and a short message.
 const AHEAD: usize = 512;
-/// Reads of one turn, so that a fast peer does not keep others waiting.
+/// Maximum number of reads per call, so that a fast peer does not starve the others.
 const READS: usize = 16;
 
 pub struct Incoming {
     buffer: Box<[u8]>,
-    /// What has been read and not been looked at.
+    /// The range that has been read and not parsed.
     start: usize,
     end: usize,
-    /// A long frame under way.
+    /// A long frame being received.
     body: Option<Body>,
-    /// Holds a long payload that has no better place; grows to the longest that came.
+    /// Holds a long payload without a destination; grows to the longest one received.
     spare: Vec<u8>,
     /// The longest payload the peer may send.
     max: usize,
-    /// The last frame was long, and the next one may be, so only its beginning goes into the buffer.
+    /// The last frame was long, and the next one may be, so only its beginning is read into the buffer.
     wary: bool,
 }
 
@@ -45,17 +45,17 @@ struct Body {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Where the sink says.
+    /// The destination that the sink gives.
     Landing,
     Spare,
-    /// No receiver wants it any more.
+    /// The receiver has given the message up.
     Nowhere,
 }
 
-/// Why nothing more will come.
+/// Why the stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The peer left in order.
+    /// The peer has closed in order.
     Goodbye,
     /// The stream ended without a goodbye.
     Closed,
@@ -63,7 +63,7 @@ pub enum End {
     System(Errno),
 }
 
-/// What one look brought.
+/// The result of one call of [`Incoming::progress`].
 #[derive(Debug, Default)]
 pub struct Turn {
     pub delivered: usize,
@@ -83,7 +83,7 @@ impl Incoming {
         }
     }
 
-    /// Reads what has come and delivers the frames that are complete.
+    /// Reads what has arrived and delivers the complete frames.
     #[inline]
     pub fn progress(&mut self, socket: BorrowedFd<'_>, from: ProcId, sink: &dyn Sink) -> Turn {
         let mut turn = Turn::default();
@@ -108,7 +108,7 @@ impl Incoming {
                 turn.end = Some(end);
                 break;
             }
-            // A short read has emptied the socket; asking again would only cost a call.
+            // A short read has emptied the socket; another read would find nothing.
             if read < room {
                 break;
             }
@@ -116,7 +116,7 @@ impl Incoming {
         turn
     }
 
-    /// Reads into the buffer; how much there was room for, and how much came.
+    /// Reads into the buffer; returns the space that was offered and the number of bytes read.
     #[inline]
     fn read(&mut self, socket: BorrowedFd<'_>) -> (usize, Result<usize, Errno>) {
         if self.start > 0 {
@@ -172,7 +172,7 @@ impl Incoming {
         (missing + AHEAD, read)
     }
 
-    /// Delivers the frames that are complete, and begins long ones that are not.
+    /// Delivers the complete frames, and starts the reception of an incomplete long one.
     #[inline]
     fn parse(&mut self, from: ProcId, sink: &dyn Sink, delivered: &mut usize) -> Result<(), End> {
         if let Some(body) = &self.body {
@@ -239,7 +239,7 @@ mod tests {
 
     const MAX: usize = 64 << 10;
 
-    /// What a reader makes of bytes that come in pieces of `piece`: how many frames, and how the stream ended.
+    /// Feeds bytes in pieces of `piece` to a reader; returns the number of frames and how the stream ended.
     fn read_all(bytes: &[u8], piece: usize) -> (usize, Option<End>) {
         let kind = SocketType::STREAM;
         let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
@@ -287,7 +287,7 @@ mod tests {
             prop_assert!(matches!(end, Some(End::Closed | End::Goodbye | End::Garbled(_))));
         }
 
-        /// However the stream is cut into pieces, the frames before the damage are delivered and nothing after it.
+        /// However the stream is cut into pieces, the frames before the damage are delivered and none after it.
         #[test]
         fn a_damaged_stream_is_believed_up_to_the_damage(
             lens in prop::collection::vec(prop::sample::select(vec![0, 1, 100, LONG, LONG + 1, 40_000]), 1..8),
@@ -300,7 +300,7 @@ mod tests {
                 let start = bytes.len();
                 bytes.extend(frame(Kind::Message, *len));
                 if number == whole {
-                    // The kind; none is written as 9.
+                    // The kind; 9 is invalid.
                     bytes[start + 5] = 9;
                 }
             }

@@ -1,23 +1,23 @@
 //! The transport between machines: TCP over every address both ends have, IPv4 and IPv6.
 //!
-//! **Finding each other.** Each process listens on one port and makes a [`address_record`] known through the launcher: its addresses, the port, and a random key.
-//! A connection is made when it is first needed; all addresses are raced, both ends prove themselves, strangers get nowhere ([`rendezvous_points`], [`hello`]).
-//! Until then what is sent waits.
+//! **Addresses.** Each process listens on one port and publishes an [`address_record`] through the launcher: its addresses, the port, and a random key.
+//! A connection is made when it is first needed. All addresses are raced and both ends authenticate themselves ([`rendezvous_points`], [`hello`]).
+//! Until then outgoing messages are queued.
 //!
-//! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); pieces of long messages may be lent ([`Lending`]).
-//! **Receiving** takes many short frames in one call and long payloads straight to where they are wanted ([`incoming`]).
-//! Up to [`DIRECT`] connections are read without asking whether something is there, which is faster while a thread waits for it;
-//! the poller is asked now and then, for connections that are begun or are many.
+//! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); fragments of long messages may be lent ([`Lending`]).
+//! **Receiving** reads many short frames in one call and long payloads directly to their destination ([`incoming`]).
+//! Up to [`DIRECT`] connections are read without asking epoll first, which is faster while a thread waits for data;
+//! epoll is polled now and then, for new connections and for more than [`DIRECT`] of them.
 //!
-//! **Ending.** A process that leaves, or that has nothing more to do with a peer, says goodbye behind its last frame, and reads on until the other end has said it, too.
-//! A goodbye belongs to one connection: two processes may meet again over a new one while the old one still ends ([`parting`]).
-//! A stream that ends otherwise is a lost peer, of which the sink is told in one sentence that names both ends and what the system said.
+//! **Shutdown.** A process that leaves MPI, or that disconnects from a peer, sends a goodbye frame after its last frame, and keeps reading until the peer's goodbye.
+//! A goodbye belongs to one connection: two processes may connect again while the old connection is still closing ([`parting`]).
+//! A stream that ends otherwise is a lost peer; the sink is notified with one sentence that names both ends and the system's reason.
 //!
-//! Where a parameter asks for several links, this component opens as many transports, each with a port and connections of its own;
-//! they begin with different networks. Using them together is the BML's business.
+//! If a parameter asks for several links, this component opens one transport per link, each with its own port and connections;
+//! they start with different networks. The BML bonds them.
 //!
-//! Which part may touch what: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
-//! What [`Tcp`] does with them is in [`connect`], [`poll`], [`parting`] and [`shutdown`].
+//! Ownership: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every established one; nothing is shared between threads.
+//! The methods of [`Tcp`] on them are in [`connect`], [`poll`], [`parting`] and [`shutdown`].
 
 mod address;
 mod address_record;
@@ -59,17 +59,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many connections are read without asking the poller first; a read in vain costs about as much as a question.
+/// Up to this number of connections are read without asking epoll first; a read without data costs about as much as an epoll call.
 const DIRECT: usize = 4;
-/// An entry of so many bytes fits, beside that of `sm`, the name of a port of 255 characters, which programs and other libraries have room for.
+/// Maximum length of an address record, so that it fits, beside that of `sm`, into a port name of 255 characters, for which programs and other libraries have buffers.
 const IN_PORT_NAME: usize = 112;
-/// The poller is asked once in so many looks while nothing is known to wait there.
+/// Epoll is polled once per this number of calls of `look` while no event is expected.
 const ASK: u32 = 64;
-/// Events taken from the poller at once.
+/// Maximum number of events per epoll call.
 const EVENTS: usize = 64;
-/// What the poller reports for connections that this process has parted from.
+/// The epoll token of connections in shutdown.
 const PARTING: u64 = rendezvous_points::TOKEN - 1;
-/// How long a process that leaves waits for its last frames to be taken, and then for its peers' goodbyes.
+/// How long a process that leaves waits until its last frames are sent, and then for its peers' goodbyes.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
 pub(super) const COMPONENT: Component = Component {
@@ -79,7 +79,7 @@ pub(super) const COMPONENT: Component = Component {
     posts: |around| is_needed(around).unwrap_or(true),
 };
 
-/// Whether some process of the job can be reached in no better way.
+/// Returns true if some process of the job is not reached by shared memory.
 fn is_needed(around: &OpenContext<'_>) -> Result<bool, ParamError> {
     let by_memory = around.is_one_node() && around.params.get(&SELECTION)?.allows("sm");
     Ok(around.size > 1 && !by_memory)
@@ -99,8 +99,8 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         .collect()
 }
 
-/// The transport to processes of other jobs, which `universe` knows: it puts this process's addresses on its own card
-/// and finds those of others on theirs.
+/// The transport to processes of other jobs, which `universe` knows: it publishes this process's addresses on its own card
+/// and reads the peers' addresses from theirs.
 pub fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,
@@ -108,7 +108,7 @@ pub fn open_to_other_jobs(
     let mut settings = Settings::read(params).map_err(OpenError::Param)?;
     settings.links = 1;
     settings.most_card = IN_PORT_NAME;
-    // A set port is that of the connections within the job.
+    // A configured port belongs to the connections within the job.
     settings.port = 0;
     let around = OpenContext {
         me: universe.me(),
@@ -132,25 +132,25 @@ struct Tcp {
     epoll: OwnedFd,
     lobby: RefCell<Connector>,
     peers: Peers<Peer>,
-    /// The peers that are connected.
+    /// The connected peers.
     up: RefCell<Vec<ProcId>>,
-    /// Whose connection has ended and is to be closed.
+    /// The peers whose connection has ended and must be closed.
     ended: RefCell<Vec<ProcId>>,
-    /// The peers to part from that are not connected yet, or that were named while the sink ran.
+    /// The peers to disconnect from that are still connecting, or that were named while the sink ran.
     leaving: RefCell<Vec<ProcId>>,
-    /// Connections that this process has parted from and that have not ended.
+    /// Connections in shutdown.
     parting: RefCell<Vec<parting::Parting>>,
-    /// Looks since the poller was last asked.
+    /// Calls of `look` since the last epoll call.
     looks: Cell<u32>,
-    /// How many peers' sockets had no room when they were last asked.
+    /// Number of peers whose socket buffer was full at the last write.
     stuck: Cell<usize>,
-    /// Whether a send was refused since we last went to sleep.
+    /// A send was refused since this process last slept.
     starving: Cell<bool>,
-    /// Set while the sink runs.
+    /// The sink is running.
     busy: Cell<bool>,
-    /// Whether this process has left MPI and has not come back.
+    /// This process has left MPI and has not come back.
     away: Cell<bool>,
-    /// Whether this process has ever left MPI.
+    /// This process has left MPI at least once.
     has_left: Cell<bool>,
 }
 
@@ -235,12 +235,12 @@ impl Tcp {
     fn peer(&self, proc: ProcId) -> Option<&Peer> {
         match self.peers.known(proc) {
             Some(peer) => Some(peer),
-            // A number without a name stands for no process.
+            // A number without a name belongs to no process.
             None => self.names.name(proc).and_then(|_| self.peers.meet(proc)),
         }
     }
 
-    /// Hands a message to what waits for its peer, which is called first if need be.
+    /// Gives a frame to the outgoing queue of a peer, and starts the connection if there is none.
     #[inline]
     fn hand(
         &self,
@@ -259,7 +259,7 @@ impl Tcp {
             Fate::Lost => return Err(SendError::PeerGone),
         }
         peer.has_spoken.set(true);
-        // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
+        // A `fill` that sends to the peer it is filling for gets `WouldBlock`.
         let Ok(mut outgoing) = peer.outgoing.try_borrow_mut() else {
             return Err(SendError::WouldBlock);
         };
@@ -273,13 +273,13 @@ impl Tcp {
                 self.starving.set(true);
                 Err(SendError::WouldBlock)
             }
-            // Reading will find out too, and then the peer is lost for all callers.
+            // The next read fails too, and then the peer is lost for all callers.
             Err(Refused::System(_)) => Err(SendError::PeerGone),
         }
     }
 }
 
-/// The noticeboard's key for one link's cards.
+/// The modex key of one link's address records.
 fn board_key(link: u32) -> String {
     format!("btl-tcp-{link}")
 }
@@ -304,7 +304,7 @@ impl Btl for Tcp {
         if self.names.is_unused(peer) {
             return Reach::No("no communicator connects it with this process any more".into());
         }
-        // One of another job that has called has a connection, and perhaps its card is not known yet.
+        // A process of another job that has connected may not have a known card yet.
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
         if self.peer(peer).is_some_and(is_up) {
             return Reach::Yes(Endpoint(peer));
@@ -340,7 +340,7 @@ impl Btl for Tcp {
 
     #[inline]
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink called us; the round that runs will go on after it.
+        // The sink called this function; the running call continues after it.
         if self.busy.replace(true) {
             return 0;
         }
@@ -353,7 +353,7 @@ impl Btl for Tcp {
     }
 
     fn pending(&self) -> bool {
-        // A connection that has ended is replaced by one that waits in reserve.
+        // The ended connection may be replaced by one in reserve.
         if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }
@@ -384,7 +384,7 @@ impl Btl for Tcp {
         if let Some(peer) = self.peer(to.0)
             && let Some(met) = &*peer.socket.borrow()
         {
-            // Reading finds the end at both sides.
+            // Reading finds the end of the stream at both ends.
             let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
         }
     }
@@ -397,8 +397,8 @@ impl Btl for Tcp {
         self.wait_while(|| self.is_sending());
     }
 
-    /// After the goodbye the peers' goodbyes are waited for: a socket that is closed with something unread in it
-    /// takes back what the other end has not read yet (RFC 1122, 4.2.2.13).
+    /// Waits for the peers' goodbyes after sending its own: a socket that is closed with unread data
+    /// discards what the other end has not read yet (RFC 1122, 4.2.2.13).
     fn leave(&self) {
         self.send_goodbye();
         self.wait_while(|| !self.parting.borrow().is_empty());

@@ -1,11 +1,11 @@
-//! What waits to be written to one peer.
+//! Sending side of one connection.
 //!
-//! A frame goes to the socket at once, header and payload in one call, if nothing waits before it;
-//! a short payload is copied behind its header first, since the system takes one run of bytes faster than two.
+//! A frame goes to the socket at once, header and payload in one call, if the queue is empty;
+//! a short payload is copied behind its header first, since one run of bytes is faster than two in the kernel.
 //! What the socket does not take is copied to a queue, so that the caller may reuse its memory; the queue is bounded and is written before anything else.
-//! Only a frame that is lent is not copied: its sender keeps what the socket has not taken and comes again with it; until then other frames wait in the queue.
-//! After the socket has said "full" once it is not asked again until the poller says that it is writable, which Linux does when a third of its buffer is free;
-//! so a stream of long frames copies few of them.
+//! Only a lent frame is not copied: its sender keeps what the socket has not taken and offers it again; until then other frames wait in the queue.
+//! After a full socket the next write waits for EPOLLOUT, which Linux reports when a third of the buffer is free,
+//! so few frames of a stream of long ones are copied.
 
 use super::super::Payload;
 use super::frame::{Frame, HEADER};
@@ -14,24 +14,24 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
-/// So short a payload is sent in one run with its header: copying it costs less than a second run does.
+/// Payloads up to this length are copied behind their header: the copy costs less than a second run.
 const SHORT: usize = 8 << 10;
 
-/// A frame is refused while so many bytes wait.
+/// A frame is refused while this number of bytes is queued.
 pub const ENOUGH: usize = 256 << 10;
 
 #[derive(Default)]
 pub struct Outgoing {
     queue: Vec<u8>,
-    /// How much of the queue has been written.
+    /// Number of bytes of the queue that have been written.
     written: usize,
-    /// The socket had no room when it was last asked.
+    /// The socket was full at the last write.
     stuck: bool,
-    /// A lent frame that the socket has taken a part of; it goes before the queue.
+    /// A lent frame of which the socket has taken a part; it goes before the queue.
     begun: Option<Begun>,
-    /// What was refused last, until its sender has heard that there is room.
+    /// The kind of the last refused frame, until its sender has been notified of free space.
     denied: Option<Denied>,
-    /// A short frame is put together here.
+    /// Buffer for a short frame.
     short: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ enum Denied {
 #[derive(Clone, Copy)]
 struct Begun {
     frame: Frame,
-    /// How much the socket has taken, with the header.
+    /// Bytes that the socket has taken, header included.
     sent: usize,
 }
 
@@ -56,17 +56,17 @@ pub enum Refused {
 }
 
 impl Outgoing {
-    /// Whether the stream is at the end of a frame with nothing behind it.
+    /// Returns true if nothing is queued and no frame is incomplete.
     pub fn is_empty(&self) -> bool {
         self.written == self.queue.len() && self.begun.is_none()
     }
 
-    /// Whether something is here that needs nothing but room to go out.
+    /// Returns true if there are queued bytes that wait for nothing but socket space.
     pub fn is_on_its_way(&self) -> bool {
         self.written < self.queue.len() && self.begun.is_none()
     }
 
-    /// Whether something was refused that would be taken now; said once.
+    /// Returns true, once, if a frame was refused that would be accepted now.
     pub fn has_room_again(&mut self) -> bool {
         let (queued, stuck) = (self.queued(), self.stuck);
         let would_be_taken = |denied: &mut Denied| match denied {
@@ -80,12 +80,12 @@ impl Outgoing {
         self.queue.len() - self.written
     }
 
-    /// Whether the owner has to be told when the socket is writable.
+    /// Returns true if the owner must watch for EPOLLOUT.
     pub fn is_stuck(&self) -> bool {
         self.stuck
     }
 
-    /// Takes a frame; without a socket, because there is no connection yet, it waits.
+    /// Accepts a frame; it is queued if there is no connection yet.
     #[inline]
     pub fn send(
         &mut self,
@@ -110,7 +110,7 @@ impl Outgoing {
         }
     }
 
-    /// Takes a frame whose payload stays with its sender as long as it is refused.
+    /// Accepts a frame whose payload stays with its sender while it is refused.
     pub fn lend(
         &mut self,
         socket: Option<BorrowedFd<'_>>,
@@ -142,7 +142,7 @@ impl Outgoing {
         self.flush(socket).map_err(Refused::System)
     }
 
-    /// Copies what is left of a frame whose sender will not come again.
+    /// Copies the rest of a lent frame whose sender will not offer it again.
     pub fn keep_rest(&mut self, frame: Frame, data: &[u8]) {
         if let Some(begun) = self.begun.take_if(|begun| begun.frame == frame) {
             let header = frame.encode();
@@ -151,7 +151,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes as much of a frame as there is room for.
+    /// Writes as much of a frame as the socket takes.
     #[inline]
     fn write_frame(
         &mut self,
@@ -173,7 +173,7 @@ impl Outgoing {
         write(|flags| sendmsg(socket, runs, &mut SendAncillaryBuffer::default(), flags))
     }
 
-    /// Keeps what is left of a frame of which the socket has taken `sent` bytes.
+    /// Queues the rest of a frame of which the socket has taken `sent` bytes.
     #[cold]
     fn keep(&mut self, runs: [&[u8]; 3], mut sent: usize) {
         self.stuck = true;
@@ -204,7 +204,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes what waits, as far as the socket takes it; nothing behind a frame that was begun.
+    /// Writes the queue as far as the socket takes it; nothing while a lent frame is incomplete.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         self.stuck = false;
         while self.is_on_its_way() {
@@ -218,7 +218,7 @@ impl Outgoing {
                 Err(Refused::Full) => {}
             }
         }
-        // Moving the rest to the front costs less than it saves once half of the queue is history.
+        // Moving the rest to the front is worth its cost once half of the queue has been written.
         if self.queued() == 0 {
             self.queue.clear();
             self.written = 0;
@@ -230,10 +230,10 @@ impl Outgoing {
     }
 }
 
-/// Writes as much as there is room for; a full socket takes nothing.
+/// Writes once; returns 0 if the socket is full.
 #[inline]
 fn write(send: impl Fn(SendFlags) -> Result<usize, Errno>) -> Result<usize, Refused> {
-    // No signal if the peer has gone: a program that calls us need not know of it.
+    // No SIGPIPE if the peer has ended: the application must not see it.
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     loop {
         match send(flags) {

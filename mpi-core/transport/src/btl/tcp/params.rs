@@ -1,4 +1,4 @@
-//! What users may set.
+//! MCA parameters of the transport.
 
 use super::address::Filter;
 use super::rendezvous_points::{Buffers, Met};
@@ -121,14 +121,14 @@ pub(super) static PARAMS: &[&About] = &[
     BANDWIDTH.about(),
 ];
 
-/// The parameters that can leave no address.
+/// The parameters that can exclude all addresses, for error texts.
 pub(super) const FILTERS: &str = "btl_tcp_if_include and btl_tcp_if_exclude";
 
-/// How much may be under way inside a machine, where nothing can be congested: the plain rule (RFC 5681), which every process may choose on Linux.
-/// A system's choice for networks may pace what it sends, as BBR does, and that only delays what crosses memory.
+/// Congestion control within one machine, where no congestion can occur: the standard one (RFC 5681), which every process may choose on Linux.
+/// The system's default for networks may pace its packets, as BBR does, which only delays a copy in memory.
 const PLAIN: &str = "reno";
 
-/// More would only be slower; it also keeps the number in a card's byte.
+/// More links would only be slower; the number also fits the byte in an address record.
 const MOST_LINKS: u32 = 16;
 
 #[derive(Clone)]
@@ -139,16 +139,16 @@ pub(super) struct Settings {
     pub port: u32,
     pub buffers: Buffers,
     dead_after: Duration,
-    /// How long a peer that refuses is called again.
+    /// How long a peer that refuses connections is tried again.
     pub refused_for: Duration,
     pub megabits: u32,
-    /// How many bytes what this process makes known of itself may have; addresses that do not fit are left out.
+    /// Maximum size of this process's address record in bytes; addresses that do not fit are left out.
     pub most_card: usize,
 }
 
 impl Settings {
     pub fn read(params: &Params) -> Result<Settings, ParamError> {
-        // A frame's length has 32 bits, and a receiver makes room for a whole frame.
+        // A frame's length has 32 bits, and a receiver allocates a whole frame.
         let max_send = params.get(&MAX_SEND_SIZE)?.clamp(1 << 10, 1 << 30);
         Ok(Settings {
             limits: Limits {
@@ -169,7 +169,7 @@ impl Settings {
         })
     }
 
-    /// The port of a link, or zero.
+    /// Returns the port of a link; 0 lets the system choose.
     pub fn port(&self, link: u32) -> u16 {
         match self.port {
             0 => 0,
@@ -177,19 +177,19 @@ impl Settings {
         }
     }
 
-    /// Sets what every connection has.
+    /// Sets the socket options of an established connection.
     pub fn prepare(&self, met: &Met) -> Result<(), Errno> {
         let socket = &met.socket;
         if met.is_inside {
-            // A system without it keeps its own rule, which works as well.
+            // A system without it keeps its default, which works as well.
             let _ = sockopt::set_tcp_congestion(socket, PLAIN);
         }
-        // A message is whole when it is sent; waiting for more to send with it only delays it (RFC 896).
+        // A message is complete when it is sent; Nagle's algorithm would only delay it (RFC 896).
         sockopt::set_tcp_nodelay(socket, true)?;
         if self.dead_after.is_zero() {
             return Ok(());
         }
-        // Asked while idle, so that a machine that has gone is noticed by a process that only receives (RFC 9293, 3.8.4; RFC 5482).
+        // Probes an idle connection, so that a process that only receives notices the loss of a machine (RFC 9293, 3.8.4; RFC 5482).
         let probe = (self.dead_after / 4).max(Duration::from_secs(1));
         sockopt::set_socket_keepalive(socket, true)?;
         sockopt::set_tcp_keepidle(socket, probe)?;

@@ -31,12 +31,12 @@ impl Parting {
         self.proc
     }
 
-    /// Whether something that was taken has not gone out.
+    /// Returns true if accepted frames are still being sent.
     pub(super) fn is_on_its_way(&self) -> bool {
         self.outgoing.is_on_its_way()
     }
 
-    /// Delivers what has arrived; returns how many messages, and whether the connection is broken.
+    /// Delivers what has arrived; returns the number of messages, and true if the connection is broken.
     fn receive(&mut self, sink: &dyn Sink) -> (usize, bool) {
         let Some(reader) = &mut self.incoming else {
             return (0, false);
@@ -49,7 +49,7 @@ impl Parting {
         (turn.delivered, is_broken)
     }
 
-    /// Writes what waits, and the goodbye behind it; answers whether the connection is broken.
+    /// Writes the queue and then the goodbye; returns true if the connection is broken.
     fn send(&mut self) -> bool {
         let socket = self.met.socket.as_fd();
         if self.is_on_its_way() && self.outgoing.flush(socket).is_err() {
@@ -62,12 +62,12 @@ impl Parting {
         false
     }
 
-    /// Whether both ends have said goodbye.
+    /// Returns true if both ends have sent their goodbye.
     fn is_over(&self) -> bool {
         self.has_said && self.incoming.is_none()
     }
 
-    /// Has the poller report what there still is to do.
+    /// Registers the socket with epoll for what remains to be read or written.
     fn watch(&self, epoll: &impl AsFd) {
         let mut events = epoll::EventFlags::empty();
         events.set(epoll::EventFlags::IN, self.incoming.is_some());
@@ -80,7 +80,7 @@ impl Parting {
     }
 }
 
-/// Behind everything else that was taken. Where a lent frame is left half there is no goodbye, so the other end learns that something is missing.
+/// Sends the goodbye after everything else. If a lent frame is incomplete there is no goodbye, so the other end detects that data are missing.
 fn say_goodbye(met: &Met, outgoing: &mut Outgoing) {
     let goodbye = Frame {
         kind: Kind::Goodbye,
@@ -96,14 +96,14 @@ fn say_goodbye(met: &Met, outgoing: &mut Outgoing) {
 }
 
 impl Tcp {
-    /// Parts from the connection to a peer; the next message to it makes a new one.
+    /// Starts the shutdown of the connection to a peer; the next message to it makes a new connection.
     #[cold]
     pub(super) fn set_aside(&self, peer: &Peer) {
         self.ask_for_room(peer, false);
         self.up.borrow_mut().retain(|&proc| proc != peer.proc());
         let (outgoing, incoming) = (peer.outgoing.take(), peer.incoming.take());
         let met = peer.socket.take();
-        // The connection is counted on: it is the same one.
+        // The connection itself goes on, so [`Names`](crate::btl::Names) is not notified.
         peer.fate.set(Fate::Fresh);
         peer.has_spoken.set(false);
         peer.is_second.set(false);
@@ -125,18 +125,18 @@ impl Tcp {
         self.parting.borrow_mut().push(parting);
     }
 
-    /// Whether something may still come on a connection to a process that was parted from.
+    /// Returns true if messages may still arrive on a closing connection to a process.
     pub(super) fn is_still_read(&self, proc: ProcId) -> bool {
         let parting = self.parting.borrow();
         let of_proc = |one: &Parting| one.proc == proc && one.incoming.is_some();
         parting.iter().any(of_proc)
     }
 
-    /// Takes all such connections further.
+    /// Makes progress on all closing connections.
     #[cold]
     pub(super) fn progress_parting(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
-        // A sink may send, and so may part.
+        // The sink may send, and so may add to the list.
         let mut all = self.parting.take();
         let mut open: Vec<ProcId> = Vec::new();
         all.retain_mut(|parting| {
@@ -162,8 +162,8 @@ impl Tcp {
         delivered
     }
 
-    /// Has nothing more to do with one peer until it is named again. A connection on which this process has sent nothing is left open:
-    /// the peer may have made it for what comes next.
+    /// Disconnects from a peer until it is named again. A connection on which this process has sent nothing is left open:
+    /// the peer may have made it for its next requests.
     pub(super) fn part_from(&self, proc: ProcId) {
         let Some(peer) = self.peers.known(proc) else {
             return;
@@ -179,7 +179,7 @@ impl Tcp {
         }
     }
 
-    /// Whether there are peers to part from that are connected by now.
+    /// Returns true if there are peers to disconnect from that are connected by now.
     pub(super) fn has_to_part(&self) -> bool {
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
         let leaving = self.leaving.borrow();
@@ -188,14 +188,14 @@ impl Tcp {
             .any(|&proc| self.peers.known(proc).is_some_and(is_up))
     }
 
-    /// Parts from the peers that are connected by now.
+    /// Disconnects from the listed peers that are connected by now.
     #[cold]
     pub(super) fn part_from_all(&self) {
         self.leaving.borrow_mut().retain(|&proc| {
             let Some(peer) = self.peers.known(proc) else {
                 return false;
             };
-            // It may have been named again meanwhile.
+            // A communicator may contain it again.
             if !self.names.is_unused(proc) {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! A process we have had to do with, and the connection to it.
+//! Peer state: the connection to one process.
 
 use super::address_record::AddressRecord;
 use super::incoming::Incoming;
@@ -8,23 +8,23 @@ use crate::btl::ProcId;
 use crate::btl::peers::Place;
 use std::cell::{Cell, RefCell};
 
-/// A process we have had to do with.
+/// The state of one peer.
 pub(super) struct Peer {
     proc: Cell<ProcId>,
     pub fate: Cell<Fate>,
-    /// There was a connection once, so nothing between the two machines refuses connections.
+    /// It has been connected at least once, so no firewall refuses connections between the two machines.
     pub was_up: Cell<bool>,
-    /// Where it can be reached, once that was asked.
+    /// Its address record, once it has been read.
     pub card: RefCell<Option<AddressRecord>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
     pub outgoing: RefCell<Outgoing>,
     pub incoming: RefCell<Option<Incoming>>,
-    /// The poller reports when the socket is writable.
+    /// The socket is registered for EPOLLOUT.
     pub stuck: Cell<bool>,
-    /// An older connection to it has not ended, of which everything is delivered first.
+    /// An older connection to it is still closing; its messages are delivered first.
     pub is_second: Cell<bool>,
-    /// Something was sent, or will be, on the connection of now.
+    /// This process has sent, or queued, something on the current connection.
     pub has_spoken: Cell<bool>,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// Whether there is a connection, or one is being made.
+    /// Returns true if there is a connection, or one is being made.
     pub fn is_linked(self) -> bool {
         matches!(self, Fate::Calling | Fate::Up)
     }
@@ -76,7 +76,7 @@ impl Place for Peer {
 }
 
 impl Peer {
-    /// Forgets the connection; the next message makes a new one.
+    /// Drops the connection; the next message makes a new one.
     pub fn reset(&self) {
         self.fate.set(Fate::Fresh);
         self.is_second.set(false);

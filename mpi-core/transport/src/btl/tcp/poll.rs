@@ -1,4 +1,4 @@
-//! What an established connection needs: reading, writing what waits, and closing it when it has ended.
+//! Progress of established connections: reads, queued writes, and closing.
 
 use super::incoming::{End, Turn};
 use super::peer::{Fate, Peer};
@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
 impl Tcp {
-    /// One look at everything.
+    /// Polls all connections once.
     #[inline]
     pub(super) fn look(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
@@ -44,7 +44,7 @@ impl Tcp {
         delivered
     }
 
-    /// Asks the poller what there is to do, and does it.
+    /// Polls epoll and handles its events.
     #[cold]
     pub(super) fn poll(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);
@@ -85,19 +85,19 @@ impl Tcp {
         delivered
     }
 
-    /// Writes what waits for a peer, and asks the poller if there is no room for it.
+    /// Writes the queue of a peer, and requests EPOLLOUT if the socket is full.
     #[cold]
     pub(super) fn flush(&self, peer: &Peer) {
         let met = peer.socket.borrow();
         let (Some(met), Ok(mut outgoing)) = (&*met, peer.outgoing.try_borrow_mut()) else {
             return;
         };
-        // A failed write is not the end: what the peer sent before is still to be read, and reading will find out.
+        // A failed write is not reported here: data the peer sent before must still be read, and reading reports the error.
         let _ = outgoing.flush(met.socket.as_fd());
         self.ask_for_room(peer, outgoing.is_stuck());
     }
 
-    /// Keeps the poller's mind about a socket in step with the queue.
+    /// Registers a socket for EPOLLOUT exactly while its queue waits for space.
     pub(super) fn ask_for_room(&self, peer: &Peer, stuck: bool) {
         if peer.stuck.get() == stuck {
             return;
@@ -141,7 +141,7 @@ impl Tcp {
         delivered
     }
 
-    /// A connection has ended; it is closed when no code looks at it any more.
+    /// Ends a connection; the socket is closed later, when no function on the stack borrows it.
     #[cold]
     fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
         self.up.borrow_mut().retain(|&proc| proc != peer.proc());
@@ -156,12 +156,12 @@ impl Tcp {
             End::Garbled(error) => error.to_string(),
             End::System(error) => rendezvous_points::text(error),
         };
-        // Nothing more can be meant for a peer whose stream cannot be believed.
+        // After a protocol error nothing more can be sent to the peer.
         let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }
 
-    /// Closes what has ended; a peer that said goodbye has this process's goodbye in return, and may be met again.
+    /// Closes ended connections. A peer that sent a goodbye gets this process's goodbye and may be connected to again.
     #[cold]
     pub(super) fn bury(&self) {
         for proc in self.ended.take() {

@@ -1,4 +1,4 @@
-//! How a process leaves: everything that was taken goes out, then a goodbye, then the peers' goodbyes are waited for.
+//! Shutdown of a process: flush everything, send a goodbye, then wait for the peers' goodbyes.
 
 use super::parting::Parting;
 use super::peer::Fate;
@@ -7,7 +7,7 @@ use crate::btl::{Am, Btl, Header, ProcId, Sink};
 use std::time::{Duration, Instant};
 
 impl Tcp {
-    /// Drops what comes as long as something holds, or for [`SHUTDOWN`].
+    /// Makes progress and discards what arrives while `something` returns true, for at most [`SHUTDOWN`].
     pub(super) fn wait_while(&self, something: impl Fn() -> bool) {
         let deadline = Instant::now() + SHUTDOWN;
         let mut nap = Duration::from_micros(10);
@@ -19,7 +19,7 @@ impl Tcp {
         }
     }
 
-    /// Whether something that was taken can still go out.
+    /// Returns true if accepted frames are still being sent.
     pub(super) fn is_sending(&self) -> bool {
         let mut peers = self.peers.iter();
         peers.any(|peer| {
@@ -28,7 +28,7 @@ impl Tcp {
         }) || self.parting.borrow().iter().any(Parting::is_on_its_way)
     }
 
-    /// Behind everything else that was taken.
+    /// Flushes all queues, then starts the shutdown of every connection.
     pub(super) fn send_goodbye(&self) {
         self.settle();
         for peer in self.peers.iter() {
@@ -39,7 +39,7 @@ impl Tcp {
     }
 }
 
-/// Drops what comes while a process leaves.
+/// A sink that discards what arrives during shutdown.
 struct Discard;
 
 impl Sink for Discard {

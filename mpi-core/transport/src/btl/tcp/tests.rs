@@ -1,4 +1,4 @@
-//! Claims of tcp alone: which callers are let in, which address wins, how a peer is lost.
+//! Tests of TCP only: authentication of callers, the race of addresses, and loss of a peer.
 
 use super::address::Candidate;
 use super::*;
@@ -35,7 +35,7 @@ fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
         .collect()
 }
 
-/// The higher rank sends, so that the pair's order is not that of the ranks.
+/// The higher rank sends, so that the order of the pair is not that of the ranks.
 fn net(size: u32, pairs: &[(&str, &str)]) -> Net {
     let btls = job(&SharedBoard::default(), size, pairs);
     Net {
@@ -63,7 +63,7 @@ mod with_long_pieces {
     ));
 }
 
-/// Bounded, as every wait of a test.
+/// Polls until `done`, for a bounded time.
 #[track_caller]
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(20);
@@ -124,7 +124,7 @@ fn more_peers_than_are_read_directly_all_talk_at_once() {
     });
 }
 
-/// Reads until the other end hangs up; what it said.
+/// Reads until the other end hangs up; returns what it sent.
 fn all_that_is_said(mut stream: TcpStream, listener: &Tcp) -> Vec<u8> {
     stream.set_nonblocking(true).unwrap();
     let mut said = Vec::new();
@@ -168,7 +168,7 @@ fn a_stranger_is_told_nothing() {
             .to_vec(),
         vec![0xff; 1000],
         wrong_key.to_vec(),
-        // Even with the key: another addressee, a rank that does not exist, another link, ourselves.
+        // Invalid even with the key: another addressee, a rank that does not exist, another link, this process itself.
         wrong(|h| h.to = 0).to_vec(),
         wrong(|h| h.from = 2).to_vec(),
         wrong(|h| h.link = 1).to_vec(),
@@ -212,7 +212,7 @@ proptest! {
     ) {
         let all = job(&SharedBoard::default(), 2, &[]);
         for (mut speech, true_bytes) in speeches {
-            // A beginning like ours gets further.
+            // Input that begins like a hello reaches more of the code.
             let like_ours = speech.iter_mut().zip(b"PORTCLS1").take(true_bytes);
             like_ours.for_each(|(byte, ours)| *byte = *ours);
             let mut stranger = dial(&all[1]);
@@ -263,7 +263,7 @@ fn a_flood_of_replayed_hellos_keeps_nobody_out() {
 fn a_flood_of_silent_strangers_keeps_nobody_out() {
     let all = job(&SharedBoard::default(), 2, &[]);
     let mut strangers: Vec<_> = (0..300).map(|_| dial(&all[1])).collect();
-    // Some say half of a hello.
+    // Some send half of a hello.
     for stranger in strangers.iter_mut().step_by(3) {
         stranger.write_all(b"PORTCLS1").unwrap();
     }
@@ -277,7 +277,7 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
     let board = SharedBoard::default();
     let all = job(&board, 2, &[]);
     let real = SocketAddr::from(([127, 0, 0, 1], all[1].ours.port));
-    // One accepts and keeps silent, one accepts and says the wrong thing, one refuses, one swallows (TEST-NET-1, RFC 5737).
+    // One accepts and is silent, one accepts and sends garbage, one refuses, one drops packets (TEST-NET-1, RFC 5737).
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let loud = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0")
@@ -324,7 +324,7 @@ fn what_does_not_leave_the_machine_is_not_paced() {
     }
 }
 
-/// Keeps the sentences about lost peers.
+/// Records the error texts about lost peers.
 #[derive(Default)]
 struct Obituaries(RefCell<Vec<(ProcId, String)>>);
 
@@ -352,7 +352,7 @@ fn sentence(of: &Tcp) -> String {
 fn a_peer_that_dies_is_named_with_both_ends() {
     let all = job(&SharedBoard::default(), 2, &[]);
     talk(&all[0], &all[1]);
-    // What the system does to a process's sockets when it is killed.
+    // The effect of a kill on a process's sockets.
     let ends = |of: &Tcp, peer| {
         of.peer(peer)
             .unwrap()
@@ -452,7 +452,7 @@ fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
     let stayer = all.pop().unwrap();
     std::thread::scope(|s| {
         s.spawn(move || {
-            // More than the sockets hold, so that some of it is still queued at the end.
+            // More than the socket buffers hold, so that some of it is still queued at the end.
             let to = endpoint(&leaver, 0);
             let mut sent = 0;
             until("room", || {

@@ -1,9 +1,9 @@
-//! The client end of PMI-1: questions and answers in lockstep over one socket.
+//! The client of PMI-1: requests and replies in lockstep over one socket.
 //!
-//! A server that was asked to also reports deaths ([`DEATH`]) and spawned jobs that came to nothing ([`SPAWN_FAILED`]), at any moment;
-//! those lines are never taken for answers.
+//! On request a server also reports deaths ([`DEATH`]) and failed spawns ([`SPAWN_FAILED`]), at any time;
+//! these lines are never taken for replies.
 //!
-//! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
+//! A value of [`Client::put`] becomes one or more values on the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
 use super::super::wire::{
@@ -23,17 +23,17 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
-    /// Whether the server was asked to tell of deaths.
+    /// The server was asked to report deaths.
     hears_deaths: bool,
-    /// Whether the server takes values of a spawn as hexadecimal digits.
+    /// The server accepts hexadecimal values in a spawn request.
     takes_hex: bool,
-    /// Those that have been told and not been taken.
+    /// Notices that have been received and not been taken.
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
 }
 
 impl Client {
-    /// A client on an inherited socket.
+    /// Creates a client on an inherited socket.
     pub fn new(socket: OwnedFd) -> Client {
         Client {
             socket,
@@ -46,7 +46,7 @@ impl Client {
         }
     }
 
-    /// A client on a connection that it makes; the server then says rank and size.
+    /// Connects to a server, which then sends rank and size.
     pub fn connect(address: &str, id: &str) -> Result<(Client, u32, u32), RteError> {
         let doing = format!("connecting to the launcher at {address} (PMI_PORT)");
         let stream = TcpStream::connect(address)
@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// A copy of the socket.
+    /// Returns a duplicate of the socket.
     pub fn socket(&self) -> Option<OwnedFd> {
         rustix::io::fcntl_dupfd_cloexec(&self.socket, 3).ok()
     }
@@ -86,9 +86,9 @@ impl Client {
         self.kvsname = name.to_string();
     }
 
-    /// The greeting; version 1.1 is what every server takes.
+    /// Sends the greeting; every server accepts version 1.1.
     ///
-    /// To be told of deaths is asked of no server that has not said that it tells of them.
+    /// `hears_deaths` requires a server that has announced that it reports deaths.
     pub fn init(&mut self, hears_deaths: bool) -> Result<(), RteError> {
         let hello = Line::cmd("init")
             .with("pmi_version", 1)
@@ -103,7 +103,7 @@ impl Client {
         Ok(())
     }
 
-    /// The deaths that have been told since the last call; waits for nothing.
+    /// Returns the deaths reported since the last call; does not wait.
     pub fn take_deaths(&mut self) -> Vec<Death> {
         if self.hears_deaths {
             self.hear_notices();
@@ -111,13 +111,13 @@ impl Client {
         std::mem::take(&mut self.deaths)
     }
 
-    /// Spawned jobs that came to nothing, as far as the launcher has reported them since the last call; waits for nothing.
+    /// Returns the failed spawns reported since the last call; does not wait.
     pub fn take_failed_spawns(&mut self) -> Vec<FailedSpawn> {
         self.hear_notices();
         std::mem::take(&mut self.failed_spawns)
     }
 
-    /// Tells the server with which other jobs this process is connected; there is no answer.
+    /// Reports the other jobs that this process is connected to; there is no reply.
     pub fn tell_connections(&mut self, jobs: &[u64]) -> Result<(), RteError> {
         let numbers: Vec<String> = jobs.iter().map(u64::to_string).collect();
         let jobs = match numbers.is_empty() {
@@ -132,18 +132,18 @@ impl Client {
         send_all(&self.socket, &bytes).map_err(|error| lost_or(error, CONNECTIONS))
     }
 
-    /// Reads what has come while nothing was asked.
+    /// Reads the notices that have arrived while no request is pending.
     fn hear_notices(&mut self) {
         loop {
-            // What came with the last answer is here already.
+            // Lines that arrived with the last reply are already buffered.
             loop {
                 match self.lines.next_line() {
-                    // Nothing was asked, so anything else is no answer.
+                    // No request is pending, so other lines are no replies and are dropped.
                     Ok(Some(line)) => {
                         let _ = Message::parse(&line).map(|message| self.note(&message));
                     }
                     Ok(None) => break,
-                    // The next question complains.
+                    // The next request reports the error.
                     Err(_) => return,
                 }
             }
@@ -151,13 +151,13 @@ impl Client {
             match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
                 Ok((got @ 1.., _)) => self.lines.push(&buffer[..got]),
                 Err(Errno::INTR) => {}
-                // A hang-up is seen by the code that looks for it.
+                // A hang-up is detected elsewhere ([`Rte::lost`](super::super::Rte::lost)).
                 _ => return,
             }
         }
     }
 
-    /// Remembers a notice; whether the message is one.
+    /// Stores a notice; returns true if the message is one.
     fn note(&mut self, message: &Message) -> bool {
         match message.cmd() {
             DEATH => self.note_death(message),
@@ -195,7 +195,7 @@ impl Client {
         Ok(name.to_string())
     }
 
-    /// `None` where the server does not know.
+    /// Returns `None` if the server does not know.
     pub fn appnum(&mut self) -> Result<Option<u32>, RteError> {
         let message = self.ask(Line::cmd("get_appnum"), "appnum")?;
         Ok(message
@@ -204,7 +204,7 @@ impl Client {
             .and_then(|n| u32::try_from(n).ok()))
     }
 
-    /// `None` where the server does not know.
+    /// Returns `None` if the server does not know.
     pub fn universe_size(&mut self) -> Result<Option<u32>, RteError> {
         let message = self.ask(Line::cmd("get_universe_size"), "universe_size")?;
         Ok(message
@@ -215,7 +215,7 @@ impl Client {
 
     pub fn put(&mut self, rank: u32, key: &str, value: &[u8]) -> Result<(), RteError> {
         let name = wire_key(rank, key, 0)?;
-        // What a line holds beside the value, with room for the longest piece number and count.
+        // Length of the line without the value, with space for the longest piece number and count.
         let around = "cmd=put kvsname= key= value=\n".len() + self.kvsname.len() + name.len() + 16;
         let digits = SEND_MAX.saturating_sub(around).min(VALUE_MAX) & !1;
         if digits == 0 {
@@ -284,7 +284,7 @@ impl Client {
         self.ask(Line::cmd("barrier_in"), "barrier_out").map(drop)
     }
 
-    /// Names of services and ports may hold anything, so they travel as digits.
+    /// Service and port names may contain any characters, so they are sent as digits.
     pub fn publish(&mut self, service: &str, port: &str) -> Result<(), RteError> {
         let line = Line::cmd("publish_name")
             .with("service", hex(&text::to_bytes(service)))
@@ -292,7 +292,7 @@ impl Client {
         self.ask(line, "publish_result").map(drop)
     }
 
-    /// `None` where the server does not know the service.
+    /// Returns `None` if the server does not know the service.
     pub fn lookup(&mut self, service: &str) -> Result<Option<String>, RteError> {
         let line = Line::cmd("lookup_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "lookup_result") {
@@ -305,7 +305,7 @@ impl Client {
         }
     }
 
-    /// False where the server does not know the service.
+    /// Returns false if the server does not know the service.
     pub fn unpublish(&mut self, service: &str) -> Result<bool, RteError> {
         let line = Line::cmd("unpublish_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "unpublish_result") {
@@ -315,7 +315,7 @@ impl Client {
         }
     }
 
-    /// A value that the parent has left under a key.
+    /// Returns a value that the parent has left under a key.
     pub fn left_by_parent(&mut self, key: &str) -> Option<String> {
         let line = Line::cmd("get")
             .with("kvsname", &self.kvsname)
@@ -324,9 +324,9 @@ impl Client {
         message.get("value").map(str::to_string)
     }
 
-    /// Asks for a new job: a block of lines for each program, in which a value runs to the end of its line.
+    /// Requests a new job: a block of lines per program, in which a value extends to the end of its line.
     ///
-    /// The result is the name of the job, where the server says it.
+    /// Returns the name of the job, if the server reports it.
     pub fn spawn(&mut self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
         let doing = "spawn";
         let mut lines = SpawnLines {
@@ -356,7 +356,7 @@ impl Client {
         self.ask(Line::cmd("finalize"), "finalize_ack").map(drop)
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its reply.
     fn ask(&mut self, line: Line, answer: &str) -> Result<Message, RteError> {
         let doing = line.name().to_string();
         let bytes = line.finish_short().map_err(|reason| RteError::Wire {
@@ -453,7 +453,7 @@ impl SpawnLines {
         self.bytes.extend_from_slice(line.as_bytes());
     }
 
-    /// A line whose value runs to its end, or digits where the rest of the value would be read as another line.
+    /// Adds a line whose value extends to its end, in digits if it contains a newline.
     fn value(&mut self, key: &str, value: &[u8]) -> Result<(), RteError> {
         self.bytes.extend_from_slice(key.as_bytes());
         match (value.contains(&b'\n'), self.takes_hex) {
@@ -497,7 +497,7 @@ fn lost_or(error: Errno, doing: &str) -> RteError {
     }
 }
 
-/// One write for a line, because one server reads each of its reads as a line.
+/// Sends a line in one write, because one server treats each of its reads as a line.
 fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::net::send(&socket, bytes, SendFlags::NOSIGNAL) {
@@ -509,7 +509,7 @@ fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Tells the launcher to end the job; there is no answer.
+/// Asks the launcher to end the job; there is no reply.
 pub fn send_abort(socket: impl AsFd, code: i32, message: &str) {
     const LONGEST: usize = 400;
     let mut text = String::new();
@@ -526,12 +526,12 @@ pub fn send_abort(socket: impl AsFd, code: i32, message: &str) {
         false => line.with("message", text),
     };
     if let Ok(bytes) = line.finish() {
-        // A launcher that has gone cannot be told; the exit status is all that is left.
+        // If the launcher has ended, only the exit status is left.
         let _ = send_all(socket, &bytes);
     }
 }
 
-/// The key of one piece of one rank's value.
+/// Returns the key of one piece of one rank's value.
 fn wire_key(rank: u32, key: &str, piece: usize) -> Result<String, RteError> {
     let name = match piece {
         0 => format!("{key}.{rank}"),

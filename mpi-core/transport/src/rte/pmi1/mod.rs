@@ -1,12 +1,12 @@
-//! `pmi1`: the PMI-1 wire protocol, the day-one way into every cluster and the one our own mpirun speaks.
+//! `pmi1`: the PMI-1 wire protocol, which most clusters' launchers and our own mpirun support.
 //!
 //! Found by `PMI_FD`, an inherited socket, with `PMI_RANK` and `PMI_SIZE`; or by `PMI_PORT`, an address to connect to, with `PMI_ID`.
-//! A `PMI_FD` that is not a connected socket is what a child of a rank sees, and means that this component does not serve.
+//! In a child of a rank, `PMI_FD` is not a connected socket; then this component is not available.
 //!
-//! Our own mpirun also says in the environment what others must ask for (`PORTCULLIS_*`), and hands down the node's memory,
-//! so that a start on one host costs a single question.
+//! Our own mpirun also provides in the environment what must be requested from other launchers (`PORTCULLIS_*`), and passes the node's memory,
+//! so that a start on one host costs a single request.
 //!
-//! Values travel as hexadecimal digits in pieces that the least patient server takes; see [`client`].
+//! Values are sent as hexadecimal digits, in pieces that every server accepts; see [`client`].
 
 mod client;
 
@@ -49,7 +49,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
-    // Before a word is said: a second process with the same socket would take the answers that are the first one's.
+    // Before any message: a second process with the same socket would receive the replies to the first one.
     let inherited = Inherited::find(env, rank, size)?;
     client.init(env.get(deaths::SERVED) == Some("1"))?;
     let identity = identify(env, &mut client, rank, size)?;
@@ -72,7 +72,7 @@ fn need(env: &Env, name: &str) -> Result<u32, RteError> {
     })
 }
 
-/// Our own launcher has said it all; others are asked.
+/// Reads the identity from the environment of our own launcher, or requests it from others.
 fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Identity, RteError> {
     let (job, appnum, universe_size) = match env.get("PORTCULLIS_JOB") {
         Some(job) => (
@@ -82,7 +82,7 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
         ),
         None => (
             client.kvsname()?,
-            // Our mpirun also speaks through launchers that do not know several programs, as srun.
+            // Our mpirun also starts ranks through launchers that do not support several programs, such as srun.
             client.appnum()?.or(env.number("PORTCULLIS_APPNUM")?),
             client.universe_size()?,
         ),
@@ -97,7 +97,7 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// Our place in the node's memory as our own mpirun hands it down.
+/// This process's slot in the node's memory, passed by our own mpirun.
 struct Inherited {
     place: Claim,
     local_ranks: Vec<u32>,
@@ -120,7 +120,7 @@ impl Inherited {
                     .collect::<Vec<_>>()
             }),
             None if local_size == size => Some((0..size).collect()),
-            // Several nodes, and the launcher does not say which rank is where: that is found by cards.
+            // Several nodes, and the launcher does not report their ranks: cards are used instead.
             None => None,
         };
         let Some(local_ranks) = local_ranks.filter(|ranks| ranks.len() == local_size as usize)
@@ -145,7 +145,7 @@ impl Inherited {
     }
 }
 
-/// The program that a process runs, if it lives and can be seen.
+/// Returns the program that a process runs, if it is alive and visible.
 fn program(pid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii()).into_owned())
@@ -153,18 +153,18 @@ fn program(pid: u32) -> Option<String> {
 
 pub(super) struct Pmi1 {
     identity: Identity,
-    /// A copy of the client's socket, to look at while another thread talks.
+    /// A duplicate of the client's socket, to poll while another thread uses the client.
     socket: Option<OwnedFd>,
     client: Mutex<Client>,
     inherited: Mutex<Option<Inherited>>,
     patience: Duration,
     finalized: AtomicBool,
-    /// Whether the launcher is our own mpirun.
+    /// The launcher is our own mpirun.
     is_ours: bool,
 }
 
 impl Pmi1 {
-    /// For a process that knows its place, with a launcher that it has started itself.
+    /// Creates the component for a singleton, which knows its identity, with the launcher that it has started.
     pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
         let mut client = Client::new(socket);
         client.init(false)?;
@@ -186,7 +186,7 @@ impl Pmi1 {
 }
 
 impl Pmi1 {
-    /// What the launcher has said without being asked.
+    /// Returns the notices that the launcher has sent unasked.
     fn notices<T>(&self, take: impl FnOnce(&mut Client) -> Vec<T>) -> Vec<T> {
         if self.finalized.load(Ordering::Relaxed) {
             return Vec::new();
@@ -194,7 +194,7 @@ impl Pmi1 {
         match self.client.try_lock() {
             Ok(mut client) => take(&mut client),
             Err(TryLockError::Poisoned(poisoned)) => take(&mut poisoned.into_inner()),
-            // Another thread asks for something, and remembers what is told meanwhile.
+            // Another thread is waiting for a reply, and stores the notices that arrive meanwhile.
             Err(TryLockError::WouldBlock) => Vec::new(),
         }
     }
@@ -231,7 +231,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 place: inherited.place,
                 local_ranks: inherited.local_ranks,
-                // Our mpirun says it in the environment.
+                // Our mpirun provides it in the environment.
                 sharers: None,
             }),
             None => cards::meet(self, self.patience),
@@ -260,7 +260,7 @@ impl Rte for Pmi1 {
 
     fn tell_connections(&self, jobs: &[u64]) {
         if self.is_ours && !self.finalized.load(Ordering::Relaxed) {
-            // A launcher that has ended is noticed elsewhere.
+            // The end of the launcher is detected by [`Rte::lost`].
             let _ = self.client().tell_connections(jobs);
         }
     }
@@ -296,8 +296,8 @@ impl Rte for Pmi1 {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // Another thread may hold the client in a fence that will never end, so its lock is not waited for.
-        // A line that lands between two of its lines is still a line.
+        // Another thread may hold the client's lock in a fence that will never end, so this call does not take it.
+        // A line that is sent between two of that thread's lines is still a valid line.
         if let Some(socket) = &self.socket {
             client::send_abort(socket, code, message);
         }

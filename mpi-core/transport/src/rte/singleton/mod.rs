@@ -1,8 +1,8 @@
-//! `singleton`: nobody has launched us, we are rank 0 of 1.
+//! `singleton`: a process without a launcher, rank 0 of 1.
 //!
-//! When it first starts other processes it gets a launcher, which serves it as any other does ([`adoption`]).
+//! On its first spawn it starts a launcher, which serves it as usual ([`adoption`]).
 //!
-//! It refuses where the environment shows that a launcher has started several of us without wire-up, as plain `srun` does.
+//! It refuses if the environment shows that a launcher has started several processes without wire-up, as plain `srun` does.
 
 mod adoption;
 
@@ -25,15 +25,15 @@ pub const COMPONENT: Component = Component {
     open,
 };
 
-/// A launcher that is known to start processes without wire-up.
+/// A launcher that may start processes without wire-up.
 struct Silent {
     launcher: &'static str,
-    /// Set for each process, with the number of processes.
+    /// The variable with the number of processes.
     size: &'static str,
     advice: &'static str,
 }
 
-/// A name that no other process has, on this machine or another.
+/// Returns a job name that is unique among all machines.
 fn alone() -> String {
     let random = Key::random().map(|key| key.to_hex()).unwrap_or_default();
     let random = random.get(..16).unwrap_or_default();
@@ -54,7 +54,7 @@ const SILENT: &[Silent] = &[
 ];
 
 fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
-    // A child of a rank inherits the variables but not the connection; it is alone, and rightly so.
+    // A child of a rank inherits the variables but not the connection; it is correctly a singleton.
     let is_child_of_a_rank = ["PMI_FD", "PMI_PORT", pmix::RANK]
         .into_iter()
         .any(|name| env.has(name));
@@ -86,7 +86,7 @@ struct Singleton {
     identity: Identity,
     values: Mutex<HashMap<String, Vec<u8>>>,
     names: MachineNames,
-    /// What this process has started to serve it, from its first spawn to its end or that of MPI.
+    /// The launcher that this process has started, from its first spawn to `MPI_Finalize` or the end of the process.
     launcher: Mutex<Option<Arc<Pmi1>>>,
 }
 
@@ -95,12 +95,12 @@ impl Singleton {
         self.launcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The launcher that serves it, if there is one.
+    /// Returns the launcher that serves this process, if there is one.
     fn adopted(&self) -> Option<Arc<Pmi1>> {
         self.adoption().clone()
     }
 
-    /// The launcher that serves it; it is started if there is none.
+    /// Returns the launcher that serves this process, and starts it if necessary.
     fn served(&self) -> Result<Arc<Pmi1>, RteError> {
         let mut launcher = self.adoption();
         if let Some(known) = &*launcher {
@@ -157,7 +157,7 @@ impl Rte for Singleton {
     }
 
     fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
-        // Jobs that it has spawned publish at the launcher that it has started for them.
+        // Spawned jobs publish at the launcher that was started for them.
         let launcher = self.adopted();
         let found = launcher.map_or(Ok(None), |launcher| launcher.lookup(service))?;
         found.map_or_else(|| MachineNames::look_up(service), |port| Ok(Some(port)))
@@ -188,7 +188,7 @@ impl Rte for Singleton {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // Another thread may be starting it, and then it has nothing to end.
+        // If another thread is starting the launcher, it has no job to end yet.
         if let Ok(launcher) = self.launcher.try_lock()
             && let Some(launcher) = &*launcher
         {

@@ -1,4 +1,4 @@
-//! Memory of two: this process and one of another job.
+//! A two-process segment: this process and one of another job.
 
 use super::meeting::{self, Caller, End, Entry};
 use crate::btl::{Btl, Endpoint, OpenError, ProcId, Sink};
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::super::Sm;
 
-/// The rings of two ranks, and no arena, for nothing but messages is shared.
+/// The rings of two ranks and a minimal arena, since only messages are shared.
 pub(super) fn sizes() -> Sizes {
     Sizes {
         arena_len: 64 << 10,
@@ -19,14 +19,14 @@ pub(super) fn sizes() -> Sizes {
     }
 }
 
-/// The local rank of the process that made the memory.
+/// The local rank of the process that created the segment.
 const MAKER: u32 = 0;
 const GUEST: u32 = 1;
 
-/// One process's end of such a memory.
+/// One process's end of such a segment.
 pub(super) struct Link {
     pub sm: Sm,
-    /// The other process in `sm`.
+    /// The other process, as an endpoint of `sm`.
     pub to: Endpoint,
     socket: OwnedFd,
     /// This process has said goodbye, and writes no more.
@@ -36,7 +36,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Makes the memory and brings it to `peer`, which is called at `entry`; the error is why it is not reached so.
+    /// Creates the segment and passes it to `peer` at `entry`; the error is the reason why that fails.
     pub fn make(
         (me, name): (ProcId, u64),
         peer: ProcId,
@@ -50,7 +50,7 @@ impl Link {
         Ok(Link::new(sm, GUEST, socket))
     }
 
-    /// Takes the memory that a caller has brought.
+    /// Attaches to the segment that a caller has brought.
     pub fn take(me: ProcId, peer: ProcId, caller: Caller, params: &Params) -> Result<Link, String> {
         let sm = end(caller.memory.as_fd(), GUEST, vec![peer, me], params)?;
         Ok(Link::new(sm, MAKER, caller.socket))
@@ -70,7 +70,7 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// What the other process has ended, if it has.
+    /// Returns what the other process has ended, if anything.
     pub fn end(&self) -> Option<End> {
         let end = meeting::end(self.socket());
         if end == Some(End::Goodbye) {
@@ -79,17 +79,17 @@ impl Link {
         end
     }
 
-    /// Whether the other process has said that it writes no more.
+    /// Returns true if the other process has said goodbye.
     pub fn has_heard(&self) -> bool {
         self.has_heard.get()
     }
 
-    /// Whether this process has said that it writes no more.
+    /// Returns true if this process has said goodbye.
     pub fn has_said(&self) -> bool {
         self.has_said.get()
     }
 
-    /// Says, once, that this process writes no more.
+    /// Says goodbye, once.
     pub fn say_goodbye(&self) {
         if !self.has_said.replace(true) {
             meeting::say_goodbye(self.socket());
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// Where its bell is.
+    /// Returns the inbox with this end's doorbell.
     pub fn inbox(&self) -> Held<Inbox> {
         self.sm.node.my_inbox().clone()
     }

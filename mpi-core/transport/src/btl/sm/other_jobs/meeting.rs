@@ -1,4 +1,4 @@
-//! Where processes of other jobs bring their shared memory: an abstract socket, which has no file and is gone with the process.
+//! The rendezvous socket for segments of other jobs: an abstract socket, which has no file and disappears with its process.
 //!
 //! ```text
 //! card, key "sm":   machine u64 | name u64 | secret u64
@@ -6,11 +6,11 @@
 //! either -> other:  GOODBYE, when it writes no more into this memory
 //! ```
 //!
-//! The caller does not wait: what it says fits the socket's buffer, and by the time it is read there may be messages in the memory.
+//! The caller does not wait: its greeting fits the socket's buffer, and messages may be in the segment before the greeting is read.
 //! The socket stays open until both processes have said goodbye. If it ends without a goodbye, the process at its other end has died.
 //!
-//! Promises: only processes of the same user that know the secret are let in; a caller that says nothing costs its place for [`PATIENCE`] and no other process's time.
-//! Any user can see the socket's name and fill its queue; processes of other users are refused at the owner's next poll, and a caller waits for its place behind them.
+//! Only processes of the same user that know the secret are accepted. A silent caller occupies a slot for at most [`PATIENCE`] and blocks no other caller.
+//! Any user can see the socket's name and fill its queue; processes of other users are rejected at the owner's next poll, and a caller waits behind them.
 
 use mpi_base::fdpass::{self, Key};
 use rustix::event::epoll;
@@ -24,18 +24,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long a caller may take to say which process it is.
+/// Time limit for the greeting of a caller.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// So many callers may be about to say which processes they are; the one that came first gives way to others.
+/// Maximum number of callers without a greeting; beyond it the oldest one is dropped.
 const GUESTS: usize = 64;
 const BACKLOG: i32 = 128;
-/// How many connections are accepted or refused in one poll, so that a flood of them does not hold the owner.
+/// Maximum number of connections accepted or rejected per poll, so that a flood does not block the owner.
 const ACCEPTED: usize = 2 * BACKLOG as usize;
-/// How long a caller waits for a place in a full queue; its own progress rests meanwhile.
+/// How long a caller waits for a place in a full queue; it makes no other progress meanwhile.
 const QUEUE: Duration = Duration::from_secs(2);
 const GOODBYE: u8 = b'G';
 
-/// How a process is called at, as its card says.
+/// The address of a process's socket, from its card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// See [`crate::rte::machine`].
@@ -98,7 +98,7 @@ fn socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Brings memory to the process that is called at `entry`; the answer is the socket between the two.
+/// Passes a segment to the process at `entry`; returns the socket between the two.
 pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let socket = socket()?;
     reach(&socket, entry)?;
@@ -110,7 +110,7 @@ pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Resul
     Ok(socket)
 }
 
-/// Connects, and waits for a place if the queue is full: the system gives places in the order in which they were asked for.
+/// Connects, and waits for a place if the queue is full; the kernel serves waiting callers in order.
 fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
     let address = entry.address()?;
     match connect(socket, &address) {
@@ -131,7 +131,7 @@ fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
     }
 }
 
-/// A process that has come, and proved that it knows the secret.
+/// An accepted caller, which has proved that it knows the secret.
 pub(super) struct Caller {
     pub name: u64,
     pub memory: OwnedFd,
@@ -141,13 +141,13 @@ pub(super) struct Caller {
 /// What the process at the other end of a socket has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It writes no more into this memory, and still reads it.
+    /// It writes no more into this segment, and still reads it.
     Goodbye,
-    /// It has closed its end: it has left MPI if it has said goodbye before, else it has died.
+    /// It has closed its end: it has left MPI if it has said goodbye before, otherwise it has died.
     Closed,
 }
 
-/// Whether the other end has ended.
+/// Polls the socket for the end of the other process.
 pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     let mut byte = [0];
     match recv(socket, &mut byte, RecvFlags::DONTWAIT) {
@@ -157,13 +157,13 @@ pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     }
 }
 
-/// This process writes no more into the memory; it reads on until the other one has said so, too.
+/// Announces that this process writes no more into the segment; it reads on until the other one has done the same.
 pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = send(socket, &[GOODBYE], flags);
 }
 
-/// The socket at which this process is called.
+/// The socket at which other processes call this one.
 pub(super) struct Meeting {
     entry: Entry,
     listener: Option<OwnedFd>,
@@ -185,7 +185,7 @@ impl Meeting {
         self.entry
     }
 
-    /// Also after [`Meeting::close`], under the same name.
+    /// Listens; also after [`Meeting::close`], under the same name.
     pub fn listen(&mut self, epoll: BorrowedFd<'_>) -> io::Result<()> {
         let listener = socket()?;
         bind(&listener, &self.entry.address()?)?;
@@ -195,13 +195,13 @@ impl Meeting {
         Ok(())
     }
 
-    /// Lets no caller in any more.
+    /// Stops listening and drops all callers.
     pub fn close(&mut self) {
         self.listener = None;
         self.guests.clear();
     }
 
-    /// The processes that have come since the last time.
+    /// Returns the callers that have been accepted since the last call.
     pub fn callers(&mut self, epoll: BorrowedFd<'_>) -> Vec<Caller> {
         for _ in 0..ACCEPTED {
             let Some(listener) = &self.listener else {
@@ -234,7 +234,7 @@ impl Meeting {
                 {
                     self.guests.push((socket, until));
                 }
-                // A stranger, or one that has been silent for too long.
+                // A stranger, or a caller that was silent for too long.
                 _ => {}
             }
         }
@@ -242,7 +242,7 @@ impl Meeting {
     }
 }
 
-/// The poller tells when there is something to be read; which of its sockets that is, is found by looking at all.
+/// Registers a socket with epoll. All sockets have the same token; the owner polls all of them.
 pub(super) fn watch(epoll: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> io::Result<()> {
     let token = epoll::EventData::new_u64(0);
     Ok(epoll::add(epoll, socket, token, epoll::EventFlags::IN)?)
@@ -257,7 +257,7 @@ mod tests {
         epoll::create(epoll::CreateFlags::CLOEXEC).unwrap()
     }
 
-    /// Callers that say nothing, until the socket takes no more.
+    /// Connects silent callers until the queue is full.
     fn fill(entry: Entry) -> Vec<OwnedFd> {
         let mut strangers = Vec::new();
         loop {
@@ -282,11 +282,11 @@ mod tests {
         let memory = memfd("test", 4096).unwrap();
         std::thread::scope(|s| {
             let caller = s.spawn(|| call(entry, 7, memory.as_fd()));
-            // Before the first poll the caller has found the queue full, unless it is very late.
+            // The caller finds the queue full before the first poll, unless it is very late.
             std::thread::sleep(Duration::from_millis(50));
             let mut polls = 0;
             let come = loop {
-                // What a caller says is there when its call has returned.
+                // The greeting has been sent when `call` has returned.
                 polls += u32::from(caller.is_finished());
                 if let Some(caller) = meeting.callers(epoll.as_fd()).pop() {
                     break caller;

@@ -1,28 +1,28 @@
 //! Shared memory with processes of other jobs on the same node.
 //!
-//! Two processes that did not start together have no memory in common, so the one that first has something to send makes memory of two,
-//! brings it to the other one's socket ([`meeting`]), and writes at once; the other one finds it when it polls its sockets.
-//! Where both begin at the same time there are two such memories.
+//! Two processes of different jobs have no common segment. The one that first has something to send creates a two-process segment,
+//! passes its descriptor to the other one's socket ([`meeting`]), and writes at once; the other one finds it when it polls its sockets.
+//! If both begin at the same time, two such segments exist.
 //!
-//! A process polls its memories every time, and its sockets one time in [`ASK`] and before it sleeps.
-//! While it sleeps, the bells in all these memories ring at its one socket ([`mpi_base::descriptor_doorbell`]).
+//! A process polls its segments on each call, and its sockets once in [`ASK`] calls and before it sleeps.
+//! While it sleeps, the doorbells in all these segments ring at its one socket ([`mpi_base::descriptor_doorbell`]).
 //!
 //! # Disconnecting and connecting again
 //!
-//! A goodbye ends one direction of one memory: its sender writes no more into *that* memory. It says nothing about other memories of the same two processes.
-//! So one process may have disconnected and called again while the slower one is still in the first disconnect:
-//! the new call brings new memory, and the late goodbye goes to the old one.
+//! A goodbye ends one direction of one segment: its sender writes no more into *that* segment. It says nothing about other segments of the same two processes.
+//! So one process may have disconnected and connected again while the slower one is still in the first disconnect:
+//! the new connection brings a new segment, and the late goodbye goes to the old one.
 //!
-//! * A process sends through one memory, its outlet: one that it has made, or one that was brought, if it has said goodbye in none that is still open:
+//! * A process sends through one segment, its outlet: one that it has created, or one that was brought, if it has said goodbye in none that is still open:
 //!   what it wrote there is read first.
-//! * When the last communicator that names the other process is freed, it says goodbye in its outlet alone.
-//!   Memory that was brought and never written by this process is left open: it may belong to the next encounter.
-//! * A goodbye that comes is answered by one, and the memory given up, unless the memory is this process's outlet and the other process is still named;
-//!   then this process writes on, and the other one reads on, until this process parts.
-//! * Memory is given up when both have said goodbye, so neither writes into memory that the other does not read.
-//! * The number of the other process is kept as long as any memory of the two is open ([`Universe`](crate::universe::Universe)),
-//!   so a call that comes before the slower side has parted has the number that the next communicator gives it.
-//! * A memory whose other end closes without a goodbye is a death, which is reported after everything that was written has been delivered.
+//! * When the last communicator that contains the other process is freed, it says goodbye in its outlet only.
+//!   A segment that was brought and never written by this process is left open: it may belong to the next connection.
+//! * A received goodbye is answered with one, and the segment is closed, unless it is this process's outlet and the other process is still in use;
+//!   then this process writes on, and the other one reads on, until this process disconnects.
+//! * A segment is closed when both have said goodbye, so neither writes into a segment that the other does not read.
+//! * The number of the other process is kept while any segment of the two is open ([`Universe`](crate::universe::Universe)),
+//!   so a connection that arrives before the slower side has disconnected has the number that the next communicator gives it.
+//! * A segment whose other end closes without a goodbye means a death, which is reported after everything that was written has been delivered.
 
 mod link;
 mod meeting;
@@ -49,14 +49,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The sockets are looked at once in so many looks at the memories, since a look at them is a system call:
-/// often enough for a program that calls MPI once in a while.
+/// The sockets are polled once in this number of polls of the segments, since polling them is a system call;
+/// this is often enough for a program that calls MPI rarely.
 const ASK: u32 = 32;
 
-/// Under which a process's card says where its socket is.
+/// The card's key for the address of a process's socket.
 const KEY: &str = "sm";
 
-/// The transport to processes of other jobs on this node; it puts the name of this process's socket on its card.
+/// The transport to processes of other jobs on this node; it publishes the name of this process's socket on its card.
 pub(in crate::btl) fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,
@@ -73,11 +73,11 @@ struct OtherJobs {
     meeting: RefCell<Meeting>,
     machine: u64,
     peers: Peers<Peer>,
-    /// Looks at the memories since the sockets were looked at.
+    /// Polls of the segments since the sockets were polled.
     looks: Cell<u32>,
-    /// Set while the sink runs.
+    /// The sink is running.
     busy: Cell<bool>,
-    /// Whether this process has left MPI and has not come back.
+    /// This process has left MPI and has not come back.
     away: Cell<bool>,
 }
 
@@ -111,7 +111,7 @@ impl OtherJobs {
         })
     }
 
-    /// How a process is called at, if it is on this node.
+    /// Returns the socket address of a process, if it is on this node.
     fn entry(&self, peer: ProcId) -> Result<Entry, String> {
         let entry = Entry::decode(&self.universe.get(peer, KEY)?);
         let entry = entry.ok_or("its card makes no sense")?;
@@ -121,7 +121,7 @@ impl OtherJobs {
         }
     }
 
-    /// Sees to it that there is memory through which a process is sent to.
+    /// Makes sure that a segment exists through which messages to a process are sent.
     fn link(&self, proc: ProcId) -> Result<(), String> {
         if self.universe.is_unused(proc) {
             return Err("no communicator connects it with this process any more".into());
@@ -141,12 +141,12 @@ impl OtherJobs {
         Ok(())
     }
 
-    /// Lets in the processes that have called.
+    /// Accepts the processes that have connected.
     fn admit(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         let callers = self.meeting.borrow_mut().callers(self.epoll.as_fd());
         for caller in callers {
-            // A name that cannot call, or a memory that is none: the socket closes, and the caller learns that it has lost us.
+            // A name that may not connect, or an invalid segment: the socket is closed, and the caller reports a loss.
             let known = self.universe.may_call(caller.name);
             let Some(proc) = known.then(|| self.universe.admit(caller.name)).flatten() else {
                 continue;
@@ -163,7 +163,7 @@ impl OtherJobs {
         delivered
     }
 
-    /// Polls the sockets if something has arrived, lets callers in and ends what has ended.
+    /// Polls the sockets if something has arrived, accepts callers and closes ended segments.
     #[cold]
     fn look_at_sockets(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);
@@ -190,13 +190,13 @@ impl OtherJobs {
         delivered + self.admit(sink)
     }
 
-    /// Memories that are shared with a process have been given up.
+    /// Records that `count` segments shared with a process have been closed.
     fn give_up(&self, proc: ProcId, count: usize) {
         let linked = self.peers.known(proc).is_some_and(|peer| peer.links() > 0);
         if !linked && self.universe.is_unused(proc) {
             self.peers.forget(proc);
         }
-        // The process may be forgotten by the last one, so it is asked before.
+        // The last call may forget the process, so the check comes first.
         (0..count).for_each(|_| self.universe.disconnected(proc));
     }
 
@@ -206,7 +206,7 @@ impl OtherJobs {
             .is_ok_and(|(events, _)| !events.is_empty())
     }
 
-    /// Listens again, under the same name, after a process that had left MPI has come back.
+    /// Listens again under the same name, after this process has returned to MPI.
     #[cold]
     fn come_back(&self) {
         let epoll = self.epoll.as_fd();
@@ -261,7 +261,7 @@ impl Btl for OtherJobs {
         };
         let sent = peer.with_outlet(|link| {
             let sent = link.sm.send(link.to, am, header, payload);
-            // It has given the memory up: in order, or there will be a look at its socket that finds it lost.
+            // The peer has closed the segment: in order, or its death is found at the next poll of the socket.
             match sent {
                 Err(SendError::PeerGone) if self.has_calls() => {
                     self.looks.set(ASK);
@@ -274,7 +274,7 @@ impl Btl for OtherJobs {
     }
 
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink called us; the round that runs will go on after it.
+        // The sink called this function; the running call continues after it.
         if self.busy.replace(true) {
             return 0;
         }
@@ -325,7 +325,7 @@ impl Btl for OtherJobs {
         }
     }
 
-    /// What was taken lies in memory that the peers have, so nothing is waited for.
+    /// Accepted messages are already in memory that the peers have mapped, so there is nothing to wait for.
     fn leave(&self) {
         for peer in self.peers.iter() {
             let proc = peer.proc();

@@ -1,6 +1,6 @@
-//! A process of another job on this node, and the memories that it shares with this one.
+//! A process of another job on this node, and the segments shared with it.
 //!
-//! Each process sends through one memory, its *outlet*, which it keeps until it says goodbye there, so messages keep their order; it reads all of them.
+//! Each process sends through one segment, its *outlet*, which it keeps until it says goodbye there, so messages keep their order; it reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
@@ -11,27 +11,27 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::{Cell, RefCell};
 
-/// Where a memory is kept; free places are used again.
+/// A place for a segment; free ones are reused.
 type Slot = RefCell<Option<Link>>;
 
 pub(super) struct Peer {
     proc: Cell<ProcId>,
-    /// All memories of the two; usually there is one.
+    /// All segments of the two processes; usually one.
     slots: FrozenVec<Box<Slot>>,
-    /// Which of them this process sends through.
+    /// Index of the outlet.
     outlet: Cell<Option<usize>>,
     lost: Cell<bool>,
 }
 
-/// What a look at the sockets has brought.
+/// Results of polling the sockets of one peer.
 #[derive(Default)]
 pub(super) struct Ended {
     pub delivered: usize,
-    /// How many memories were given up.
+    /// The number of closed segments.
     pub closed: usize,
-    /// The other process has ended the memory through which this process sends, in order.
+    /// The other process has ended this process's outlet in order.
     pub has_parted: bool,
-    /// A memory has ended without a goodbye.
+    /// A segment has ended without a goodbye.
     pub is_death: bool,
 }
 
@@ -62,13 +62,13 @@ impl Peer {
         (0..self.slots.len()).filter_map(|at| self.slots.get(at))
     }
 
-    /// What `what` makes of each memory.
+    /// Calls `what` for each segment.
     fn each<R>(&self, what: impl Fn(&Link) -> R) -> impl Iterator<Item = R> {
         self.slots()
             .filter_map(move |slot| slot.borrow().as_ref().map(&what))
     }
 
-    /// Keeps a memory; answers where.
+    /// Stores a segment; returns its index.
     fn keep(&self, link: Link) -> usize {
         let is_free = |slot: &Slot| slot.try_borrow().is_ok_and(|slot| slot.is_none());
         match self.slots().position(is_free) {
@@ -83,20 +83,20 @@ impl Peer {
         }
     }
 
-    /// This process has made memory, and sends through it from now on.
+    /// Stores a segment that this process has created, and makes it the outlet.
     pub fn set_made(&self, link: Link) {
         self.outlet.set(Some(self.keep(link)));
     }
 
-    /// The process has brought memory. What it has written into others before is delivered first.
+    /// Stores a segment that the peer has brought, after delivering what the peer wrote into earlier ones.
     pub fn set_brought(&self, link: Link, sink: &dyn Sink) -> usize {
         let delivered = self.each(|before| before.drain(sink)).sum();
         self.keep(link);
         delivered
     }
 
-    /// Whether the process is sent to through some memory; from now on it is, if it has brought one
-    /// and will read nothing of this process elsewhere.
+    /// Returns true if there is an outlet. If there is none, a segment that the peer has brought becomes the outlet,
+    /// provided that no segment in which this process has said goodbye is still open.
     pub fn has_outlet(&self) -> bool {
         if self.outlet.get().is_none() && !self.each(Link::has_said).any(|said| said) {
             let is_there = |slot: &Slot| slot.borrow().is_some();
@@ -105,13 +105,13 @@ impl Peer {
         self.outlet.get().is_some()
     }
 
-    /// Shows the memory through which the process is sent to.
+    /// Calls `what` with the outlet.
     pub fn with_outlet<R>(&self, what: impl FnOnce(&Link) -> R) -> Option<R> {
         let slot = self.slots.get(self.outlet.get()?)?;
         slot.borrow().as_ref().map(what)
     }
 
-    /// How many memories the two have.
+    /// Returns the number of open segments of the two.
     pub fn links(&self) -> usize {
         self.each(|_| ()).count()
     }
@@ -120,7 +120,7 @@ impl Peer {
         self.lost.get()
     }
 
-    /// Nothing is sent to it any more.
+    /// Stops sending to the process.
     pub fn lose(&self) {
         self.lost.set(true);
     }
@@ -141,9 +141,9 @@ impl Peer {
         self.each(|link| link.sm.cut(link.to)).for_each(drop);
     }
 
-    /// Says that nothing more is meant for the process; answers how many memories were given up.
+    /// Disconnects from the process; returns the number of closed segments.
     ///
-    /// Memory through which nothing was sent stays as it is: the process may have brought it for what comes next.
+    /// A segment through which nothing was sent stays open: the process may have brought it for its next messages.
     pub fn part(&self) -> usize {
         let Some(slot) = self.outlet.take().and_then(|at| self.slots.get(at)) else {
             return 0;
@@ -152,20 +152,20 @@ impl Peer {
             link.say_goodbye();
             link.has_heard()
         });
-        // While a sink runs it stays in use: the other process closes its end, and is found to have done so.
+        // While the sink runs the segment stays in use; the other process closes its end, and a later poll finds that.
         let taken = slot.try_borrow_mut().ok().filter(|_| is_over);
         taken.is_some_and(|mut slot| slot.take().is_some()).into()
     }
 
-    /// Says goodbye everywhere and gives all memories up, as a process does that leaves MPI; answers how many they were.
+    /// Says goodbye in all segments and closes them, when this process leaves MPI; returns their number.
     pub fn leave(&self) -> usize {
         self.outlet.set(None);
         let links = self.slots().filter_map(RefCell::take);
         links.map(|link| link.say_goodbye()).count()
     }
 
-    /// Takes notice of the memories whose other end has ended, when all that was in them has been delivered.
-    /// `is_used` is whether this process may still have something to say.
+    /// Handles the segments whose other end has ended, after delivering their contents.
+    /// `is_used`: this process may still send to the peer.
     pub fn look(&self, is_used: bool, sink: &dyn Sink) -> Ended {
         let mut ended = Ended::default();
         for (at, slot) in self.slots().enumerate() {

@@ -1,4 +1,4 @@
-//! The callers, until they have proved which processes they are.
+//! Incoming connections before their authentication.
 
 use super::super::hello::{self, Hello, Nonce};
 use super::socket::{Heard, Met, say, watch};
@@ -21,7 +21,7 @@ pub(super) struct Accepted {
 pub(super) enum AcceptedStage {
     Silent,
     Challenged(Hello, Nonce),
-    /// Kept in reserve while this process calls the same peer is under way, or a connection to it has not ended.
+    /// Authenticated; kept in reserve while this process's own call to the peer is in progress, or an older connection to it has not ended.
     Proven(Hello, Nonce),
 }
 
@@ -108,7 +108,7 @@ impl Accepted {
         matches!(self.stage, AcceptedStage::Proven(..))
     }
 
-    /// What the caller is called, or says that it is.
+    /// Returns the name of the caller, which is verified only when it is authenticated.
     pub(super) fn from(&self) -> u64 {
         match &self.stage {
             AcceptedStage::Challenged(hello, _) | AcceptedStage::Proven(hello, _) => hello.from,
@@ -121,7 +121,7 @@ impl Accepted {
             AcceptedStage::Silent => hello::HELLO,
             AcceptedStage::Challenged(..) => hello::PROOF,
             AcceptedStage::Proven(..) => {
-                // It has nothing to say now; if it does, or if it has hung up, it is no use in reserve.
+                // No data are due now; if some arrive, or if it has hung up, it is unusable as a reserve.
                 let mut byte = [0];
                 let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
                 return match recv(&self.socket, &mut byte, flags) {
@@ -163,7 +163,7 @@ impl Accepted {
         }
     }
 
-    /// Lets a proven guest in.
+    /// Accepts an authenticated connection.
     pub(super) fn welcome(self, proc: ProcId, key: &Key) -> Option<Met> {
         let AcceptedStage::Proven(hello, nonce) = self.stage else {
             return None;

@@ -1,4 +1,4 @@
-//! Calls of ours: a peer's addresses race, and the first that answers rightly wins.
+//! Outgoing connections: a peer's addresses race, and the first with a correct answer wins.
 
 use super::super::address::Candidate;
 use super::super::hello::{self, Hello, Nonce};
@@ -21,7 +21,7 @@ pub(super) struct Call {
     waiting: VecDeque<(Candidate, u32)>,
     racers: Vec<Racer>,
     next: Instant,
-    /// Until when an address that refuses is called again; `None` is without end.
+    /// Until when an address that refuses is tried again; `None`: without a limit.
     patient_until: Option<Instant>,
     failures: Vec<String>,
 }
@@ -42,7 +42,7 @@ enum RacerStage {
 }
 
 impl Connector {
-    /// Begins a call; an address that refuses is called again for `refused_for`, or without end.
+    /// Starts a connection; an address that refuses is tried again for `refused_for`, or without a limit.
     pub fn call(
         &mut self,
         proc: ProcId,
@@ -69,7 +69,7 @@ impl Connector {
         Ok(())
     }
 
-    /// Takes a call further; false when it has ended.
+    /// Makes progress on one connection attempt; returns false when it has ended.
     pub(super) fn advance(
         &mut self,
         call: &mut Call,
@@ -87,7 +87,7 @@ impl Connector {
             };
             match step {
                 Step::Waiting | Step::On if matches!(racer.stage, RacerStage::Proven(_)) => {
-                    // The race is won: the others are closed, and no more are started.
+                    // The race is won: the other sockets are closed, and no more are started.
                     let winner = call.racers.swap_remove(at);
                     call.racers = vec![winner];
                     return true;
@@ -108,7 +108,7 @@ impl Connector {
                 Step::Refused(why) | Step::Over(why) => {
                     let racer = call.racers.remove(at);
                     match racer.stage {
-                        // Refused or unreachable: there is no process of ours.
+                        // Refused or unreachable: no process of the job listens there.
                         RacerStage::Connecting => {}
                         _ if racer.retries > 0 => {
                             call.waiting.push_back((racer.candidate, racer.retries - 1))
@@ -212,13 +212,13 @@ impl Racer {
             }
             Ok(Err(error)) | Err(error) => return Step::Over(text(error)),
         }
-        // No error and no peer: the call is still on its way.
+        // No error and no peer: the connection is still in progress.
         match getpeername(&self.socket) {
             Ok(Some(_)) => {}
             Ok(None) | Err(Errno::NOTCONN) => return Step::Waiting,
             Err(error) => return Step::Over(text(error)),
         }
-        // A port that the system chose for this very call can meet itself (simultaneous open).
+        // A port that the system chose for this very socket can connect to itself (simultaneous open).
         if local_address(&self.socket) == Some(self.candidate.to) {
             return Step::Refused("no process listens there".into());
         }

@@ -1,7 +1,7 @@
-//! The sockets on which peers call: all of one port, on the addresses that the user allows.
+//! Listening sockets: all on one port, on the addresses that the user allows.
 //!
-//! A process that has left MPI does not listen. It may begin a session again, and its peers know the port, so the sockets stay
-//! bound to it meanwhile without listening: a caller is refused, and no other process gets the port.
+//! A process that has left MPI does not listen. It may start a session again, and its peers know the port, so the sockets stay
+//! bound to it meanwhile without listening: connections are refused, and no other process gets the port.
 
 use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
 use rustix::event::epoll;
@@ -10,27 +10,27 @@ use rustix::net::sockopt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// How often another port is taken because the one that the system chose for the first address is in use on another.
+/// How often another port is tried because the one that the system chose for the first address is in use on another.
 const TRIES: u32 = 20;
 
 /// Where to listen.
 #[derive(Clone, Debug)]
 pub enum On {
-    /// All addresses that the machine has or will have.
+    /// All current and future addresses of the machine.
     Everywhere,
-    /// These alone.
+    /// Only these addresses.
     Addresses(Vec<IpAddr>),
 }
 
 pub struct Listeners {
     port: u16,
     sockets: Vec<OwnedFd>,
-    /// Whose port could not be kept at the last close.
+    /// Addresses whose port could not be kept at the last close.
     lost: Vec<SocketAddr>,
 }
 
 impl Listeners {
-    /// Listens on `port` or, if it is zero, on one that the system chooses.
+    /// Listens on `port`; 0 lets the system choose one.
     pub fn open(on: On, port: u16, buffers: Buffers) -> Result<Listeners, Errno> {
         let mut tries = 0;
         let sockets = loop {
@@ -50,7 +50,7 @@ impl Listeners {
         })
     }
 
-    /// The port of all of them.
+    /// The common port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -66,11 +66,11 @@ impl Listeners {
         for at in at {
             match bound(at, buffers) {
                 Ok(socket) => self.sockets.push(socket),
-                // Between the two calls another process may take it.
+                // Another process may take the port between the two calls.
                 Err(_) => self.lost.push(at),
             }
         }
-        // A socket that allows its address to be used again does so to every process as long as it does not listen.
+        // SO_REUSEADDR on a socket that does not listen would let every process bind to its address.
         for socket in &self.sockets {
             let _ = sockopt::set_socket_reuseaddr(socket, false);
         }
@@ -84,13 +84,13 @@ impl Listeners {
         }
         let mut sockets = self.sockets.iter();
         sockets.try_for_each(|socket| {
-            // Accepted connections inherit it; without it those that linger keep the port from being bound at the next leave.
+            // Accepted connections inherit it; without it those that linger would prevent binding the port at the next close.
             sockopt::set_socket_reuseaddr(socket, true)?;
             rustix::net::listen(socket, BACKLOG)
         })
     }
 
-    /// Has the poller tell when a peer calls.
+    /// Registers the sockets with epoll for incoming connections.
     pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
         let mut sockets = self.sockets.iter();
         sockets.try_for_each(|socket| watch(epoll, socket, epoll::EventFlags::IN))
@@ -100,7 +100,7 @@ impl Listeners {
 fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Errno> {
     let addresses = match on {
         On::Everywhere => {
-            // One socket for both families where the machine has both.
+            // One dual-stack socket where the machine has both families.
             let of = |ip: IpAddr| listen(SocketAddr::from((ip, port)), buffers);
             let socket =
                 of(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| of(Ipv4Addr::UNSPECIFIED.into()))?;
@@ -111,7 +111,7 @@ fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Er
     let mut sockets = Vec::with_capacity(addresses.len());
     for &ip in addresses {
         let socket = listen(SocketAddr::from((ip, port)), buffers)?;
-        // All others have the port of the first.
+        // All others use the port of the first.
         port = local_address(&socket).map_or(port, |address| address.port());
         sockets.push(socket);
     }

@@ -1,23 +1,23 @@
-//! Where connections are made: calls to peers, guests that call us, and nothing that has not proved itself gets out of here.
+//! Connection setup: outgoing and incoming connections until both ends are authenticated.
 //!
-//! **Racing.** A call tries the peer's addresses in their order, a new one whenever the last has failed or has not answered for [`STAGGER`]
-//! (after RFC 8305, "Happy Eyeballs"); all that were begun stay in the race.
-//! The first that answers with the right challenge wins, whatever its address, and the others are closed.
-//! So an address that leads nowhere costs a moment, not the job.
-//! There is no time limit on an answer, because a peer may compute for an hour before it looks.
-//! A peer that has left MPI does not listen, and listens again at the same port when it comes back (a session after `MPI_Finalize`);
-//! so an address that refuses is called again, for as long as the caller of [`Connector::call`] says.
+//! **Racing.** An attempt tries the peer's addresses in order, a new one whenever the last has failed or has not answered for [`STAGGER`]
+//! (after RFC 8305, "Happy Eyeballs"); all that were started stay in the race.
+//! The first that answers with a correct challenge wins, and the others are closed.
+//! So an unreachable address costs a short delay, not the job.
+//! An answer has no time limit, because a peer may compute for an hour before it polls.
+//! A peer that has left MPI does not listen, and listens again on the same port when it comes back (a session after `MPI_Finalize`);
+//! so an address that refuses is tried again, for the time given to [`Connector::call`].
 //!
-//! **Two that call each other** keep one connection: that of the process with the lower name, which in a job is the lower rank.
-//! The other gives its own call up when the lower one's guest has proved itself;
-//! the lower one keeps a proven guest in reserve until its own call has ended, for it may be that only one direction works.
+//! **Simultaneous connections.** Two processes that connect to each other keep one connection: that of the process with the lower name, within a job the lower rank.
+//! The other process drops its own attempt when the lower one's incoming connection has been authenticated.
+//! The lower one keeps an authenticated incoming connection in reserve until its own attempt has ended, since possibly only one direction works.
 //!
-//! **A peer that is connected and calls** has parted from the connection, of which this process has not read the goodbye yet;
-//! or its call is one that it is about to give up, as above. So its guest is kept in reserve, too, until that connection has ended.
+//! **A connected peer that connects again** has closed the old connection, whose goodbye this process has not read yet;
+//! or it is about to drop its attempt (simultaneous connections). So this connection is kept in reserve, too, until the old one has ended.
 //!
-//! **Strangers** are dropped at the first byte that is wrong.
-//! Those that stay silent are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] are in the room: a flood turns out those that have said least and waited longest.
-//! A peer that is turned out that way sees its connection closed and calls again ([`RETRIES`]).
+//! **Strangers** are dropped at the first wrong message.
+//! Silent ones are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] incoming connections are held; beyond that, the oldest one without a valid hello, or else the oldest one, is dropped.
+//! A peer that is dropped in this way sees its connection closed and connects again ([`RETRIES`]).
 
 mod acceptor;
 mod dialer;
@@ -38,24 +38,24 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an address may keep silent before the next one joins the race.
+/// How long an address may be silent before the next one joins the race.
 const STAGGER: Duration = Duration::from_millis(50);
-/// How long after a refusal the same address is called again.
+/// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
-/// How long a guest may take to say which process it is.
+/// Time limit for the hello of an incoming connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Guests in the room at once.
+/// Maximum number of incoming connections that are not handed over.
 const MOST_ACCEPTED: usize = 128;
-/// Guests let in at one look.
+/// Maximum number of connections accepted per call.
 const DOOR: usize = 32;
 /// How often an address is tried again that has closed a connection before it answered.
 const RETRIES: u32 = 50;
 
-/// What the poller reports for everything in here.
+/// The epoll token of all sockets of the connector.
 pub const TOKEN: u64 = u64::MAX;
 
 pub struct Connector {
-    /// What this process is called.
+    /// The name of this process.
     me: u64,
     names: Arc<dyn Names>,
     link: u32,
@@ -66,39 +66,39 @@ pub struct Connector {
     calls: Vec<Call>,
 }
 
-/// What came of a look around.
+/// A result of [`Connector::progress`].
 pub enum News {
     Met(Met),
-    /// No address of a peer answered; what each one said.
+    /// No address of a peer answered; the error of each one.
     Failed {
         proc: ProcId,
         why: String,
     },
 }
 
-/// Where the lobby stands with a peer, as its owner knows it.
+/// The state of a peer, as the owner of the connector knows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     /// There is a connection.
     Connected,
-    /// There is none, and one may be made.
+    /// There is no connection, and one may be made.
     No,
-    /// The peer is lost, or stands for no process.
+    /// The peer is lost or unknown.
     Never,
 }
 
-/// What has become of a connection in here.
+/// The result of one step of a handshake.
 enum Step {
     Waiting,
-    /// It has got on; look at it again.
+    /// It has advanced; call again.
     On,
     Done,
-    /// No process listens there, now.
+    /// No process listens there now.
     Refused(String),
     Over(String),
 }
 
-/// A number that cannot be guessed.
+/// Returns an unpredictable number.
 fn nonce() -> Result<Nonce, String> {
     let random = Key::random().map_err(|error| error.to_string())?;
     let mut nonce = Nonce::default();
@@ -107,7 +107,7 @@ fn nonce() -> Result<Nonce, String> {
 }
 
 impl Connector {
-    /// Listens on `port` or, if it is zero, on one the system chooses.
+    /// Listens on `port`; 0 lets the system choose one.
     pub fn open(
         me: u64,
         names: Arc<dyn Names>,
@@ -131,12 +131,12 @@ impl Connector {
         Ok((lobby, port))
     }
 
-    /// Has the poller tell when a peer calls.
+    /// Registers the listeners with epoll.
     pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
         self.listeners.watch(epoll)
     }
 
-    /// Every caller is refused from now on, until [`reopen`](Self::reopen); the port stays this process's.
+    /// Refuses every connection until [`reopen`](Self::reopen); keeps the port.
     pub fn close(&mut self) {
         self.guests.clear();
         self.listeners.close(self.buffers);
@@ -148,12 +148,12 @@ impl Connector {
         self.listeners.watch(epoll)
     }
 
-    /// Whether it wants to be looked at even if no descriptor is ready.
+    /// Returns true if [`progress`](Self::progress) must be called even if no descriptor is ready.
     pub fn is_waiting(&self) -> bool {
         !self.calls.is_empty() || self.guests.iter().any(Accepted::is_in_reserve)
     }
 
-    /// Looks at everything once.
+    /// Makes progress on all attempts and incoming connections.
     pub fn progress(
         &mut self,
         epoll: BorrowedFd<'_>,

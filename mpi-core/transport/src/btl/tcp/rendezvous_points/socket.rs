@@ -1,4 +1,4 @@
-//! Sockets of the lobby: made, watched, spoken to, and asked for their addresses.
+//! Socket helpers: creation, epoll registration, handshake messages and addresses.
 
 use super::TOKEN;
 use crate::btl::ProcId;
@@ -11,14 +11,14 @@ use rustix::net::{
 use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Sizes of a socket's buffers; zero leaves it to the system, which adapts them.
+/// Sizes of a socket's buffers; 0 leaves the size to the system, which adapts it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Buffers {
     pub send: usize,
     pub receive: usize,
 }
 
-/// A connection whose both ends have proved themselves.
+/// An authenticated connection.
 pub struct Met {
     pub proc: ProcId,
     pub socket: OwnedFd,
@@ -26,7 +26,7 @@ pub struct Met {
     pub ends: String,
     /// The other end's address.
     pub remote: Option<SocketAddr>,
-    /// Whether it does not leave this machine.
+    /// True if both ends are on this machine.
     pub is_inside: bool,
 }
 
@@ -46,19 +46,19 @@ impl Met {
             proc,
             ends: format!("{} to {}", shown(local), shown(remote)),
             remote,
-            // The system calls an address of its own from that address.
+            // To reach an address of its own machine, the system uses the same address as source.
             is_inside: local.is_some() && ip(local) == ip(remote),
             socket,
         }
     }
 }
 
-/// Bytes of a message that has not come whole; never reads beyond it, since frames may follow.
+/// An incomplete handshake message; never reads beyond its end, since frames may follow.
 #[derive(Default)]
 pub(super) struct Heard(Vec<u8>);
 
 impl Heard {
-    /// The message of `len` bytes, once it is there.
+    /// Returns the message of `len` bytes, once it is complete.
     pub(super) fn read(&mut self, socket: &OwnedFd, len: usize) -> Result<Option<Vec<u8>>, String> {
         let mut bytes = [0; 128];
         let missing = (len - self.0.len()).min(bytes.len());
@@ -74,7 +74,7 @@ impl Heard {
     }
 }
 
-/// Everything said in here fits any socket's buffer; one that does not take it whole is given up.
+/// Sends a handshake message. Each one fits any socket's buffer; a socket that does not take all of it is given up.
 pub(super) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), String> {
     match send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
         Ok(sent) if sent == bytes.len() => Ok(()),
@@ -83,7 +83,7 @@ pub(super) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The system's words for an error.
+/// The system's text for an error.
 pub fn text(error: Errno) -> String {
     std::io::Error::from(error).to_string()
 }
@@ -92,12 +92,12 @@ pub(super) fn local_address(socket: &OwnedFd) -> Option<SocketAddr> {
     socket_address(socket).map(canonical)
 }
 
-/// The address as the socket has it.
+/// The address as the socket reports it.
 pub(super) fn socket_address(socket: &OwnedFd) -> Option<SocketAddr> {
     SocketAddr::try_from(getsockname(socket).ok()?).ok()
 }
 
-/// An IPv4 address that a socket of both families shows as IPv6, as what it is.
+/// Converts an IPv4-mapped IPv6 address of a dual-stack socket to IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -117,7 +117,7 @@ pub(super) fn open_socket(for_address: &SocketAddr, buffers: Buffers) -> Result<
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    // Before the connection exists, since the window's scale is agreed when it is made.
+    // Before the connection exists, since the window scale is negotiated when it is made.
     if buffers.send > 0 {
         sockopt::set_socket_send_buffer_size(&socket, buffers.send)?;
     }
@@ -127,7 +127,7 @@ pub(super) fn open_socket(for_address: &SocketAddr, buffers: Buffers) -> Result<
     Ok(socket)
 }
 
-/// Callers that may wait to be let in.
+/// Backlog of the listening sockets.
 pub(super) const BACKLOG: i32 = 4096;
 
 pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
@@ -136,14 +136,14 @@ pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, E
     Ok(socket)
 }
 
-/// A socket that has the address and does not listen yet.
+/// Returns a socket that is bound to the address and does not listen yet.
 pub(super) fn bound(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
     let socket = open_socket(&address, buffers)?;
     if let SocketAddr::V6(v6) = address {
-        // The address that stands for all takes calls of both families.
+        // The unspecified address accepts connections of both families.
         sockopt::set_ipv6_v6only(&socket, !v6.ip().is_unspecified())?;
     }
-    // Connections that have ended a moment ago must not keep a known port from being listened on again.
+    // Connections in TIME_WAIT must not prevent listening again on a known port.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
     Ok(socket)
