@@ -61,7 +61,7 @@ fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_i
 #[inline(never)]
 pub unsafe fn unmake<T>(place: *mut T, null: T) {
     if !place.is_null() {
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `place` is valid by the `# Safety` contract of this function.
         unsafe { place.write(null) };
     }
 }

@@ -64,7 +64,7 @@ pub unsafe extern "C" fn portcullis_make_operator(
                 }
             });
         };
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `op` is valid by the `# Safety` contract of this function.
         unsafe { register(Op::user(apply, commute != 0), op) }
     })
 }
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn portcullis_make_error_handler(
                 *serves,
                 Contextual { function, context },
             ))?;
-            // SAFETY: an output argument of the caller.
+            // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
             unsafe { crate::api::args::out(errhandler, made, "errhandler") }
         },
     )
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn portcullis_comm_idup(
             MPI_INFO_NULL => Hints::new(),
             info => crate::info::hints(info)?,
         };
-        // SAFETY: the caller's arguments.
+        // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract of this function.
         unsafe {
             comm::idup(
                 comm,

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub unsafe fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Outcome {
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `abi_major` and `abi_minor` are null or writable: the C binding of MPI_Abi_get_version requires it of the caller.
     unsafe {
         out(abi_major, MPI_ABI_VERSION, "abi_major")?;
         out(abi_minor, MPI_ABI_SUBVERSION, "abi_minor")
@@ -24,7 +24,7 @@ pub unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> Outcome {
     ] {
         hints.set(key.into(), size.to_string());
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Abi_get_info requires it of the caller.
     unsafe { out(info, info::create(hints)?, "info") }
 }
 
@@ -50,7 +50,7 @@ pub unsafe fn MPI_Abi_get_fortran_info(info: *mut MPI_Info) -> Outcome {
         Some(hints) => info::create(hints)?,
         None => MPI_INFO_NULL,
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Abi_get_fortran_info requires it of the caller.
     unsafe { out(info, handle, "info") }
 }
 

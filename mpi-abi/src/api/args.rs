@@ -184,7 +184,7 @@ impl Wide for isize {
 /// # Safety
 /// A pointer that is not null is valid for reading `len` elements.
 pub unsafe fn wides<T: Wide>(from: *const T, len: usize, name: &str) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `from` is valid by the `# Safety` contract of this function.
     Ok(unsafe { slice(from, len, name)? }
         .iter()
         .map(|v| v.wide())
@@ -231,7 +231,7 @@ pub unsafe fn plain_room(
     datatype: MPI_Datatype,
 ) -> Option<RecvBytes> {
     let len = plain(buf, count, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Some(unsafe { RecvBytes::new(buf.cast(), len) })
 }
 
@@ -283,7 +283,7 @@ pub unsafe fn send_buf(
     datatype: MPI_Datatype,
 ) -> Result<SendBuf, Failure> {
     let datatype = data(buf, count, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
 }
 
@@ -298,7 +298,7 @@ pub unsafe fn send_of(
     datatype: &Datatype,
 ) -> Result<SendBuf, Failure> {
     let datatype = checked(buf, count, datatype.clone())?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
 }
 
@@ -313,7 +313,7 @@ pub unsafe fn recv_of(
     datatype: &Datatype,
 ) -> Result<RecvBuf, Failure> {
     let datatype = checked(buf, count, datatype.clone())?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
 }
 
@@ -328,6 +328,6 @@ pub unsafe fn recv_buf(
     datatype: MPI_Datatype,
 ) -> Result<RecvBuf, Failure> {
     let datatype = data(buf, count, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
 }

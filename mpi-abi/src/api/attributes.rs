@@ -39,7 +39,7 @@ unsafe fn create(
     // SAFETY: as for copy functions.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
-    // SAFETY: passed on.
+    // SAFETY: `keyval` and `extra_state` are valid by the `# Safety` contract of this function.
     unsafe {
         let made = state()
             .keyvals
@@ -53,7 +53,7 @@ unsafe fn create(
 /// # Safety
 /// `keyval` is an argument of the caller that is read and written.
 unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid by the `# Safety` contract of this function.
     unsafe {
         state().keyvals.free(carrier, read(keyval, "keyval")?)?;
         out(keyval, MPI_KEYVAL_INVALID, "keyval")
@@ -65,7 +65,7 @@ unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
 /// # Safety
 /// `value` is the address of a pointer of the caller, `flag` an output argument.
 unsafe fn found(result: Option<*mut c_void>, value: *mut c_void, flag: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `value` and `flag` are null or writable: `# Safety` of this function.
     unsafe {
         if let Some(found) = result {
             out(value.cast(), found, "attribute_val")?;
@@ -84,12 +84,12 @@ pub unsafe fn MPI_Comm_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: functions and an output argument of the caller.
+    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Comm_create_keyval requires of its caller.
     unsafe { create(Carrier::Comm, copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Comm_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Comm_free_keyval requires of its caller.
     unsafe { free(Carrier::Comm, keyval) }
 }
 
@@ -103,12 +103,12 @@ pub unsafe fn MPI_Type_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: functions and an output argument of the caller.
+    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Type_create_keyval requires of its caller.
     unsafe { create(Carrier::Type, copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Type_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Type_free_keyval requires of its caller.
     unsafe { free(Carrier::Type, keyval) }
 }
 
@@ -122,12 +122,12 @@ pub unsafe fn MPI_Win_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: functions and an output argument of the caller.
+    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Win_create_keyval requires of its caller.
     unsafe { create(Carrier::Win, copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Win_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Win_free_keyval requires of its caller.
     unsafe { free(Carrier::Win, keyval) }
 }
 
@@ -148,7 +148,7 @@ pub unsafe fn MPI_Type_get_attr(
     flag: *mut c_int,
 ) -> Outcome {
     let value = type_object(datatype)?.owner(datatype).get(keyval)?;
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Type_get_attr requires of its caller.
     unsafe { found(value, attribute_val, flag) }
 }
 
@@ -183,7 +183,7 @@ pub unsafe fn MPI_Win_get_attr(
         None => object.owner().get(win_keyval)?,
         some => some,
     };
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Win_get_attr requires of its caller.
     unsafe { found(value, attribute_val, flag) }
 }
 
@@ -205,7 +205,7 @@ pub unsafe fn MPI_Keyval_create(
 }
 
 pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Keyval_free requires of its caller.
     unsafe { MPI_Comm_free_keyval(keyval) }
 }
 
@@ -286,7 +286,7 @@ pub unsafe fn MPI_Comm_get_attr(
     } else {
         object.owner().get(keyval)?
     };
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Comm_get_attr requires of its caller.
     unsafe { found(value, attribute_val, flag) }
 }
 
@@ -298,7 +298,7 @@ pub unsafe fn MPI_Comm_delete_attr(comm: MPI_Comm, keyval: c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` is valid as the C binding of MPI_Attr_put requires of its caller.
     unsafe { MPI_Comm_set_attr(comm, keyval, attribute_val) }
 }
 
@@ -308,7 +308,7 @@ pub unsafe fn MPI_Attr_get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Attr_get requires of its caller.
     unsafe { MPI_Comm_get_attr(comm, keyval, attribute_val, flag) }
 }
 

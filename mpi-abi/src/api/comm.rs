@@ -18,26 +18,26 @@ use std::rc::Rc;
 
 pub unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
     let mine = state::comm(comm)?.comm.rank();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is null or writable: the C binding of MPI_Comm_rank requires it of the caller.
     unsafe { out(rank, mine as c_int, "rank") }
 }
 
 pub unsafe fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
     let members = state::comm(comm)?.comm.size();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Comm_size requires it of the caller.
     unsafe { out(size, members as c_int, "size") }
 }
 
 pub unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> Outcome {
     let compared = state::comm(comm1)?.comm.compare(&state::comm(comm2)?.comm);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `result` is null or writable: the C binding of MPI_Comm_compare requires it of the caller.
     unsafe { out(result, groups::comparison(compared), "result") }
 }
 
 pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     let object = state::comm(comm)?;
     let members = groups::register(object.comm.group().clone(), object.session.clone())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Comm_group requires it of the caller.
     unsafe { out(group, members, "group") }
 }
 
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.dup())?;
     // The hints of the parent stay with it, since MPI-4.0 (section 7.4.2).
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup requires it of the caller.
     unsafe { out(newcomm, dress(new, &parent, &Hints::new())?, "newcomm") }
 }
 
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Comm_dup_with_info(
 ) -> Outcome {
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
     let new = state::engine()?.block_on(parent.comm.dup())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup_with_info requires it of the caller.
     unsafe { out(newcomm, dress(new, &parent, &hints)?, "newcomm") }
 }
 
@@ -177,7 +177,7 @@ pub(crate) unsafe fn idup(
         request::free(handle)?;
         return Err(refusal);
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, handle, "request") }
 }
 
@@ -186,7 +186,7 @@ pub unsafe fn MPI_Comm_idup(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup requires of its caller.
     unsafe { idup(comm, &Hints::new(), Later::Place(newcomm), request) }
 }
 
@@ -196,14 +196,14 @@ pub unsafe fn MPI_Comm_idup_with_info(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup_with_info requires of its caller.
     unsafe { idup(comm, &info::hints(info)?, Later::Place(newcomm), request) }
 }
 
 pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     let new = state::engine()?.block_on(parent.comm.create(&group))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
@@ -216,7 +216,7 @@ pub unsafe fn MPI_Comm_create_group(
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     super::p2p::check_tag(tag)?;
     let new = state::engine()?.block_on(parent.comm.create_group(&group, tag))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_group requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
@@ -237,7 +237,7 @@ pub unsafe fn MPI_Comm_split(
         })?),
     };
     let new = state::engine()?.block_on(parent.comm.split(SplitKey { color, key }))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
@@ -301,12 +301,12 @@ pub unsafe fn MPI_Comm_split_type(
     let attached = Attached::inheriting(&parent.attached);
     *attached.hints.borrow_mut() = Hints::known(&given);
     let new = register_some(new, attached, parent.session.clone())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split_type requires it of the caller.
     unsafe { out(newcomm, new, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_free requires it of the caller.
     let handle = unsafe { read(comm, "comm")? };
     let object = freeable(handle)?;
     object.owner().delete_all().map_err(heard_by(handle))?;
@@ -322,7 +322,7 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     if is_mixed {
         tell_connections();
     }
-    // SAFETY: an argument of the caller that is written.
+    // SAFETY: `comm` is null or writable: the C binding of MPI_Comm_free requires it of the caller.
     unsafe { out(comm, MPI_COMM_NULL, "comm") }
 }
 
@@ -344,7 +344,7 @@ fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
 }
 
 pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_disconnect requires it of the caller.
     let handle = unsafe { read(comm, "comm")? };
     let object = freeable(handle)?;
     // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
@@ -353,13 +353,13 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     let left = state::engine()?.block_on(object.comm.farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
     drop(object);
-    // SAFETY: passed on.
+    // SAFETY: `comm` is valid as the C binding of MPI_Comm_disconnect requires of its caller.
     unsafe { MPI_Comm_free(comm) }
 }
 
 pub unsafe fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Outcome {
     let object = state::comm(comm)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `comm_name` is null or NUL-terminated: the C binding of MPI_Comm_set_name requires it of the caller.
     let name = unsafe { name(comm_name, "comm_name")? };
     object.comm.set_name(&name);
     Ok(())
@@ -396,6 +396,6 @@ pub unsafe fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
 
 pub unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Outcome {
     let hints = state::comm(comm)?.attached.hints.borrow().in_force();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_Comm_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }

@@ -57,7 +57,7 @@ pub(super) unsafe fn set_received(
     to: *mut MPI_Status,
     received: Result<Status, mpi_core::Error>,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     unsafe {
         match received {
             Ok(status) => set_status(to, &c_status(status)),
@@ -72,7 +72,7 @@ pub(super) unsafe fn set_received(
 #[cold]
 unsafe fn failed(to: *mut MPI_Status, error: mpi_core::Error) -> Failure {
     if error.received().is_some() {
-        // SAFETY: passed on.
+        // SAFETY: `to` is valid by the `# Safety` contract of this function.
         unsafe { set_status(to, &failed_status(&error)) };
     }
     error.into()
@@ -83,7 +83,7 @@ unsafe fn failed(to: *mut MPI_Status, error: mpi_core::Error) -> Failure {
 /// # Safety
 /// `place` may be read and written.
 unsafe fn take(place: *mut MPI_Request) -> Result<Finished, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `place` is valid by the `# Safety` contract of this function.
     unsafe {
         let finished = finish(*place)?;
         if finished.gone {
@@ -98,7 +98,7 @@ unsafe fn take(place: *mut MPI_Request) -> Result<Finished, Failure> {
 /// # Safety
 /// `place` and `status` are arguments of the caller.
 unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `place` and `status` are valid by the `# Safety` contract of this function.
     unsafe {
         if let Some(well) = finish_simple(*place) {
             place.write(MPI_REQUEST_NULL);
@@ -112,7 +112,7 @@ unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome 
 }
 
 pub unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `request` and `status` are valid as the C binding of MPI_Wait requires of its caller.
     unsafe {
         let handle = read(request, "request")?;
         if look(handle)? == RequestState::Inactive {
@@ -129,7 +129,7 @@ pub unsafe fn MPI_Test(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `request`, `flag` and `status` are valid as the C binding of MPI_Test requires of its caller.
     unsafe {
         let handle = read(request, "request")?;
         let natural = || request::state_after_progress(handle);
@@ -161,7 +161,7 @@ pub unsafe fn MPI_Testall(
     flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `flag` and `array_of_statuses` are valid as the C binding of MPI_Testall requires of its caller.
     unsafe {
         let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
         let natural = || Ok(batch.survey_twice(|s| s.running == 0)?.running == 0);
@@ -182,7 +182,7 @@ unsafe fn take_any(
     indx: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `indx` and `status` are valid by the `# Safety` contract of this function.
     unsafe {
         match complete {
             Some(i) => {
@@ -203,7 +203,7 @@ pub unsafe fn MPI_Waitany(
     indx: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `indx` and `status` are valid as the C binding of MPI_Waitany requires of its caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
         let natural = || {
@@ -222,7 +222,7 @@ pub unsafe fn MPI_Testany(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `indx`, `flag` and `status` are valid as the C binding of MPI_Testany requires of its caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
         let natural = || {
@@ -247,7 +247,7 @@ pub unsafe fn MPI_Waitsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `outcount`, `array_of_indices` and `array_of_statuses` are valid as the C binding of MPI_Waitsome requires of its caller.
     unsafe {
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
@@ -270,7 +270,7 @@ pub unsafe fn MPI_Testsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `outcount`, `array_of_indices` and `array_of_statuses` are valid as the C binding of MPI_Testsome requires of its caller.
     unsafe {
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {

@@ -8,7 +8,7 @@ use mpi_base::hardware::{Confinement, Kind};
 use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> Outcome {
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `version` and `subversion` are null or writable: the C binding of MPI_Get_version requires it of the caller.
     unsafe {
         out(version, MPI_VERSION, "version")?;
         out(subversion, MPI_SUBVERSION, "subversion")
@@ -46,7 +46,7 @@ pub unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> Outcome {
         let confined = here.instance(kind).is_some();
         hints.set(kind.uri().into(), confined.to_string());
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `hw_info` is null or writable: the C binding of MPI_Get_hw_resource_info requires it of the caller.
     unsafe { out(hw_info, info::create(hints)?, "hw_info") }
 }
 
@@ -70,7 +70,7 @@ pub unsafe fn MPI_Wtick() -> f64 {
 }
 
 pub unsafe fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `location` and `address` are valid as the C binding of MPI_Get_address requires of its caller.
     unsafe { out(address, location.expose_provenance() as MPI_Aint, "address") }
 }
 

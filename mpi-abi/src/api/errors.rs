@@ -21,12 +21,12 @@ pub unsafe fn MPI_Error_string(
 
 pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> Outcome {
     unseen::looks_at(errorcode);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `errorclass` is null or writable: the C binding of MPI_Error_class requires it of the caller.
     unsafe { out(errorclass, codes::class(errorcode)?, "errorclass") }
 }
 
 pub unsafe fn MPI_Add_error_class(errorclass: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `errorclass` is null or writable: the C binding of MPI_Add_error_class requires it of the caller.
     unsafe { out(errorclass, codes::add(None)?, "errorclass") }
 }
 
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Remove_error_class(errorclass: c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `errorcode` is null or writable: the C binding of MPI_Add_error_code requires it of the caller.
     unsafe { out(errorcode, codes::add(Some(errorclass))?, "errorcode") }
 }
 
@@ -44,7 +44,7 @@ pub unsafe fn MPI_Remove_error_code(errorcode: c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Add_error_string(errorcode: c_int, text: *const c_char) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `text` is null or NUL-terminated: the C binding of MPI_Add_error_string requires it of the caller.
     let text = unsafe { string(text, MPI_MAX_ERROR_STRING, MPI_ERR_ARG, "string")? };
     codes::set_text(errorcode, Some(text))
 }
@@ -64,7 +64,7 @@ unsafe fn create<F>(
 ) -> Outcome {
     let function = function
         .ok_or_else(|| Failure::new(MPI_ERR_ARG, "the error handler function is a null pointer"))?;
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
     unsafe { out(errhandler, handler::create(kind(function))?, "errhandler") }
 }
 
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Comm_create_errhandler(
     comm_errhandler_fn: Option<MPI_Comm_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `comm_errhandler_fn` and `errhandler` are valid as the C binding of MPI_Comm_create_errhandler requires of its caller.
     unsafe { create(comm_errhandler_fn, UserHandler::Comm, errhandler) }
 }
 
@@ -80,7 +80,7 @@ pub unsafe fn MPI_Win_create_errhandler(
     win_errhandler_fn: Option<MPI_Win_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `win_errhandler_fn` and `errhandler` are valid as the C binding of MPI_Win_create_errhandler requires of its caller.
     unsafe { create(win_errhandler_fn, UserHandler::Win, errhandler) }
 }
 
@@ -88,7 +88,7 @@ pub unsafe fn MPI_File_create_errhandler(
     file_errhandler_fn: Option<MPI_File_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `file_errhandler_fn` and `errhandler` are valid as the C binding of MPI_File_create_errhandler requires of its caller.
     unsafe { create(file_errhandler_fn, UserHandler::File, errhandler) }
 }
 
@@ -96,15 +96,15 @@ pub unsafe fn MPI_Session_create_errhandler(
     session_errhandler_fn: Option<MPI_Session_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `session_errhandler_fn` and `errhandler` are valid as the C binding of MPI_Session_create_errhandler requires of its caller.
     unsafe { create(session_errhandler_fn, UserHandler::Session, errhandler) }
 }
 
 pub unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Errhandler_free requires of its caller.
     let handle = unsafe { super::args::read(errhandler, "errhandler")? };
     handler::release(handle)?;
-    // SAFETY: as above.
+    // SAFETY: `errhandler` is null or writable: the C binding of MPI_Errhandler_free requires it of the caller.
     unsafe { out(errhandler, MPI_ERRHANDLER_NULL, "errhandler") }
 }
 
@@ -114,7 +114,7 @@ pub unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> Outcome {
 /// `errhandler` is an output argument of the caller.
 unsafe fn hand_out(found: MPI_Errhandler, errhandler: *mut MPI_Errhandler) -> Outcome {
     handler::retain(found)?;
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
     unsafe { out(errhandler, found, "errhandler") }
 }
 
@@ -125,7 +125,7 @@ pub unsafe fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler
 }
 
 pub unsafe fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Comm_get_errhandler requires of its caller.
     unsafe { hand_out(state::comm(comm)?.attached.errhandler(), errhandler) }
 }
 
@@ -141,7 +141,7 @@ pub unsafe fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -
 }
 
 pub unsafe fn MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Win_get_errhandler requires of its caller.
     unsafe { hand_out(state::win(win)?.attached.errhandler(), errhandler) }
 }
 
@@ -163,7 +163,7 @@ pub unsafe fn MPI_Session_get_errhandler(
     session: MPI_Session,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Session_get_errhandler requires of its caller.
     unsafe { hand_out(state::session(session)?.attached.errhandler(), errhandler) }
 }
 
@@ -188,7 +188,7 @@ pub unsafe fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler
 }
 
 pub unsafe fn MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_File_get_errhandler requires of its caller.
     unsafe { hand_out(on_file(file, Attached::errhandler)?, errhandler) }
 }
 

@@ -23,7 +23,7 @@ pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_i
     let (found, is_first) = object.comm.eureka_test()?;
     // A program that looks in a loop is inside MPI: what others want of this process goes on.
     state::engine()?.poll_once();
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag` and `first` are null or writable: the C binding of MPIX_Eureka_test requires it of the caller.
     unsafe {
         out(flag, found.into(), "flag")?;
         out(first, is_first.into(), "first")
@@ -33,6 +33,6 @@ pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_i
 pub unsafe fn MPIX_Eureka_end(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
     let first = state::comm(comm)?.comm.eureka_end()?;
     let first = first.map_or(MPI_UNDEFINED, |first| first as c_int);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is null or writable: the C binding of MPIX_Eureka_end requires it of the caller.
     unsafe { out(rank, first, "rank") }
 }

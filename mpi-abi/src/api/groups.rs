@@ -60,13 +60,13 @@ pub(crate) fn comparison(result: Comparison) -> c_int {
 
 pub unsafe fn MPI_Group_size(group: MPI_Group, size: *mut c_int) -> Outcome {
     let members = state::group(group)?.size();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Group_size requires it of the caller.
     unsafe { out(size, members as c_int, "size") }
 }
 
 pub unsafe fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> Outcome {
     let mine = state::group(group)?.rank_of(state::engine()?.me());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is null or writable: the C binding of MPI_Group_rank requires it of the caller.
     unsafe { out(rank, mine.map_or(MPI_UNDEFINED, |r| r as c_int), "rank") }
 }
 
@@ -109,7 +109,7 @@ pub unsafe fn MPI_Group_compare(
     result: *mut c_int,
 ) -> Outcome {
     let compared = state::group(group1)?.compare(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `result` is null or writable: the C binding of MPI_Group_compare requires it of the caller.
     unsafe { out(result, comparison(compared), "result") }
 }
 
@@ -119,7 +119,7 @@ pub unsafe fn MPI_Group_union(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let new = state::group(group1)?.union(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_union requires it of the caller.
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
@@ -129,7 +129,7 @@ pub unsafe fn MPI_Group_intersection(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let new = state::group(group1)?.intersection(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_intersection requires it of the caller.
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
@@ -139,7 +139,7 @@ pub unsafe fn MPI_Group_difference(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let new = state::group(group1)?.difference(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_difference requires it of the caller.
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
@@ -148,7 +148,7 @@ pub unsafe fn MPI_Group_difference(
 /// # Safety
 /// `ranks` is an array of the caller with `n` elements.
 unsafe fn ranks_of(n: c_int, ranks: *const c_int) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `ranks` is valid by the `# Safety` contract of this function.
     unsafe { super::args::wides(ranks, length(n, "n")?, "ranks") }
 }
 
@@ -158,7 +158,7 @@ pub unsafe fn MPI_Group_incl(
     ranks: *const c_int,
     newgroup: *mut MPI_Group,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranks` and `newgroup` are valid as the C binding of MPI_Group_incl requires of its caller.
     unsafe {
         let new = state::group(group)?.include(&ranks_of(n, ranks)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -171,7 +171,7 @@ pub unsafe fn MPI_Group_excl(
     ranks: *const c_int,
     newgroup: *mut MPI_Group,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranks` and `newgroup` are valid as the C binding of MPI_Group_excl requires of its caller.
     unsafe {
         let new = state::group(group)?.exclude(&ranks_of(n, ranks)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -183,7 +183,7 @@ pub unsafe fn MPI_Group_excl(
 /// # Safety
 /// `ranges` is an array of the caller with `n` elements.
 unsafe fn expand(group: &Group, n: c_int, ranges: *const [c_int; 3]) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `ranges` is valid by the `# Safety` contract of this function.
     let ranges = unsafe { slice(ranges, length(n, "n")?, "ranges")? };
     let ranges: Vec<_> = ranges
         .iter()
@@ -199,7 +199,7 @@ pub unsafe fn MPI_Group_range_incl(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let members = state::group(group)?;
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranges` and `newgroup` are valid as the C binding of MPI_Group_range_incl requires of its caller.
     unsafe {
         let new = members.include(&expand(&members, n, ranges)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Group_range_excl(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let members = state::group(group)?;
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranges` and `newgroup` are valid as the C binding of MPI_Group_range_excl requires of its caller.
     unsafe {
         let new = members.exclude(&expand(&members, n, ranges)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -221,13 +221,13 @@ pub unsafe fn MPI_Group_range_excl(
 }
 
 pub unsafe fn MPI_Group_free(group: *mut MPI_Group) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `group` is null or readable: the C binding of MPI_Group_free requires it of the caller.
     let handle = unsafe { read(group, "group")? };
     // Freeing the empty group is allowed, since functions return it (section 7.3.2).
     if handle != MPI_GROUP_EMPTY {
         let removed = state().groups.borrow_mut().remove(handle.0);
         removed.ok_or_else(|| wrong(Kind::Group, handle.0))?;
     }
-    // SAFETY: as above.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Group_free requires it of the caller.
     unsafe { out(group, MPI_GROUP_NULL, "group") }
 }

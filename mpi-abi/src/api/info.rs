@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int};
 /// # Safety
 /// `key` is a string of the caller or null.
 unsafe fn key_of(key: *const c_char) -> Result<String, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `key` is null or NUL-terminated: `# Safety` of this function.
     let key = unsafe { string(key, MPI_MAX_INFO_KEY, MPI_ERR_INFO_KEY, "key")? };
     if key.is_empty() {
         return Err(Failure::new(MPI_ERR_INFO_KEY, "key is an empty string"));
@@ -21,7 +21,7 @@ unsafe fn key_of(key: *const c_char) -> Result<String, Failure> {
 }
 
 pub unsafe fn MPI_Info_create(info: *mut MPI_Info) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Info_create requires it of the caller.
     unsafe { out(info, info::create(Hints::default())?, "info") }
 }
 
@@ -31,18 +31,18 @@ pub unsafe fn MPI_Info_create_env(
     info: *mut MPI_Info,
 ) -> Outcome {
     // The arguments may be zero and null; the process knows its own.
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Info_create_env requires it of the caller.
     unsafe { out(info, info::create(info::hints(MPI_INFO_ENV)?)?, "info") }
 }
 
 pub unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> Outcome {
     let copy = info::read(info, Hints::clone)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newinfo` is null or writable: the C binding of MPI_Info_dup requires it of the caller.
     unsafe { out(newinfo, info::create(copy)?, "newinfo") }
 }
 
 pub unsafe fn MPI_Info_free(info: *mut MPI_Info) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `info` is valid as the C binding of MPI_Info_free requires of its caller.
     unsafe {
         info::free(read(info, "info")?)?;
         out(info, MPI_INFO_NULL, "info")
@@ -50,7 +50,7 @@ pub unsafe fn MPI_Info_free(info: *mut MPI_Info) -> Outcome {
 }
 
 pub unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) -> Outcome {
-    // SAFETY: strings of the caller.
+    // SAFETY: `key` and `value` are valid as the C binding of MPI_Info_set requires of its caller.
     let (key, value) = unsafe {
         let value = string(value, MPI_MAX_INFO_VAL, MPI_ERR_INFO_VALUE, "value");
         (key_of(key)?, value?)
@@ -59,7 +59,7 @@ pub unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_c
 }
 
 pub unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `key` is valid as the C binding of MPI_Info_delete requires of its caller.
     let key = unsafe { key_of(key)? };
     if info::change(info, |hints| hints.delete(&key))? {
         Ok(())
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> Outcome {
 
 pub unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> Outcome {
     let count = info::read(info, Hints::len)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `nkeys` is null or writable: the C binding of MPI_Info_get_nkeys requires it of the caller.
     unsafe { out(nkeys, count as c_int, "nkeys") }
 }
 
@@ -98,7 +98,7 @@ pub unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) ->
 /// # Safety
 /// `key` is a string of the caller or null.
 unsafe fn value_of(info: MPI_Info, key: *const c_char) -> Result<Option<String>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `key` is valid by the `# Safety` contract of this function.
     let key = unsafe { key_of(key)? };
     info::read(info, |hints| hints.get(&key).map(str::to_string))
 }
@@ -110,7 +110,7 @@ pub unsafe fn MPI_Info_get(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `key` is valid as the C binding of MPI_Info_get requires of its caller.
     let found = unsafe { value_of(info, key)? };
     let room = length(valuelen, "valuelen")? as c_int;
     // SAFETY: output arguments of the caller, which promises room for `valuelen` characters and the zero.

@@ -17,17 +17,17 @@ pub unsafe fn MPI_Init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `provided` is null or writable: the C binding of MPI_Init_thread requires it of the caller.
     unsafe { out(provided, init::initialize(required)?, "provided") }
 }
 
 pub unsafe fn MPI_Initialized(flag: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Initialized requires it of the caller.
     unsafe { out(flag, phase::initialized().into(), "flag") }
 }
 
 pub unsafe fn MPI_Finalized(flag: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Finalized requires it of the caller.
     unsafe { out(flag, phase::finalized().into(), "flag") }
 }
 
@@ -37,13 +37,13 @@ pub unsafe fn MPI_Finalize() -> Outcome {
 
 pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> Outcome {
     state::engine()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `provided` is null or writable: the C binding of MPI_Query_thread requires it of the caller.
     unsafe { out(provided, phase::thread_level(), "provided") }
 }
 
 pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> Outcome {
     state::engine()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Is_thread_main requires it of the caller.
     unsafe { out(flag, phase::is_main_thread().into(), "flag") }
 }
 
@@ -54,6 +54,6 @@ pub unsafe fn MPI_Abort(_comm: MPI_Comm, errorcode: c_int) -> Outcome {
 
 pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     state::engine()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `parent` is null or writable: the C binding of MPI_Comm_get_parent requires it of the caller.
     unsafe { out(parent, MPI_COMM_NULL, "parent") }
 }

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 
 pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     let inter = state::comm(comm)?.comm.is_inter();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Comm_test_inter requires it of the caller.
     unsafe { out(flag, inter.into(), "flag") }
 }
 
@@ -26,14 +26,14 @@ fn remote_group(comm: MPI_Comm) -> Result<Group, Failure> {
 }
 
 pub unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Comm_remote_size requires it of the caller.
     unsafe { out(size, remote_group(comm)?.size() as c_int, "size") }
 }
 
 pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     let session = state::comm(comm)?.session.clone();
     let remote = groups::register(remote_group(comm)?, session)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Comm_remote_group requires it of the caller.
     unsafe { out(group, remote, "group") }
 }
 
@@ -67,7 +67,7 @@ pub unsafe fn MPI_Intercomm_create(
         Err(failure) => Err(astray(failure)),
     });
     let new = state::engine()?.block_on(local.comm.inter(leader, across, tag))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create requires it of the caller.
     unsafe {
         out(
             newintercomm,
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Intercomm_merge(
 ) -> Outcome {
     let parent = state::comm(intercomm)?;
     let new = state::engine()?.block_on(parent.comm.merge(high != 0))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newintracomm` is null or writable: the C binding of MPI_Intercomm_merge requires it of the caller.
     unsafe {
         out(
             newintracomm,

@@ -20,7 +20,7 @@ pub(crate) unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
     let handle = state().ops.borrow_mut().insert(new);
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
-    // SAFETY: passed on.
+    // SAFETY: `op` is null or writable: `# Safety` of this function.
     unsafe { out(op, MPI_Op(handle), "op") }
 }
 
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Op_create(
             }
         });
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `op` is valid as the C binding of MPI_Op_create requires of its caller.
     unsafe { register(Op::user(call, commute != 0), op) }
 }
 
@@ -82,12 +82,12 @@ pub unsafe fn MPI_Op_create_c(
             guarded((), move || unsafe { function(input, inout, len, handle) });
         });
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `op` is valid as the C binding of MPI_Op_create_c requires of its caller.
     unsafe { register(Op::user(call, commute != 0), op) }
 }
 
 pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `op` is null or readable: the C binding of MPI_Op_free requires it of the caller.
     let handle = unsafe { read(op, "op")? };
     if handle.0 < FIRST_DYNAMIC {
         let predefined = state::op(handle)?;
@@ -98,13 +98,13 @@ pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
     }
     let removed = state().ops.borrow_mut().remove(handle.0);
     removed.ok_or_else(|| wrong(Kind::Op, handle.0))?;
-    // SAFETY: as above.
+    // SAFETY: `op` is null or writable: the C binding of MPI_Op_free requires it of the caller.
     unsafe { out(op, MPI_OP_NULL, "op") }
 }
 
 pub unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> Outcome {
     let commutes = state::op(op)?.is_commutative();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `commute` is null or writable: the C binding of MPI_Op_commutative requires it of the caller.
     unsafe { out(commute, commutes.into(), "commute") }
 }
 

@@ -41,7 +41,7 @@ pub unsafe fn MPI_Psend_init(
     check_tag(tag)?;
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Psend_init requires of its caller.
     unsafe {
         let buf = send_buf(buf, all, datatype)?;
         let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Precv_init(
     }
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Precv_init requires of its caller.
     unsafe {
         let buf = recv_buf(buf, all, datatype)?;
         let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
@@ -114,7 +114,7 @@ pub unsafe fn MPI_Pready_list(
     array_of_partitions: *const c_int,
     request: MPI_Request,
 ) -> Outcome {
-    // SAFETY: an array of the caller.
+    // SAFETY: `array_of_partitions` is valid as the C binding of MPI_Pready_list requires of its caller.
     let list = unsafe {
         slice(
             array_of_partitions,
@@ -128,7 +128,7 @@ pub unsafe fn MPI_Pready_list(
 pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
     // Nothing is left to arrive (section 4.2.2).
     if request == MPI_REQUEST_NULL {
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
         return unsafe { out(flag, 1, "flag") };
     }
     let arrived = || {
@@ -144,6 +144,6 @@ pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_
         state::engine()?.poll_once();
         arrived()?
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
     unsafe { out(flag, here.into(), "flag") }
 }

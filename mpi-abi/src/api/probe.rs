@@ -41,7 +41,7 @@ pub unsafe fn MPI_Probe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let found = probing(source, tag, comm)?.comm.probe(source, tag)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid as the C binding of MPI_Probe requires of its caller.
     unsafe { set_status(status, &c_status(found)) };
     Ok(())
 }
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Iprobe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let found = probing(source, tag, comm)?.comm.iprobe(source, tag)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag` and `status` are valid as the C binding of MPI_Iprobe requires of its caller.
     unsafe {
         if let Some(found) = found {
             set_status(status, &c_status(found));
@@ -87,7 +87,7 @@ pub unsafe fn MPI_Mprobe(
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
     let (handle, found) = register(comm.comm.mprobe(source, tag)?, &comm)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `message` and `status` are valid as the C binding of MPI_Mprobe requires of its caller.
     unsafe {
         set_status(status, &c_status(found));
         out(message, handle, "message")
@@ -104,7 +104,7 @@ pub unsafe fn MPI_Improbe(
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
     let probed = comm.comm.improbe(source, tag)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag`, `message` and `status` are valid as the C binding of MPI_Improbe requires of its caller.
     unsafe {
         out(flag, probed.is_some().into(), "flag")?;
         let Some(probed) = probed else {
@@ -133,7 +133,7 @@ unsafe fn take(
     datatype: MPI_Datatype,
     message: *mut MPI_Message,
 ) -> Result<Taken, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` and `message` are valid by the `# Safety` contract of this function.
     let (handle, buf) = unsafe { (read(message, "message")?, recv_buf(buf, count, datatype)?) };
     let taken = if handle == MPI_MESSAGE_NO_PROC {
         Taken::Nothing
@@ -142,7 +142,7 @@ unsafe fn take(
         let (found, comm) = found.ok_or_else(|| wrong(Kind::Message, handle.0))?;
         Taken::Receiving(comm.comm.imrecv(found, buf), comm)
     };
-    // SAFETY: passed on.
+    // SAFETY: `message` is null or writable: `# Safety` of this function.
     unsafe { out(message, MPI_MESSAGE_NULL, "message")? };
     Ok(taken)
 }
@@ -154,7 +154,7 @@ pub unsafe fn MPI_Mrecv_c(
     message: *mut MPI_Message,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: a buffer and arguments of the caller.
+    // SAFETY: `buf`, `message` and `status` are valid as the C binding of MPI_Mrecv_c requires of its caller.
     unsafe {
         match take(buf, count, datatype, message)? {
             Taken::Nothing => set_received(status, Ok(Status::PROC_NULL)),
@@ -174,7 +174,7 @@ pub unsafe fn MPI_Imrecv_c(
     message: *mut MPI_Message,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and arguments of the caller.
+    // SAFETY: `buf`, `message` and `request` are valid as the C binding of MPI_Imrecv_c requires of its caller.
     unsafe {
         let handle = match take(buf, count, datatype, message)? {
             Taken::Nothing => running_for(state::engine()?.completed(Status::PROC_NULL), None)?,

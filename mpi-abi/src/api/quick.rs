@@ -40,7 +40,7 @@ fn of_comm(
 unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
     match value {
         Some(value) if !place.is_null() => {
-            // SAFETY: an output argument of the caller.
+            // SAFETY: `place` is valid by the `# Safety` contract of this function.
             unsafe { place.write(value) };
             true
         }
@@ -50,13 +50,13 @@ unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
 
 #[inline(always)]
 pub unsafe fn quick_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is valid as the C binding of MPI_Comm_rank requires of its caller.
     unsafe { give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank())) }
 }
 
 #[inline(always)]
 pub unsafe fn quick_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is valid as the C binding of MPI_Comm_size requires of its caller.
     unsafe { give(size, of_comm(comm, |(_, size)| size, |comm| comm.size())) }
 }
 
@@ -82,7 +82,7 @@ fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
 #[inline(always)]
 pub unsafe fn quick_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
     let bytes = of_type(datatype).and_then(|[size, ..]| c_int::try_from(size).ok());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is valid as the C binding of MPI_Type_size requires of its caller.
     unsafe { give(size, bytes) }
 }
 
@@ -113,13 +113,13 @@ pub unsafe fn quick_Get_count(
     if status.is_null() || !size.is_power_of_two() {
         return false;
     }
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `status` is valid as the C binding of MPI_Get_count requires of its caller.
     let bytes = unsafe { &*status }.bytes();
     let whole = match bytes & (size as i64 - 1) {
         0 => c_int::try_from(bytes >> size.trailing_zeros()).ok(),
         _ => None,
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `count` is valid as the C binding of MPI_Get_count requires of its caller.
     unsafe { give(count, whole) }
 }
 
@@ -129,11 +129,11 @@ pub unsafe fn quick_Test(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> bool {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `request` is valid as the C binding of MPI_Test requires of its caller.
     if request.is_null() || unsafe { *request } != MPI_REQUEST_NULL {
         return false;
     }
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag` and `status` are valid as the C binding of MPI_Test requires of its caller.
     unsafe {
         if !give(flag, Some(1)) {
             return false;
@@ -145,12 +145,12 @@ pub unsafe fn quick_Test(
 
 #[inline(always)]
 pub unsafe fn quick_Initialized(flag: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is valid as the C binding of MPI_Initialized requires of its caller.
     unsafe { give(flag, Some(crate::phase::initialized().into())) }
 }
 
 #[inline(always)]
 pub unsafe fn quick_Finalized(flag: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is valid as the C binding of MPI_Finalized requires of its caller.
     unsafe { give(flag, Some(crate::phase::finalized().into())) }
 }

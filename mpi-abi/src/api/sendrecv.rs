@@ -81,7 +81,7 @@ unsafe fn exchange(
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function.
     unsafe {
         let (comm, outgoing) = outgoing(sendbuf, sendcount, sendtype, sendtag, comm)?;
         check_recv_tag(recvtag)?;
@@ -104,7 +104,7 @@ unsafe fn exchange_in_place(
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let (comm, buf) = unsafe { incoming(buf, count, datatype, recvtag, comm)? };
     check_tag(sendtag)?;
     let copy = Scratch::bytes(buf.bytes())?;
@@ -132,7 +132,7 @@ pub unsafe fn MPI_Sendrecv_c(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `sendbuf`, `recvbuf` and `status` are valid as the C binding of MPI_Sendrecv_c requires of its caller.
     unsafe {
         let exchange = exchange(
             sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -156,7 +156,7 @@ pub unsafe fn MPI_Isendrecv_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `sendbuf`, `recvbuf` and `request` are valid as the C binding of MPI_Isendrecv_c requires of its caller.
     unsafe {
         let exchange = exchange(
             sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -177,7 +177,7 @@ pub unsafe fn MPI_Sendrecv_replace_c(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_Sendrecv_replace_c requires of its caller.
     unsafe {
         let exchange =
             exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
@@ -196,7 +196,7 @@ pub unsafe fn MPI_Isendrecv_replace_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Isendrecv_replace_c requires of its caller.
     unsafe {
         let exchange =
             exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;

@@ -55,13 +55,13 @@ pub unsafe fn MPI_Session_init(
     with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
         let level = init::begin_session(info::hints(info)?.get(THREAD_LEVEL))?;
         *attached.hints.borrow_mut() = Hints::of_session(level);
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `session` is null or writable: the C binding of MPI_Session_init requires it of the caller.
         unsafe { out(session, session::register(attached)?.handle(), "session") }
     })
 }
 
 pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `session` is null or readable: the C binding of MPI_Session_finalize requires it of the caller.
     let handle = unsafe { read(session, "session")? };
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
@@ -71,13 +71,13 @@ pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
     }
     session::remove(handle)?;
     init::end_session()?;
-    // SAFETY: an argument of the caller that is written.
+    // SAFETY: `session` is null or writable: the C binding of MPI_Session_finalize requires it of the caller.
     unsafe { out(session, MPI_SESSION_NULL, "session") }
 }
 
 pub unsafe fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> Outcome {
     let hints = state::session(session)?.attached.hints.borrow().clone();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_Session_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }
 
@@ -87,7 +87,7 @@ pub unsafe fn MPI_Session_get_num_psets(
     npset_names: *mut c_int,
 ) -> Outcome {
     state::session(session)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `npset_names` is null or writable: the C binding of MPI_Session_get_num_psets requires it of the caller.
     unsafe { out(npset_names, PROCESS_SETS.len() as c_int, "npset_names") }
 }
 
@@ -125,11 +125,11 @@ pub unsafe fn MPI_Session_get_pset_info(
     info: *mut MPI_Info,
 ) -> Outcome {
     state::session(session)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `pset_name` is null or NUL-terminated: the C binding of MPI_Session_get_pset_info requires it of the caller.
     let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
     let mut hints = Hints::new();
     hints.set("mpi_size".into(), process_set(&name)?.size().to_string());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Session_get_pset_info requires it of the caller.
     unsafe { out(info, info::create(hints)?, "info") }
 }
 
@@ -139,10 +139,10 @@ pub unsafe fn MPI_Group_from_session_pset(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let object = state::session(session)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `pset_name` is null or NUL-terminated: the C binding of MPI_Group_from_session_pset requires it of the caller.
     let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
     let group = groups::register(process_set(&name)?, Some(object))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_from_session_pset requires it of the caller.
     unsafe { out(newgroup, group, "newgroup") }
 }
 
@@ -151,7 +151,7 @@ pub unsafe fn MPI_Group_from_session_pset(
 /// # Safety
 /// A string of the caller or null.
 unsafe fn tag_of(stringtag: *const c_char) -> Result<String, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `stringtag` is null or NUL-terminated: `# Safety` of this function.
     unsafe { string(stringtag, MPI_MAX_STRINGTAG_LEN, MPI_ERR_TAG, "stringtag") }
 }
 
@@ -164,12 +164,12 @@ pub unsafe fn MPI_Comm_create_from_group(
 ) -> Outcome {
     with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
         let (members, session) = (state::group(group)?, groups::session_of(group));
-        // SAFETY: a string of the caller.
+        // SAFETY: `stringtag` is valid as the C binding of MPI_Comm_create_from_group requires of its caller.
         let tag = unsafe { tag_of(stringtag)? };
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let engine = state::engine()?;
         let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_from_group requires it of the caller.
         unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
     })
 }
@@ -199,19 +199,19 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
         // The remote group is significant at the local leader only, so elsewhere it may also be no group.
         let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
         if members.size() == 0 || is_alone {
-            // SAFETY: an output argument of the caller.
+            // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
             return unsafe { out(newintercomm, MPI_COMM_NULL, "newintercomm") };
         }
         let leader = groups::member(&members, local_leader, "local_leader")?;
         // What lies on the other side is significant at the local leader only.
         let leads = members.proc(leader) == Some(engine.me());
         let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
-        // SAFETY: a string of the caller.
+        // SAFETY: `stringtag` is valid as the C binding of MPI_Intercomm_create_from_groups requires of its caller.
         let tag = unsafe { tag_of(stringtag)? };
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let made = engine.inter_from_groups((&members, leader), other, &tag);
         let new = engine.block_on(made)?;
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
         unsafe {
             out(
                 newintercomm,

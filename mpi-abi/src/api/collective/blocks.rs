@@ -25,7 +25,7 @@ pub(super) unsafe fn blocks(
     displacements: *const impl Wide,
     datatype: MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `counts` and `displacements` are valid by the `# Safety` contract of this function.
     let (counts, displacements) = unsafe {
         (
             slice(counts, n, "counts")?,
@@ -52,7 +52,7 @@ pub(super) unsafe fn typed_blocks(
     displacements: *const impl Wide,
     datatypes: *const MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `counts`, `displacements` and `datatypes` are valid by the `# Safety` contract of this function.
     let (counts, displacements, datatypes) = unsafe {
         (
             slice(counts, n, "counts")?,
@@ -81,7 +81,7 @@ pub(super) unsafe fn sent_blocks(
     buf: *const c_void,
     blocks: Vec<Block>,
 ) -> Result<Rc<[SendBuf]>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let one = |b: Block| unsafe { send_buf(at(buf, &b), b.count, b.datatype) };
     blocks.into_iter().map(one).collect()
 }
@@ -94,7 +94,7 @@ pub(super) unsafe fn received_blocks(
     buf: *mut c_void,
     blocks: Vec<Block>,
 ) -> Result<Rc<[RecvBuf]>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let one = |b: Block| unsafe { recv_buf(at(buf, &b).cast_mut(), b.count, b.datatype) };
     blocks.into_iter().map(one).collect()
 }

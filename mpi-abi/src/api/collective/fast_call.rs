@@ -74,7 +74,7 @@ pub unsafe fn fast_Bcast(
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, _) = root_of(&comm, root)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buffer` is valid as the C binding of MPI_Bcast requires of its caller.
     let data = unsafe { plain_room(buffer, count.wide(), datatype)? };
     carry_out(&comm, &FastCall::Bcast { data, root })
 }
@@ -91,7 +91,7 @@ pub unsafe fn fast_Gather(
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Gather requires of its caller.
     let (send, recv) = unsafe {
         let send = plain_data(sendbuf, sendcount.wide(), sendtype)?;
         let recv = match here {
@@ -119,7 +119,7 @@ pub unsafe fn fast_Scatter(
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scatter requires of its caller.
     let (send, recv) = unsafe {
         let send = match here {
             true => Some(plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?),
@@ -144,7 +144,7 @@ pub unsafe fn fast_Allgather(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allgather requires of its caller.
     let (send, recv) = unsafe {
         (
             plain_data(sendbuf, sendcount.wide(), sendtype)?,
@@ -166,7 +166,7 @@ pub unsafe fn fast_Alltoall(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Alltoall requires of its caller.
     let (send, recv, one) = unsafe {
         (
             plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?,
@@ -192,7 +192,7 @@ pub unsafe fn fast_Reduce(
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
     let op = dense(op, datatype)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce requires of its caller.
     let (send, recv) = unsafe {
         let send = plain_data(sendbuf, count.wide(), datatype)?;
         let recv = match here {
@@ -303,7 +303,7 @@ pub unsafe fn fast_Reduce_scatter_block(
     apart(sendbuf, recvbuf)?;
     let comm = among(comm)?;
     let op = dense(op, datatype)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter_block requires of its caller.
     let (send, recv) = unsafe {
         (
             plain_data(sendbuf, every(&comm, recvcount)?, datatype)?,

@@ -70,7 +70,7 @@ pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Plann
 /// `request` is an output argument of the caller.
 pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
     let req = plan.comm.comm.icollective(plan.call)?;
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running(req, &plan.comm)?, "request") }
 }
 
@@ -96,7 +96,7 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
             own
         }
     };
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe {
         out(
             request,
@@ -189,7 +189,7 @@ impl CommObject {
         if self.in_place(buf)? {
             return Ok(None);
         }
-        // SAFETY: passed on.
+        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
         unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
     }
 
@@ -207,7 +207,7 @@ impl CommObject {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
             return Ok(None);
         }
-        // SAFETY: passed on.
+        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
         unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
     }
 
@@ -225,7 +225,7 @@ impl CommObject {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
             return Ok(None);
         }
-        // SAFETY: passed on.
+        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
         unsafe { recv_buf(buf, count.wide(), datatype).map(Some) }
     }
 

@@ -68,7 +68,7 @@ pub unsafe fn plan_Neighbor_allgather(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_allgather requires of its caller.
     let (send, recv) = unsafe {
         (
             send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
@@ -92,7 +92,7 @@ pub unsafe fn plan_Neighbor_allgatherv(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `recvbuf`, `recvcounts` and `displs` are valid as the C binding of MPI_Neighbor_allgatherv requires of its caller.
     let (send, recv) = unsafe {
         (
             send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
@@ -115,7 +115,7 @@ pub unsafe fn plan_Neighbor_alltoall(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_alltoall requires of its caller.
     let (send, recv) = unsafe {
         (
             send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
@@ -140,7 +140,7 @@ pub unsafe fn plan_Neighbor_alltoallv(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `recvbuf`, `recvcounts` and `rdispls` are valid as the C binding of MPI_Neighbor_alltoallv requires of its caller.
     let (send, recv) = unsafe {
         (
             sent_blocks(sendbuf, blocks(outdegree, sendcounts, sdispls, sendtype)?)?,
@@ -165,7 +165,7 @@ pub unsafe fn plan_Neighbor_alltoallw(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `sendtypes`, `recvbuf`, `recvcounts`, `rdispls` and `recvtypes` are valid as the C binding of MPI_Neighbor_alltoallw requires of its caller.
     let (send, recv) = unsafe {
         (
             sent_blocks(

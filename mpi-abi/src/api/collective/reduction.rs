@@ -26,7 +26,7 @@ unsafe fn reduction(
     op: MPI_Op,
 ) -> Result<(Option<SendBuf>, RecvBuf, Op), Failure> {
     let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function.
     unsafe {
         Ok((
             sent(comm, sendbuf, count, &datatype)?,
@@ -78,7 +78,7 @@ unsafe fn sent(
     if comm.in_place(buf)? {
         return Ok(None);
     }
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     unsafe { send_of(buf, count, datatype).map(Some) }
 }
 
@@ -106,7 +106,7 @@ pub unsafe fn plan_Reduce(
     }
     let (op, datatype) = operator(op, datatype)?;
     let (is_root, count) = (comm.is_root(root), count.wide());
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce requires of its caller.
     let (send, recv) = unsafe {
         let recv = is_root.then(|| recv_of(recvbuf, count, &datatype));
         let has_none = comm.is_beside(root) || (is_root && comm.in_place(sendbuf)?);
@@ -131,7 +131,7 @@ pub unsafe fn plan_Allreduce(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allreduce requires of its caller.
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Allreduce { send, recv, op };
@@ -148,7 +148,7 @@ pub unsafe fn plan_Scan(
 ) -> Planned {
     let comm = state::comm(comm)?;
     comm.only_intra()?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scan requires of its caller.
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Scan { send, recv, op };
@@ -167,7 +167,7 @@ pub unsafe fn plan_Exscan(
     comm.only_intra()?;
     let count = count.wide();
     let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Exscan requires of its caller.
     let call = unsafe {
         let send = sent(&comm, sendbuf, count, &datatype)?;
         // Nothing comes before rank 0, which needs no room for it (section 6.11.2).
@@ -190,7 +190,7 @@ pub unsafe fn plan_Reduce_scatter(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: an array of the caller.
+    // SAFETY: `recvcounts` is valid as the C binding of MPI_Reduce_scatter requires of its caller.
     let counts = unsafe { wides(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
         return Err(Failure::new(
@@ -205,7 +205,7 @@ pub unsafe fn plan_Reduce_scatter(
     } else {
         counts[comm.comm.rank() as usize]
     };
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter requires of its caller.
     let (send, recv) = unsafe {
         (
             sent(&comm, sendbuf, total, &datatype)?,
@@ -233,7 +233,7 @@ pub unsafe fn plan_Reduce_scatter_block(
     let comm = state::comm(comm)?;
     let (op, datatype) = operator(op, datatype)?;
     let total = recvcount.wide().saturating_mul(comm.members() as i64);
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter_block requires of its caller.
     let (send, recv) = unsafe {
         (
             sent(&comm, sendbuf, total, &datatype)?,

@@ -19,7 +19,7 @@ use std::ffi::c_int;
 /// As [`set_status`], but not `MPI_STATUS_IGNORE`.
 #[inline]
 unsafe fn store_well(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     unsafe {
         set_status(to, status);
         if failed {
@@ -59,7 +59,7 @@ impl<'a> Batch<'a> {
         requests: *mut MPI_Request,
         statuses: *mut MPI_Status,
     ) -> Result<Batch<'a>, Failure> {
-        // SAFETY: passed on.
+        // SAFETY: `requests` is valid by the `# Safety` contract of this function.
         let requests =
             unsafe { slice_mut(requests, length(count, "count")?, "array_of_requests")? };
         Ok(Batch {
@@ -206,7 +206,7 @@ impl<'a> Batch<'a> {
         let mut taken = 0;
         for i in 0..self.requests.len() {
             if look(self.requests[i])? == RequestState::Complete {
-                // SAFETY: passed on.
+                // SAFETY: `indices` is valid by the `# Safety` contract of this function.
                 unsafe { self.take_next(i, taken, indices)? };
                 taken += 1;
             }
@@ -224,7 +224,7 @@ impl<'a> Batch<'a> {
         outcount: *mut c_int,
         indices: *mut c_int,
     ) -> Outcome {
-        // SAFETY: passed on.
+        // SAFETY: `outcount` and `indices` are valid by the `# Safety` contract of this function.
         unsafe {
             let taken = match found {
                 Several::Inactive => return out(outcount, MPI_UNDEFINED, "outcount"),
@@ -246,7 +246,7 @@ impl<'a> Batch<'a> {
     /// # Safety
     /// As [`Batch::take_some`].
     unsafe fn take_next(&mut self, i: usize, taken: usize, indices: *mut c_int) -> Outcome {
-        // SAFETY: passed on.
+        // SAFETY: `indices` is null or writable: `# Safety` of this function.
         unsafe {
             out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
             self.take(i, taken)

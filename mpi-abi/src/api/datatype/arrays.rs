@@ -86,7 +86,7 @@ pub unsafe fn MPI_Type_create_subarray(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_subarray requires of its caller.
     unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Int) }
 }
 
@@ -100,7 +100,7 @@ pub unsafe fn MPI_Type_create_subarray_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_subarray_c requires of its caller.
     unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Count) }
 }
 
@@ -159,7 +159,7 @@ unsafe fn distributions(
     arguments: *const c_int,
     n: usize,
 ) -> Result<Vec<Distribution>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `kinds` and `arguments` are valid by the `# Safety` contract of this function.
     let (kinds, arguments) = unsafe {
         (
             wides(kinds, n, "array_of_distribs")?,

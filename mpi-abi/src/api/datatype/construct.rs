@@ -22,7 +22,7 @@ pub(super) unsafe fn derive(
     make: impl FnOnce(&Datatype) -> Result<Datatype, TypeError>,
 ) -> Outcome {
     let new = make(&state::datatype(oldtype)?)?.with_form(form);
-    // SAFETY: passed on.
+    // SAFETY: `newtype` is null or writable: `# Safety` of this function.
     unsafe { out(newtype, register(new)?, "newtype") }
 }
 
@@ -45,7 +45,7 @@ unsafe fn displacements<D: Wide>(
     count: impl Wide,
     displacements: *const D,
 ) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `displacements` is valid by the `# Safety` contract of this function.
     unsafe { wides(displacements, entries(count)?, "array_of_displacements") }
 }
 
@@ -58,7 +58,7 @@ unsafe fn blocks<C: Wide, D: Wide>(
     lengths: *const C,
     places: *const D,
 ) -> Result<(Vec<i64>, Vec<i64>), Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `lengths` and `places` are valid by the `# Safety` contract of this function.
     unsafe {
         let lengths = wides(lengths, entries(count)?, "array_of_blocklengths")?;
         Ok((lengths, displacements(count, places)?))
@@ -75,26 +75,26 @@ unsafe fn structure(
     newtype: *mut MPI_Datatype,
     form: Form,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `types` is valid by the `# Safety` contract of this function.
     let types = unsafe { slice(types, lengths.len(), "array_of_types")? };
     let types: Vec<_> = (types.iter().map(|t| state::datatype(*t))).collect::<Result<_, _>>()?;
     let new = Datatype::structure(&lengths, &displacements, &types)?.with_form(form);
-    // SAFETY: passed on.
+    // SAFETY: `newtype` is null or writable: `# Safety` of this function.
     unsafe { out(newtype, register(new)?, "newtype") }
 }
 
 pub unsafe fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `datatype` is null or readable: the C binding of MPI_Type_commit requires it of the caller.
     let handle = unsafe { read(datatype, "datatype")? };
     Ok(state::datatype(handle)?.commit()?)
 }
 
 pub unsafe fn MPI_Type_free(datatype: *mut MPI_Datatype) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `datatype` is null or readable: the C binding of MPI_Type_free requires it of the caller.
     let handle = unsafe { read(datatype, "datatype")? };
     object(handle)?.owner(handle).delete_all()?;
     remove(handle)?;
-    // SAFETY: as above.
+    // SAFETY: `datatype` is null or writable: the C binding of MPI_Type_free requires it of the caller.
     unsafe { out(datatype, MPI_DATATYPE_NULL, "datatype") }
 }
 
@@ -108,7 +108,7 @@ pub unsafe fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) ->
         remove(handle)?;
         return Err(failure);
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newtype` is null or writable: the C binding of MPI_Type_dup requires it of the caller.
     unsafe { out(newtype, handle, "newtype") }
 }
 
@@ -117,7 +117,7 @@ pub unsafe fn MPI_Type_contiguous(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_contiguous requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::contiguous(count.wide(), old)
@@ -130,7 +130,7 @@ pub unsafe fn MPI_Type_contiguous_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_contiguous_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::contiguous(count.wide(), old)
@@ -145,7 +145,7 @@ pub unsafe fn MPI_Type_vector(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_vector requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::vector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Type_vector_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_vector_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::vector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -175,7 +175,7 @@ pub unsafe fn MPI_Type_create_hvector(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hvector requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::hvector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -190,7 +190,7 @@ pub unsafe fn MPI_Type_create_hvector_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hvector_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::hvector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -206,7 +206,7 @@ pub unsafe fn MPI_Type_indexed(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_indexed requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -223,7 +223,7 @@ pub unsafe fn MPI_Type_indexed_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_indexed_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -240,7 +240,7 @@ pub unsafe fn MPI_Type_create_hindexed(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hindexed requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -257,7 +257,7 @@ pub unsafe fn MPI_Type_create_hindexed_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hindexed_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -273,7 +273,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_indexed_block requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -289,7 +289,7 @@ pub unsafe fn MPI_Type_create_indexed_block_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_indexed_block_c requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -305,7 +305,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_hindexed_block requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -321,7 +321,7 @@ pub unsafe fn MPI_Type_create_hindexed_block_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_hindexed_block_c requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -338,7 +338,7 @@ pub unsafe fn MPI_Type_create_struct(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_types` and `newtype` are valid as the C binding of MPI_Type_create_struct requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         structure(blocks, array_of_types, newtype, Form::Int)
@@ -353,7 +353,7 @@ pub unsafe fn MPI_Type_create_struct_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_types` and `newtype` are valid as the C binding of MPI_Type_create_struct_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         structure(blocks, array_of_types, newtype, Form::Count)
@@ -366,7 +366,7 @@ pub unsafe fn MPI_Type_create_resized(
     extent: MPI_Aint,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_resized requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::resized(lb.wide(), extent.wide(), old)
@@ -380,7 +380,7 @@ pub unsafe fn MPI_Type_create_resized_c(
     extent: MPI_Count,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_resized_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::resized(lb.wide(), extent.wide(), old)

@@ -19,7 +19,7 @@ pub unsafe fn MPI_Type_get_envelope(
     if envelope.counts > 0 {
         return Err(made_with_large_counts());
     }
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `num_integers`, `num_addresses`, `num_datatypes` and `combiner` are null or writable: the C binding of MPI_Type_get_envelope requires it of the caller.
     unsafe {
         out(num_integers, envelope.integers as c_int, "num_integers")?;
         out(num_addresses, envelope.addresses as c_int, "num_addresses")?;
@@ -37,7 +37,7 @@ pub unsafe fn MPI_Type_get_envelope_c(
     combiner: *mut c_int,
 ) -> Outcome {
     let envelope = state::datatype(datatype)?.envelope();
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `num_integers`, `num_addresses`, `num_large_counts`, `num_datatypes` and `combiner` are null or writable: the C binding of MPI_Type_get_envelope_c requires it of the caller.
     unsafe {
         out(num_integers, envelope.integers as MPI_Count, "num_integers")?;
         out(
@@ -94,7 +94,7 @@ unsafe fn store<T, U>(
             ),
         ));
     }
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     let room = unsafe { slice_mut(to, list.len(), name)? };
     for (place, value) in room.iter_mut().zip(list) {
         *place = convert(value)?;

@@ -97,6 +97,6 @@ pub unsafe fn MPI_Pack_size_c(
     // What no number tells is told as in the binding with int.
     let bytes = datatype.size().checked_mul(incount);
     let bytes = bytes.unwrap_or(MPI_UNDEFINED.into());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Pack_size_c requires it of the caller.
     unsafe { out(size, bytes, "size") }
 }

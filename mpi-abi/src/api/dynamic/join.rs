@@ -97,6 +97,6 @@ pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
         Ok(joined?)
     });
     engine.close_port(&ours);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `intercomm` is null or writable: the C binding of MPI_Comm_join requires it of the caller.
     unsafe { out(intercomm, register(met?, &object)?, "intercomm") }
 }

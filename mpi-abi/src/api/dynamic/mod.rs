@@ -36,7 +36,7 @@ fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
 /// # Safety
 /// `port` is a string of the caller or null.
 unsafe fn port_of(port: *const c_char) -> Result<PortName, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `port` is null or NUL-terminated: `# Safety` of this function.
     let text = unsafe { string(port, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")? };
     PortName::parse(&text)
         .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))

@@ -20,7 +20,7 @@ unsafe fn service_of(
 ) -> Result<(&'static dyn Rte, String), Failure> {
     state::engine()?;
     info::hints(hints)?;
-    // SAFETY: passed on.
+    // SAFETY: `service` is null or NUL-terminated: `# Safety` of this function.
     let name = unsafe { string(service, MPI_MAX_PORT_NAME, MPI_ERR_ARG, "service_name")? };
     if name.is_empty() {
         return Err(Failure::new(MPI_ERR_ARG, "service_name is an empty string"));
@@ -38,7 +38,7 @@ pub unsafe fn MPI_Publish_name(
     info: MPI_Info,
     port_name: *const c_char,
 ) -> Outcome {
-    // SAFETY: strings of the caller.
+    // SAFETY: `service_name` and `port_name` are valid as the C binding of MPI_Publish_name requires of its caller.
     let ((launcher, service), port) = unsafe {
         let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
         (service_of(service_name, info)?, port)
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Lookup_name(
     info: MPI_Info,
     port_name: *mut c_char,
 ) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `service_name` is valid as the C binding of MPI_Lookup_name requires of its caller.
     let (launcher, service) = unsafe { service_of(service_name, info)? };
     let found = launcher
         .lookup(&service)
@@ -98,7 +98,7 @@ pub unsafe fn MPI_Unpublish_name(
     info: MPI_Info,
     port_name: *const c_char,
 ) -> Outcome {
-    // SAFETY: strings of the caller.
+    // SAFETY: `service_name` and `port_name` are valid as the C binding of MPI_Unpublish_name requires of its caller.
     let ((launcher, service), port) = unsafe {
         let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
         (service_of(service_name, info)?, port)

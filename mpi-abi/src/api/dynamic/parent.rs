@@ -22,7 +22,7 @@ pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     let known = state::state().parent.get();
     // One that was disconnected or freed is none any more.
     let alive = known != MPI_COMM_NULL && state::comm(known).is_ok();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `parent` is null or writable: the C binding of MPI_Comm_get_parent requires it of the caller.
     unsafe { out(parent, if alive { known } else { MPI_COMM_NULL }, "parent") }
 }
 

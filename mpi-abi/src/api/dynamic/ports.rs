@@ -24,7 +24,7 @@ pub unsafe fn MPI_Open_port(info: MPI_Info, port_name: *mut c_char) -> Outcome {
 }
 
 pub unsafe fn MPI_Close_port(port_name: *const c_char) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `port_name` is valid as the C binding of MPI_Close_port requires of its caller.
     let port = unsafe { port_of(port_name)? };
     match state::engine()?.close_port(&port) {
         true => Ok(()),
@@ -49,12 +49,12 @@ pub unsafe fn MPI_Comm_accept(
     // The port and the info are significant at the root only.
     let port = (object.comm.rank() == root).then(|| {
         info::hints(info)?;
-        // SAFETY: a string of the caller.
+        // SAFETY: `port_name` is valid as the C binding of MPI_Comm_accept requires of its caller.
         unsafe { port_of(port_name) }
     });
     let accepted = object.comm.accept(root, port.map(told), MPI_ERR_PORT);
     let new = state::engine()?.block_on(accepted)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_accept requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }
 }
 
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Comm_connect(
     let root = root_of(&object, root)?;
     let asked = (object.comm.rank() == root).then(|| {
         let patience = patience_of(info)?;
-        // SAFETY: a string of the caller.
+        // SAFETY: `port_name` is valid as the C binding of MPI_Comm_connect requires of its caller.
         Ok((unsafe { port_of(port_name)? }, patience))
     });
     let (port, patience) = match asked {
@@ -81,6 +81,6 @@ pub unsafe fn MPI_Comm_connect(
         .comm
         .connect(root, port.map(told), patience, MPI_ERR_PORT);
     let new = state::engine()?.block_on(connected)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_connect requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }
 }

@@ -274,7 +274,7 @@ unsafe fn spawn(
         Err(_) => MPI_ERR_SPAWN,
     });
     if !errcodes.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: `errcodes` is valid by the `# Safety` contract of this function.
         let places = unsafe { slice_mut(errcodes, codes.len(), "array_of_errcodes")? };
         places
             .iter_mut()
@@ -306,7 +306,7 @@ pub unsafe fn MPI_Comm_spawn(
         // SAFETY: arguments of the caller, which are significant at the root.
         start(unsafe { Request::of(&[command]) })
     });
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn requires of its caller.
     unsafe {
         let new = spawn(&object, root, begun, array_of_errcodes)?;
         out(intercomm, new, "intercomm")
@@ -353,7 +353,7 @@ pub unsafe fn MPI_Comm_spawn_multiple(
             unsafe { Request::of(&commands) }
         })())
     });
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn_multiple requires of its caller.
     unsafe {
         let new = spawn(&object, root, begun, array_of_errcodes)?;
         out(intercomm, new, "intercomm")

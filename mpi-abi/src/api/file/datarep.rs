@@ -150,7 +150,7 @@ pub fn named(name: &str) -> Result<Representation, IoError> {
 /// # Safety
 /// The arguments are the caller's.
 unsafe fn register(datarep: *const c_char, functions: Registered) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `datarep` is null or NUL-terminated: `# Safety` of this function.
     let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
     if named(&name).is_ok() {
         return Err(Failure::new(
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Register_datarep(
         extent: dtype_file_extent_fn,
         extra: extra_state,
     };
-    // SAFETY: passed on.
+    // SAFETY: `datarep` is valid as the C binding of MPI_Register_datarep requires of its caller.
     unsafe { register(datarep, functions) }
 }
 
@@ -201,6 +201,6 @@ pub unsafe fn MPI_Register_datarep_c(
         extent: dtype_file_extent_fn,
         extra: extra_state,
     };
-    // SAFETY: passed on.
+    // SAFETY: `datarep` is valid as the C binding of MPI_Register_datarep_c requires of its caller.
     unsafe { register(datarep, functions) }
 }

@@ -78,7 +78,7 @@ unsafe fn reads(
     // SAFETY: a buffer of the caller.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
     let bytes = read(&object.file, comes, &mut buf)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
 }
@@ -97,7 +97,7 @@ unsafe fn writes(
     // SAFETY: a buffer of the caller.
     let buf = unsafe { send_buf(buf, count, datatype)? };
     let bytes = write(&object.file, comes, &buf)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
 }
@@ -111,7 +111,7 @@ unsafe fn completed(bytes: i64, request: *mut MPI_Request) -> Outcome {
     let requests = engine.pml().requests();
     let req = requests.begin(Body::General);
     requests.complete(&req, Ok(status_of(bytes)));
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running_for(req, None)?, "request") }
 }
 
@@ -126,7 +126,7 @@ unsafe fn begins_reading(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller, and an output argument.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe {
         let mut buf = recv_buf(buf, count, datatype)?;
         match object.file.begin_read(place, &mut buf)? {
@@ -147,7 +147,7 @@ unsafe fn begins_writing(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller, and an output argument.
+    // SAFETY: `request` is valid by the `# Safety` contract of this function.
     unsafe {
         let buf = send_buf(buf, count, datatype)?;
         let bytes = write(&object.file, Comes::Alone(place), &buf)?;
@@ -195,7 +195,7 @@ unsafe fn splits_writing(
 /// `status` is an output argument of the caller.
 unsafe fn ends_split(call: &'static str, fh: MPI_File, status: *mut MPI_Status) -> Outcome {
     let bytes = state::file(fh)?.file.split_ends(call)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
 }

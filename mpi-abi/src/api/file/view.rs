@@ -25,7 +25,7 @@ pub unsafe fn MPI_File_set_view(
     let object = state::file(fh)?;
     let given = info::hints(info)?;
     let (etype, filetype) = (state::datatype(etype)?, state::datatype(filetype)?);
-    // SAFETY: a string of the caller.
+    // SAFETY: `datarep` is null or NUL-terminated: the C binding of MPI_File_set_view requires it of the caller.
     let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
     let disp = match disp {
         MPI_DISPLACEMENT_CURRENT => None,
@@ -91,13 +91,13 @@ pub unsafe fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_i
 
 pub unsafe fn MPI_File_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
     let position = state::file(fh)?.file.position()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `offset` is null or writable: the C binding of MPI_File_get_position requires it of the caller.
     unsafe { out(offset, position as MPI_Offset, "offset") }
 }
 
 pub unsafe fn MPI_File_get_position_shared(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
     let position = state::file(fh)?.file.position_shared()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `offset` is null or writable: the C binding of MPI_File_get_position_shared requires it of the caller.
     unsafe { out(offset, position as MPI_Offset, "offset") }
 }
 
@@ -107,7 +107,7 @@ pub unsafe fn MPI_File_get_byte_offset(
     disp: *mut MPI_Offset,
 ) -> Outcome {
     let found = state::file(fh)?.file.byte_offset(offset)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `disp` is null or writable: the C binding of MPI_File_get_byte_offset requires it of the caller.
     unsafe { out(disp, found as MPI_Offset, "disp") }
 }
 
@@ -118,6 +118,6 @@ pub unsafe fn MPI_File_get_type_extent_c(
 ) -> Outcome {
     let object = state::file(fh)?;
     let found = object.file.type_extent(&state::datatype(datatype)?)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `extent` is null or writable: the C binding of MPI_File_get_type_extent_c requires it of the caller.
     unsafe { out(extent, found, "extent") }
 }

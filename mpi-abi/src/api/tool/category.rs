@@ -13,7 +13,7 @@ fn category(index: c_int) -> Result<&'static Category, Failure> {
 
 pub unsafe fn MPI_T_category_get_num(num_cat: *mut c_int) -> Outcome {
     let len = int(known()?.categories.len());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_cat` is valid as the C binding of MPI_T_category_get_num requires of its caller.
     unsafe { result(num_cat, len, "num_cat") }
 }
 
@@ -41,13 +41,13 @@ pub unsafe fn MPI_T_category_get_info(
 
 pub unsafe fn MPI_T_category_get_num_events(cat_index: c_int, num_events: *mut c_int) -> Outcome {
     category(cat_index)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_events` is valid as the C binding of MPI_T_category_get_num_events requires of its caller.
     unsafe { result(num_events, 0, "num_events") }
 }
 
 pub unsafe fn MPI_T_category_get_index(name: *const c_char, cat_index: *mut c_int) -> Outcome {
     let names = known()?.categories.iter().map(|c| c.name);
-    // SAFETY: passed on.
+    // SAFETY: `name` and `cat_index` are valid as the C binding of MPI_T_category_get_index requires of its caller.
     unsafe { look_up(name, names, "category", cat_index) }
 }
 
@@ -59,7 +59,7 @@ pub unsafe fn MPI_T_category_get_cvars(
     let Category {
         first, len: all, ..
     } = *category(cat_index)?;
-    // SAFETY: passed on.
+    // SAFETY: `indices` is valid as the C binding of MPI_T_category_get_cvars requires of its caller.
     unsafe { indices_from(first, all, len, indices) }
 }
 
@@ -85,7 +85,7 @@ pub unsafe fn MPI_T_category_get_pvars(
     indices: *mut c_int,
 ) -> Outcome {
     let (first, all) = pvar::of_category(category(cat_index)?.name);
-    // SAFETY: passed on.
+    // SAFETY: `indices` is valid as the C binding of MPI_T_category_get_pvars requires of its caller.
     unsafe { indices_from(first, all, len, indices) }
 }
 
@@ -107,6 +107,6 @@ pub unsafe fn MPI_T_category_get_categories(
 
 pub unsafe fn MPI_T_category_changed(update_number: *mut c_int) -> Outcome {
     known()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `update_number` is valid as the C binding of MPI_T_category_changed requires of its caller.
     unsafe { result(update_number, 0, "update_number") }
 }

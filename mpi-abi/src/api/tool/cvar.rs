@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> Outcome {
     let len = int(known()?.variables.len());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_cvar` is valid as the C binding of MPI_T_cvar_get_num requires of its caller.
     unsafe { result(num_cvar, len, "num_cvar") }
 }
 
@@ -40,7 +40,7 @@ pub unsafe fn MPI_T_cvar_get_info(
 
 pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> Outcome {
     let names = known()?.variables.iter().map(|v| v.name.as_str());
-    // SAFETY: passed on.
+    // SAFETY: `name` and `cvar_index` are valid as the C binding of MPI_T_cvar_get_index requires of its caller.
     unsafe { look_up(name, names, "control variable", cvar_index) }
 }
 
@@ -52,7 +52,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc(
 ) -> Outcome {
     let variable = at(&known()?.variables, cvar_index, "control variables")?;
     let made = MPI_T_cvar_handle(cvar_index as usize + 1);
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `handle` and `count` are valid as the C binding of MPI_T_cvar_handle_alloc requires of its caller.
     unsafe {
         result(handle, made, "handle")?;
         result(count, int(variable.value.len() + 1), "count")

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 pub unsafe fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> Outcome {
     let level = required.clamp(MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `provided` is valid as the C binding of MPI_T_init_thread requires of its caller.
     unsafe { result(provided, level, "provided")? };
     tool::begin();
     Ok(())
@@ -65,7 +65,7 @@ unsafe fn text(to: *mut c_char, len: *mut c_int, text: &str) {
             to.add(cut).write(0);
         }
     }
-    // SAFETY: as above.
+    // SAFETY: `len` is valid by the `# Safety` contract of this function.
     unsafe { len.write(int(text.len() + 1)) };
 }
 
@@ -86,7 +86,7 @@ unsafe fn look_up<'a>(
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let found = names.position(|n| n == name);
     let found = found.ok_or_else(|| unknown(&name, what))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `index` is valid by the `# Safety` contract of this function.
     unsafe { result(index, int(found), "the index") }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> Outcome {
     known()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_pvar` is valid as the C binding of MPI_T_pvar_get_num requires of its caller.
     unsafe { result(num_pvar, int(PVARS.len()), "num_pvar") }
 }
 
@@ -59,7 +59,7 @@ pub unsafe fn MPI_T_pvar_get_index(
             true => variable.name,
             false => "",
         });
-    // SAFETY: passed on.
+    // SAFETY: `name` and `pvar_index` are valid as the C binding of MPI_T_pvar_get_index requires of its caller.
     unsafe { look_up(name, names, "performance variable", pvar_index) }
 }
 
@@ -68,7 +68,7 @@ pub unsafe fn MPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> Out
     if session.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "session is a null pointer"));
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `session` is valid as the C binding of MPI_T_pvar_session_create requires of its caller.
     unsafe { result(session, pvar::begin_session(), "session") }
 }
 
@@ -97,7 +97,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `handle` and `count` are valid as the C binding of MPI_T_pvar_handle_alloc requires of its caller.
     unsafe {
         result(count, 1, "count")?;
         result(

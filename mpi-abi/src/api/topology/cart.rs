@@ -25,7 +25,7 @@ fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
 /// Pointers that are not null lead to `ndims` elements.
 unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<Cart, Failure> {
     let ndims = length(ndims, "ndims")?;
-    // SAFETY: passed on.
+    // SAFETY: `dims` and `periods` are valid by the `# Safety` contract of this function.
     let (dims, periods) = unsafe {
         (
             wides(dims, ndims, "dims")?,
@@ -46,7 +46,7 @@ unsafe fn fill(
     name: &str,
 ) -> Outcome {
     let len = values.len().min(room);
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     let to = unsafe { slice_mut(to, len, name)? };
     to.iter_mut()
         .zip(values)
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Cart_create(
     comm_cart: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `dims`, `periods` and `comm_cart` are valid as the C binding of MPI_Cart_create requires of its caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(parent.comm.size())?;
         let seat = match reorder {
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Cart_map(
     newrank: *mut c_int,
 ) -> Outcome {
     let object = parent_of(comm)?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `dims`, `periods` and `newrank` are valid as the C binding of MPI_Cart_map requires of its caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(object.comm.size())?;
         let seat = local_seat(&object, &Wires::of_cart(&cart), Some(&cart));
@@ -93,7 +93,7 @@ pub unsafe fn MPI_Cart_map(
 
 pub unsafe fn MPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> Outcome {
     let dims = cart(&*state::comm(comm)?)?.dims().len();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `ndims` is null or writable: the C binding of MPI_Cartdim_get requires it of the caller.
     unsafe { out(ndims, dims as c_int, "ndims") }
 }
 
@@ -159,7 +159,7 @@ pub unsafe fn MPI_Cart_shift(
     let object = state::comm(comm)?;
     let (source, dest) = cart(&object)?.shift(object.comm.rank(), direction.into(), disp.into())?;
     let or_null = |rank: Option<u32>| rank.map_or(MPI_PROC_NULL, |rank| rank as c_int);
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `rank_source` and `rank_dest` are null or writable: the C binding of MPI_Cart_shift requires it of the caller.
     unsafe {
         out(rank_source, or_null(source), "rank_source")?;
         out(rank_dest, or_null(dest), "rank_dest")

@@ -37,7 +37,7 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
             format!("{name} is MPI_WEIGHTS_EMPTY, but there are {len} edges"),
         ));
     }
-    // SAFETY: passed on.
+    // SAFETY: `weights` is valid by the `# Safety` contract of this function.
     let weights = unsafe { slice(weights, len, name)? };
     match weights.iter().find(|weight| **weight < 0) {
         Some(negative) => Err(Failure::new(
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
             "one of sourceweights and destweights is MPI_UNWEIGHTED and the other is not",
         ));
     }
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `sources`, `sourceweights`, `destinations`, `destweights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create_adjacent requires of its caller.
     unsafe {
         let weights = (
             read_weights(sourceweights, indegree, "sourceweights")?,
@@ -123,7 +123,7 @@ pub unsafe fn MPI_Dist_graph_create(
     let hints = info::hints(info)?;
     let size = parent.comm.size();
     let n = length(n, "n")?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `sources`, `degrees`, `destinations`, `weights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create requires of its caller.
     unsafe {
         let sources = DistGraph::ranks(&wides(sources, n, "sources")?, size)?;
         let degrees = slice(degrees, n, "degrees")?
@@ -188,7 +188,7 @@ pub unsafe fn MPI_Dist_graph_neighbors_count(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let graph = dist_graph(&object)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `indegree`, `outdegree` and `weighted` are null or writable: the C binding of MPI_Dist_graph_neighbors_count requires it of the caller.
     unsafe {
         out(indegree, graph.sources.len() as c_int, "indegree")?;
         out(outdegree, graph.destinations.len() as c_int, "outdegree")?;

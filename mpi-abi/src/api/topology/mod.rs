@@ -25,7 +25,7 @@ pub unsafe fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> Outcome {
         Some(Topology::Graph(_)) => MPI_GRAPH,
         Some(Topology::DistGraph(_)) => MPI_DIST_GRAPH,
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is null or writable: the C binding of MPI_Topo_test requires it of the caller.
     unsafe { out(status, kind, "status") }
 }
 

@@ -51,7 +51,7 @@ pub unsafe fn MPI_Accumulate_c(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: `origin_addr` is valid as the C binding of MPI_Accumulate_c requires of its caller.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
     let op = state::op(op)?;
     Ok(object.win.accumulate(&origin, part.there(), &op)?)
@@ -101,7 +101,7 @@ unsafe fn get_accumulate(
     win: MPI_Win,
 ) -> Result<Option<Req>, Failure> {
     let object = state::win(win)?;
-    // SAFETY: passed on.
+    // SAFETY: `origin` and `result` are valid by the `# Safety` contract of this function.
     let (origin, mut result) = unsafe {
         // With MPI_NO_OP the origin is ignored, whatever it is (section 12.3.4).
         let origin = match op {
@@ -141,7 +141,7 @@ pub unsafe fn MPI_Get_accumulate_c(
         && !result_addr.is_null()
         && (reads_only || !origin_addr.is_null())
     {
-        // SAFETY: elements of the caller.
+        // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
         unsafe {
             return MPI_Fetch_and_op(
                 origin_addr,
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Rget_accumulate_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
-    // SAFETY: passed on.
+    // SAFETY: `request` is valid as the C binding of MPI_Rget_accumulate_c requires of its caller.
     unsafe {
         let req = get_accumulate(origin, result, &part, op, win)?;
         requested(req, request)
@@ -214,7 +214,7 @@ pub unsafe fn MPI_Fetch_and_op(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: elements of the caller.
+    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Fetch_and_op requires of its caller.
     let (origin, mut result) = unsafe {
         let origin = match op {
             MPI_NO_OP => SendBuf::empty(),
@@ -247,7 +247,7 @@ pub unsafe fn MPI_Compare_and_swap(
     let there = !origin_addr.is_null() && !compare_addr.is_null() && !result_addr.is_null();
     if let (true, true, Some(named)) = (there, is_integer, named) {
         let size = named.info().size as usize;
-        // SAFETY: elements of the caller.
+        // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
         let (origin, compare, result) = unsafe {
             (
                 std::slice::from_raw_parts(origin_addr.cast(), size),
@@ -267,7 +267,7 @@ pub unsafe fn MPI_Compare_and_swap(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: elements of the caller.
+    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
     let (origin, compare, mut result) = unsafe {
         (
             send_buf(origin_addr, 1, datatype)?,

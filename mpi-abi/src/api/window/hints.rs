@@ -111,7 +111,7 @@ pub unsafe fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
 
 pub unsafe fn MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Outcome {
     let hints = in_force(&*state::win(win)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_Win_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }
 

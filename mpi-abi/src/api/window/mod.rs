@@ -84,6 +84,6 @@ unsafe fn requested(req: Option<Req>, request: *mut MPI_Request) -> Outcome {
         Some(req) => running_for(req, None)?,
         None => DONE,
     };
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, handle, "request") }
 }

@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> Outcome {
     let object = state::win(win)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `win_name` is null or NUL-terminated: the C binding of MPI_Win_set_name requires it of the caller.
     object.win.set_name(&unsafe { name(win_name, "win_name")? });
     Ok(())
 }
@@ -32,7 +32,7 @@ pub unsafe fn MPI_Win_get_name(
 
 pub unsafe fn MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) -> Outcome {
     let members = state::win(win)?.win.group().clone();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Win_get_group requires it of the caller.
     unsafe { out(group, groups::register(members, None)?, "group") }
 }
 
@@ -68,6 +68,6 @@ pub unsafe fn MPI_Win_shared_query(
             format!("the displacement unit of rank {rank} is {unit}, more than an int holds; MPI_Win_shared_query_c tells it"),
         )
     })?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `disp_unit` is null or writable: the C binding of MPI_Win_shared_query requires it of the caller.
     unsafe { out(disp_unit, unit, "disp_unit") }
 }

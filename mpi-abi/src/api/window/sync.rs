@@ -56,7 +56,7 @@ pub unsafe fn MPI_Win_wait(win: MPI_Win) -> Outcome {
 
 pub unsafe fn MPI_Win_test(win: MPI_Win, flag: *mut c_int) -> Outcome {
     let over = state::win(win)?.win.test()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Win_test requires it of the caller.
     unsafe { out(flag, over.into(), "flag") }
 }
 
