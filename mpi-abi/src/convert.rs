@@ -1,11 +1,11 @@
-//! Scalars between a function and its large-count twin, used by the generated wrappers.
+//! Conversion of scalars between a function and its large-count twin, for the generated wrappers.
 #![allow(unsafe_code)]
 
 use crate::abi::{MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_VALUE_TOO_LARGE, MPI_UNDEFINED};
 use crate::error::Failure;
 use std::fmt::Display;
 
-/// Passes a scalar argument in another width; a value that does not fit is the caller's error.
+/// Converts a scalar argument to another width; a value that does not fit is an error of the caller.
 #[inline]
 pub fn scalar<From, To>(value: From, name: &str) -> Result<To, Failure>
 where
@@ -19,7 +19,7 @@ where
     })
 }
 
-/// Reads the scalar behind a pointer that the function reads and writes.
+/// Reads the scalar behind an input/output pointer and converts it.
 ///
 /// # Safety
 /// A pointer that is not null must be valid, as MPI asks of its caller.
@@ -44,7 +44,7 @@ where
     })
 }
 
-/// Stores a result in another width; what does not fit becomes `MPI_UNDEFINED`, as the standard has it for counts.
+/// Stores a result in another width; a value that does not fit becomes `MPI_UNDEFINED`, as the standard requires for counts.
 ///
 /// # Safety
 /// A pointer that is not null must be valid, as MPI asks of its caller.

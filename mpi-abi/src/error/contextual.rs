@@ -1,4 +1,4 @@
-//! A function of the program of another ABI, which is called with a context so that it can convert what the program expects.
+//! Callbacks of programs built for another ABI: a function and a context with which it converts handles and codes for the program.
 #![allow(unsafe_code)]
 
 use crate::thrown::guarded;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Frees a context.
 pub type Release = unsafe extern "C" fn(*mut c_void);
 
-/// What a function of another library is called with, until nothing refers to it.
+/// The context argument of a callback, freed when the last reference to it is dropped.
 #[derive(Debug)]
 pub struct Context {
     pub(crate) value: *mut c_void,
@@ -17,7 +17,7 @@ pub struct Context {
 
 // SAFETY: the library that gave the context promises that its function may be called from any thread that is in MPI.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: the owner of the context promises that any thread inside MPI may use it, and the shared value is only read here.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
@@ -27,7 +27,7 @@ impl Drop for Context {
     }
 }
 
-/// An error handler whose function gets a context, the object's handle, and the code, which it may change.
+/// An error handler: its function gets the context, the object's handle, and a pointer to the code, which it may change.
 #[derive(Clone, Debug)]
 pub struct Contextual {
     pub(crate) function: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
@@ -35,7 +35,7 @@ pub struct Contextual {
 }
 
 impl Contextual {
-    /// Calls the function on an object.
+    /// Calls the handler function for an object.
     pub fn invoke(&self, object: usize, code: &mut c_int) {
         let (function, context, code) = (self.function, self.context.value, &raw mut *code);
         // SAFETY: the library that made the handler promises that its function takes these; the code is a local.
