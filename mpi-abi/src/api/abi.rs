@@ -1,4 +1,4 @@
-//! What the binary interface fixes, and what a Fortran layer above it tells us about its compiler (chapter 20).
+//! ABI queries, and the properties of the Fortran compiler that a Fortran layer above reports (chapter 20).
 
 use super::args::{out, slice, slice_mut};
 use crate::abi::*;
@@ -28,7 +28,7 @@ pub unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> Outcome {
     unsafe { out(info, info::create(hints)?, "info") }
 }
 
-/// What the Fortran layer has told.
+/// The properties that the Fortran layer has reported.
 struct Fortran {
     /// Sizes and supported types.
     hints: Option<Hints>,
@@ -67,7 +67,7 @@ pub unsafe fn MPI_Abi_set_fortran_info(info: MPI_Info) -> Outcome {
     Ok(())
 }
 
-/// The size of a Fortran logical.
+/// Checks the size of a Fortran logical.
 fn logical(size: c_int) -> Result<usize, Failure> {
     match size {
         1 | 2 | 4 | 8 | 16 => Ok(size as usize),
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> Outcome {
     let size = logical(logical_size)?;
-    // SAFETY: values of the caller that have that many bytes.
+    // SAFETY: the values have `logical_size` bytes: the C binding requires it of the caller.
     let (yes, no) = unsafe {
         let yes = slice(logical_true.cast::<u8>(), size, "logical_true")?;
         (
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans(
         .booleans
         .as_ref()
         .filter(|(yes, _)| yes.len() == size);
-    // SAFETY: output arguments of the caller, the values with that many bytes.
+    // SAFETY: the output arguments are null or writable, the values for `logical_size` bytes: the C binding requires it of the caller.
     unsafe {
         if let Some((yes, no)) = known {
             slice_mut(logical_true.cast::<u8>(), size, "logical_true")?.copy_from_slice(yes);

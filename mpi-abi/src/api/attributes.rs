@@ -11,10 +11,10 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// A copy function of any kind of object, from its address.
+/// Converts an address into a copy function.
 ///
 /// # Safety
-/// Unless it is one of the two special values, the address is that of a copy function.
+/// The address is one of the two special values or that of a copy function.
 unsafe fn copy_function(address: usize) -> Copy {
     match address {
         MPI_COMM_NULL_COPY_FN => Copy::Never,
@@ -25,10 +25,10 @@ unsafe fn copy_function(address: usize) -> Copy {
     }
 }
 
-/// Makes a keyval.
+/// Creates a keyval.
 ///
 /// # Safety
-/// The addresses are those of functions of the program or special values; `keyval` is an output argument of the caller.
+/// The addresses are special values or those of functions of the program; `keyval` is an output argument of the caller.
 unsafe fn create(
     carrier: Carrier,
     copy: usize,
@@ -36,7 +36,7 @@ unsafe fn create(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Outcome {
-    // SAFETY: as for copy functions.
+    // SAFETY: `delete` is a delete function by the `# Safety` contract of this function, and handles are pointer-sized numbers.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
     // SAFETY: `keyval` and `extra_state` are valid by the `# Safety` contract of this function.
@@ -51,7 +51,7 @@ unsafe fn create(
 /// Frees a keyval.
 ///
 /// # Safety
-/// `keyval` is an argument of the caller that is read and written.
+/// `keyval` is an input/output argument of the caller.
 unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
     // SAFETY: `keyval` is valid by the `# Safety` contract of this function.
     unsafe {
@@ -60,7 +60,7 @@ unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
     }
 }
 
-/// Stores what a get call found.
+/// Stores the result of a get call.
 ///
 /// # Safety
 /// `value` is the address of a pointer of the caller, `flag` an output argument.
@@ -156,7 +156,7 @@ pub unsafe fn MPI_Type_delete_attr(datatype: MPI_Datatype, keyval: c_int) -> Out
     type_object(datatype)?.owner(datatype).delete(keyval)
 }
 
-/// Whether a keyval is one that every window has, which programs can only read.
+/// Returns true for a predefined window attribute, which programs can only read.
 fn is_of_windows(keyval: c_int) -> bool {
     (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
 }
@@ -200,7 +200,7 @@ pub unsafe fn MPI_Keyval_create(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Outcome {
-    // SAFETY: passed on; the two functions have the types of today's.
+    // SAFETY: `keyval` is null or writable: the C binding of MPI_Keyval_create requires it of the caller; the MPI-1 functions have the types of MPI_Comm_create_keyval's.
     unsafe { MPI_Comm_create_keyval(copy, delete, keyval, extra_state) }
 }
 
@@ -209,7 +209,7 @@ pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> Outcome {
     unsafe { MPI_Comm_free_keyval(keyval) }
 }
 
-/// The attributes that every communicator has from the start (section 9.1.2); values are ints that live as long as the process.
+/// Returns the value of a predefined communicator attribute (section 9.1.2): an int that lives as long as the process.
 fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static TAG_UB: c_int = c_int::MAX;
     static NO_HOST: c_int = MPI_PROC_NULL;
@@ -217,7 +217,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static ANY_IO: c_int = MPI_ANY_SOURCE;
     // The clocks of different machines are not synchronized.
     static NOT_GLOBAL: c_int = 0;
-    // Whether the job goes on when a rank dies.
+    // Whether the job continues when a rank dies.
     static SURVIVES: [c_int; 2] = [0, 1];
     static JOB: OnceLock<(Option<c_int>, Option<c_int>)> = OnceLock::new();
     static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
@@ -251,7 +251,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
 /// Open MPI's attribute of fault tolerance (`mpi-ext.h`); between the standard's of communicators and those of windows.
 const MPIX_FT: c_int = 575;
 
-/// Whether a keyval is one that every communicator has, which programs can only read.
+/// Returns true for a predefined communicator attribute, which programs can only read.
 fn is_predefined(keyval: c_int) -> bool {
     (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) || keyval == MPIX_FT
 }
@@ -313,6 +313,6 @@ pub unsafe fn MPI_Attr_get(
 }
 
 pub unsafe fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: no pointer is passed; the contract of MPI_Attr_delete is that of MPI_Comm_delete_attr.
     unsafe { MPI_Comm_delete_attr(comm, keyval) }
 }

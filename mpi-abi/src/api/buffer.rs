@@ -23,7 +23,7 @@ fn attach(buffer: &Buffer, user: &UserBuffer, address: *mut c_void, size: MPI_Co
     Ok(())
 }
 
-/// Waits until the buffer is empty and gives it back.
+/// Waits until the buffer is empty and detaches it.
 ///
 /// # Safety
 /// `address` is the address of a pointer of the caller, `size` an output argument.
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Buffer_flush() -> Outcome {
     Ok(engine.buffer().flush(&engine)?)
 }
 
-/// An operation that ends when all messages of a buffer have left.
+/// Starts an operation that completes when all messages of a buffer have been sent.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
@@ -88,7 +88,7 @@ pub unsafe fn MPI_Buffer_iflush(request: *mut MPI_Request) -> Outcome {
     unsafe { iflush(empty, None, request) }
 }
 
-/// Whether all messages have left.
+/// Returns true if all messages have been sent.
 fn is_empty(buffer: &Buffer, engine: &mpi_core::Engine) -> bool {
     buffer.reap(engine);
     buffer.is_empty()

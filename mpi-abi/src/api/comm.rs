@@ -41,13 +41,13 @@ pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     unsafe { out(group, members, "group") }
 }
 
-/// Gives a communicator made from another one a handle, or none to a process that is not in it.
+/// Gives a communicator derived from another one a handle; the null handle for a process that is not a member.
 pub(super) fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_some(new, attached, parent.session.clone())
 }
 
-/// Gives a duplicate what hangs on its parent; if the program's functions refuse, the duplicate goes again.
+/// Copies the parent's attributes and sets the hints of a duplicate; if a copy function fails, the duplicate is freed.
 fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Failure> {
     let object = register(new, parent)?;
     arrange_as(&object, parent);
@@ -63,7 +63,7 @@ fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Fail
 /// Gives a duplicate the topology of its parent.
 fn arrange_as(object: &CommObject, parent: &CommObject) {
     if let Some(topology) = parent.topology.get() {
-        // A communicator made a moment ago has none yet.
+        // A new communicator has no topology yet, so this cannot fail.
         let _ = object.topology.set(topology.clone());
     }
 }
@@ -71,7 +71,7 @@ fn arrange_as(object: &CommObject, parent: &CommObject) {
 pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.dup())?;
-    // The hints of the parent stay with it, since MPI-4.0 (section 7.4.2).
+    // The parent's hints are not copied, since MPI-4.0 (section 7.4.2).
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup requires it of the caller.
     unsafe { out(newcomm, dress(new, &parent, &Hints::new())?, "newcomm") }
 }
@@ -87,11 +87,11 @@ pub unsafe fn MPI_Comm_dup_with_info(
     unsafe { out(newcomm, dress(new, &parent, &hints)?, "newcomm") }
 }
 
-/// Where the result of a nonblocking call goes when the operation ends.
+/// The destination of a nonblocking call's result.
 pub(crate) enum Later {
     /// An output argument.
     Place(*mut MPI_Comm),
-    /// A function of a library for another ABI, whose place has another form.
+    /// A function of a library for another ABI, whose output argument has another form, and its context.
     Contextual(unsafe extern "C" fn(*mut c_void, MPI_Comm), *mut c_void),
 }
 
@@ -99,12 +99,12 @@ impl Later {
     /// Writes the handle.
     ///
     /// # Safety
-    /// The place is still valid.
+    /// The destination is still valid.
     unsafe fn write(&self, comm: MPI_Comm) {
         match self {
-            // SAFETY: passed on.
+            // SAFETY: `place` is still valid by the `# Safety` contract of this function.
             Later::Place(place) => unsafe { place.write(comm) },
-            // SAFETY: passed on.
+            // SAFETY: `deliver` may be called with `place` by the `# Safety` contract of this function.
             Later::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
         }
     }
@@ -117,8 +117,8 @@ impl Later {
     }
 }
 
-/// What the duplicate of a communicator will have, as it is now: what the program changes until the duplicate is there, stays
-/// with the parent (section 7.4.2).
+/// Copies the parent's state for a duplicate at the time of the call: what the program changes before the duplicate exists
+/// affects only the parent (section 7.4.2).
 fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     *attached.hints.borrow_mut() = Hints::known(hints);
@@ -134,7 +134,7 @@ fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     Ok(attached)
 }
 
-/// Starts a duplication that stores its result when it is complete.
+/// Starts a duplication that stores its result when it completes.
 ///
 /// # Safety
 /// The output arguments stay valid until the request is complete.
@@ -148,10 +148,10 @@ pub(crate) unsafe fn idup(
     let source = parent.clone();
     if later.is_null() {
         let nowhere: *mut MPI_Comm = std::ptr::null_mut();
-        // SAFETY: null, which is the failure that this gives.
+        // SAFETY: a null pointer, for which `out` returns the failure.
         unsafe { out(nowhere, MPI_COMM_NULL, "newcomm")? };
     }
-    // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
+    // SAFETY: `later` is valid by the `# Safety` contract of this function; it holds the null handle until the operation completes.
     unsafe { later.write(MPI_COMM_NULL) };
     let (attached, refusal) = match copied(&parent, hints) {
         Ok(attached) => (Some(attached), None),
@@ -162,10 +162,10 @@ pub(crate) unsafe fn idup(
         let Some(attached) = attached else {
             return Ok(());
         };
-        // There is no handle left for it only if the program holds 2^19 others; the null handle says so.
+        // Fails only if the program holds 2^19 other communicators; the null handle reports it.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
             arrange_as(&object, &source);
-            // SAFETY: the caller promised the place until now.
+            // SAFETY: `later` is valid until the request completes by the `# Safety` contract of this function.
             unsafe { later.write(object.handle()) };
         }
         Ok(())
@@ -173,7 +173,7 @@ pub(crate) unsafe fn idup(
     let req = state::engine()?.spawn(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
-        // The other members make theirs, for which they need this one; here the program does not get it.
+        // The other members create theirs, for which they need this member; here the program does not get it.
         request::free(handle)?;
         return Err(refusal);
     }
@@ -274,7 +274,7 @@ pub unsafe fn MPI_Comm_split_type(
                     });
                     engine.block_on(comm.split(SplitKey { color: inside, key }))?
                 }
-                // A resource that we do not know is shared by no process.
+                // An unknown resource type is shared by no process.
                 _ => engine.block_on(comm.split(nobody))?,
             }
         }
@@ -316,7 +316,7 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     }
     let is_mixed = object.comm.is_mixed();
     drop(object);
-    // What is under way keeps the object to its end.
+    // Operations under way keep the object alive until they complete.
     remove(handle)?;
     reap_orphans();
     if is_mixed {
@@ -326,12 +326,12 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     unsafe { out(comm, MPI_COMM_NULL, "comm") }
 }
 
-/// Has the handler of a communicator hear of a failure where the argument is no handle but a pointer to one.
+/// Raises a failure on a communicator that is passed by pointer, so that the wrapper cannot determine it.
 fn heard_by(comm: MPI_Comm) -> impl Fn(Failure) -> Failure {
     move |failure| failure.on(Target::Comm(comm))
 }
 
-/// A communicator that the program may free.
+/// Returns a communicator that the program may free.
 fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let object = state::comm(handle)?;
     match handle {
@@ -347,9 +347,9 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_disconnect requires it of the caller.
     let handle = unsafe { read(comm, "comm")? };
     let object = freeable(handle)?;
-    // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
+    // The program has completed its own requests (section 11.10.4); operations with freed handles are waited for here.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
-    // And no member leaves before all members have come, so that no message is still on its way.
+    // No member leaves before all members have arrived, so that no message is still on its way.
     let left = state::engine()?.block_on(object.comm.farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
     drop(object);
@@ -370,12 +370,12 @@ pub unsafe fn MPI_Comm_get_name(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    // The name of MPI_COMM_NULL may be asked for as well (section 7.8).
+    // The name of MPI_COMM_NULL may be queried as well (section 7.8).
     let name = match comm {
         MPI_COMM_NULL => "MPI_COMM_NULL".to_string(),
         _ => state::comm(comm)?.comm.name(),
     };
-    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    // SAFETY: `comm_name` has MPI_MAX_OBJECT_NAME bytes: the C binding of MPI_Comm_get_name requires it of the caller.
     unsafe {
         write_string(
             comm_name,

@@ -1,6 +1,6 @@
-//! Waiting for requests and testing them (section 3.7).
+//! Completion of requests: wait and test calls (section 3.7).
 //!
-//! All forms are made of three steps of [`crate::object::request`]: `look` at a handle, `finish` one that is complete, and wait
+//! All forms consist of three steps of [`crate::object::request`]: `look` at the state of a handle, `finish` a complete one, and wait
 //! with the engine in between.
 
 mod batch;
@@ -20,7 +20,7 @@ use mpi_core::request::Status;
 pub(super) use statuses::Statuses;
 use std::ffi::c_int;
 
-/// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).
+/// Stores a status for a call that returns one; its error field is not written (section 3.2.5).
 ///
 /// # Safety
 /// `to` is an output argument of the caller or `MPI_STATUS_IGNORE`.
@@ -29,7 +29,7 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
     if to.addr() == MPI_STATUS_IGNORE.addr() {
         return;
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not `MPI_STATUS_IGNORE`, so an output argument by the `# Safety` contract of this function.
     unsafe {
         (&raw mut (*to).MPI_SOURCE).write(status.MPI_SOURCE);
         (&raw mut (*to).MPI_TAG).write(status.MPI_TAG);
@@ -43,12 +43,12 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
 /// As [`set_status`].
 pub(super) unsafe fn set_empty(to: *mut MPI_Status) {
     if to.addr() != MPI_STATUS_IGNORE.addr() {
-        // SAFETY: not null, and otherwise valid by the caller's promise.
+        // SAFETY: not `MPI_STATUS_IGNORE`, so an output argument by the `# Safety` contract of [`set_status`].
         unsafe { to.write(EMPTY) };
     }
 }
 
-/// Stores how a blocking receive ended, also where it failed and yet a message came.
+/// Stores the status of a blocking receive, also of a failed one that has received a message.
 ///
 /// # Safety
 /// As [`set_status`].
@@ -78,7 +78,7 @@ unsafe fn failed(to: *mut MPI_Status, error: mpi_core::Error) -> Failure {
     error.into()
 }
 
-/// Finishes the request at a place of the caller, which becomes null unless it is persistent.
+/// Finishes the request at `place`, which becomes null unless it is persistent.
 ///
 /// # Safety
 /// `place` may be read and written.
@@ -151,7 +151,7 @@ pub unsafe fn MPI_Waitall(
     array_of_requests: *mut MPI_Request,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arrays of the caller.
+    // SAFETY: the arrays have the given number of elements: the C binding of MPI_Waitall requires it of the caller.
     unsafe { Batch::new(count, array_of_requests, array_of_statuses)?.take_all() }
 }
 
@@ -167,12 +167,12 @@ pub unsafe fn MPI_Testall(
         let natural = || Ok(batch.survey_twice(|s| s.running == 0)?.running == 0);
         let done = decide(Asker::Testall, batch.requests, natural)?;
         out(flag, done.into(), "flag")?;
-        // A replay says so of requests that are yet to end.
+        // A replay may report all complete while requests are still running; `take_all` waits for those.
         if done { batch.take_all() } else { Ok(()) }
     }
 }
 
-/// Finishes a complete request of a batch, or says that none is active.
+/// Finishes a complete request of a batch, or reports that none is active.
 ///
 /// # Safety
 /// `indx` and `status` are output arguments of the caller.
@@ -251,7 +251,7 @@ pub unsafe fn MPI_Waitsome(
     unsafe {
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
-            // As in MPI_Testsome, what has arrived is seen at once.
+            // As in MPI_Testsome: messages that have arrived are found in one call.
             batch.survey_twice(|s| s.running == 0)?;
             Ok(match batch.wait_any()? {
                 true => Several::Complete,
@@ -274,7 +274,7 @@ pub unsafe fn MPI_Testsome(
     unsafe {
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
-            // All that can be complete by now, also when some is already: callers expect what has arrived to be seen at once.
+            // Polls even if some request is complete already: callers expect messages that have arrived to be found in one call.
             let survey = batch.survey_twice(|s| s.running == 0)?;
             Ok(match survey.running + survey.complete {
                 0 => Several::Inactive,

@@ -1,4 +1,4 @@
-//! Error classes, codes and texts (section 9.4 and 9.5) and the making of error handlers (section 9.3).
+//! Error classes, codes and texts (sections 9.4 and 9.5) and creation of error handlers (section 9.3).
 
 use super::args::{out, string, write_string};
 use crate::abi::*;
@@ -15,7 +15,7 @@ pub unsafe fn MPI_Error_string(
 ) -> Outcome {
     unseen::looks_at(errorcode);
     let text = codes::text(errorcode)?;
-    // SAFETY: the caller promises room for MPI_MAX_ERROR_STRING characters.
+    // SAFETY: `string` has MPI_MAX_ERROR_STRING bytes: the C binding of MPI_Error_string requires it of the caller.
     unsafe { write_string(string, resultlen, &text, MPI_MAX_ERROR_STRING, "string") }
 }
 
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Remove_error_string(errorcode: c_int) -> Outcome {
     codes::set_text(errorcode, None)
 }
 
-/// Makes a handler of a function that must be there.
+/// Creates a handler from a function pointer, which must not be null.
 ///
 /// # Safety
 /// `errhandler` is an output argument of the caller.
@@ -108,7 +108,7 @@ pub unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> Outcome {
     unsafe { out(errhandler, MPI_ERRHANDLER_NULL, "errhandler") }
 }
 
-/// Gives the program a reference to the handler of an object.
+/// Returns the handler of an object with a reference for the program.
 ///
 /// # Safety
 /// `errhandler` is an output argument of the caller.
@@ -173,7 +173,7 @@ pub unsafe fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_in
     called("MPI_Session_call_errhandler", target, error_code)
 }
 
-/// Does something with what hangs on a file, or on `MPI_FILE_NULL`, whose handler new files inherit.
+/// Calls `act` with the members of a file, or of `MPI_FILE_NULL`, whose handler new files inherit.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
         MPI_FILE_NULL => Ok(act(&state().no_file)),
@@ -197,7 +197,7 @@ pub unsafe fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcom
     called("MPI_File_call_errhandler", Target::File(fh), errorcode)
 }
 
-/// Calls the handler of an object; that the handler returns is success (section 9.3.4).
+/// Calls the handler of an object; the call succeeds if the handler returns (section 9.3.4).
 fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
     let text = codes::text(errorcode)?;
     let failure = Failure::new(errorcode, format!("the program reports {text}"));

@@ -1,6 +1,6 @@
-//! Fault tolerance (ULFM), which is not in MPI 5.0: the functions of Open MPI's `mpi-ext.h`.
+//! Fault tolerance (ULFM), which is not part of MPI 5.0: the functions of Open MPI's `mpi-ext.h`.
 //!
-//! What they do stands in [`mpi_core::fault`].
+//! The semantics are documented in [`mpi_core::fault`].
 #![allow(unsafe_code)]
 
 use super::args::{out, read};
@@ -17,7 +17,7 @@ use std::ffi::c_int;
 
 pub unsafe fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {
     state::comm(comm)?.comm.revoke();
-    // The others hear of it though this process may not call MPI again for long.
+    // Sends the revocation now, since this process may not call MPI again for long.
     state::engine()?.poll_once();
     Ok(())
 }
@@ -66,7 +66,7 @@ pub unsafe fn MPIX_Comm_failure_get_acked(comm: MPI_Comm, failedgrp: *mut MPI_Gr
     unsafe { out(failedgrp, acknowledged, "failedgrp") }
 }
 
-/// Stores what was agreed on, also where the agreement is an error.
+/// Stores the agreed flag, also if the agreement returns an error.
 ///
 /// # Safety
 /// `flag` may be written.
@@ -97,7 +97,7 @@ pub unsafe fn MPIX_Comm_iagree(
     let agreeing = object.comm.clone();
     let agreement = async move {
         let agreed = agreeing.agree(mine as u32).await?;
-        // SAFETY: the caller promised the place until the request is complete.
+        // SAFETY: `flag` is valid until the request completes: the C binding of MPIX_Comm_iagree requires it of the caller.
         unsafe { store(flag, agreed) }
     };
     let req = state::engine()?.spawn(Box::pin(agreement));
@@ -118,15 +118,15 @@ pub unsafe fn MPIX_Comm_ishrink(
     request: *mut MPI_Request,
 ) -> Outcome {
     let parent = state::comm(comm)?;
-    // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
+    // SAFETY: `newcomm` is writable: the C binding of MPIX_Comm_ishrink requires it of the caller; it holds the null handle until the operation completes.
     unsafe { out(newcomm, MPI_COMM_NULL, "newcomm")? };
     let source = parent.clone();
     let attached = Attached::inheriting(&parent.attached);
     let shrinking = async move {
         let new = source.comm.shrink().await?;
-        // There is no handle left for it only if the program holds 2^19 others; the null handle says so.
+        // Fails only if the program holds 2^19 other communicators; the null handle reports it.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
-            // SAFETY: the caller promised the place until the request is complete.
+            // SAFETY: `newcomm` is valid until the request completes: the C binding of MPIX_Comm_ishrink requires it of the caller.
             unsafe { newcomm.write(object.handle()) };
         }
         Ok(())

@@ -10,7 +10,7 @@ use mpi_core::group::{Comparison, Group};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Gives a group a handle, with the session it comes from; the empty one has its own.
+/// Gives a group a handle, with the session it derives from; the empty group has its predefined handle.
 pub(crate) fn register(
     group: Group,
     session: Option<Rc<SessionObject>>,
@@ -24,17 +24,17 @@ pub(crate) fn register(
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
 }
 
-/// Gives a group made from another one a handle.
+/// Gives a group derived from another one a handle.
 fn derive(group: Group, from: MPI_Group) -> Result<MPI_Group, Failure> {
     register(group, session_of(from))
 }
 
-/// The session that a group comes from, if it comes from one.
+/// Returns the session that a group derives from, if any.
 pub(crate) fn session_of(group: MPI_Group) -> Option<Rc<SessionObject>> {
     state().groups.borrow().get(group.0)?.1.clone()
 }
 
-/// A rank argument that must be in a group.
+/// Checks a rank argument that must be in a group.
 pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Failure> {
     u32::try_from(rank)
         .ok()
@@ -48,7 +48,7 @@ pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Fail
         })
 }
 
-/// The value of a comparison.
+/// Converts the result of a comparison.
 pub(crate) fn comparison(result: Comparison) -> c_int {
     match result {
         Comparison::Identical => MPI_IDENT,
@@ -143,7 +143,7 @@ pub unsafe fn MPI_Group_difference(
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
-/// The ranks argument.
+/// Reads the ranks argument.
 ///
 /// # Safety
 /// `ranks` is an array of the caller with `n` elements.
@@ -178,7 +178,7 @@ pub unsafe fn MPI_Group_excl(
     }
 }
 
-/// The ranks that range triplets name.
+/// Expands range triplets into ranks.
 ///
 /// # Safety
 /// `ranges` is an array of the caller with `n` elements.

@@ -7,7 +7,7 @@ use crate::info::{self, Hints};
 use mpi_base::text;
 use std::ffi::{c_char, c_int};
 
-/// A key argument.
+/// Reads a key argument.
 ///
 /// # Safety
 /// `key` is a string of the caller or null.
@@ -30,7 +30,7 @@ pub unsafe fn MPI_Info_create_env(
     _argv: *mut *mut c_char,
     info: *mut MPI_Info,
 ) -> Outcome {
-    // The arguments may be zero and null; the process knows its own.
+    // The arguments may be zero and null; the process knows its own command line.
     // SAFETY: `info` is null or writable: the C binding of MPI_Info_create_env requires it of the caller.
     unsafe { out(info, info::create(info::hints(MPI_INFO_ENV)?)?, "info") }
 }
@@ -89,11 +89,11 @@ pub unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) ->
         )
     })?;
     let mut ignored = 0;
-    // SAFETY: the caller promises room for MPI_MAX_INFO_KEY characters.
+    // SAFETY: `key` has MPI_MAX_INFO_KEY bytes: the C binding of MPI_Info_get_nthkey requires it of the caller.
     unsafe { write_string(key, &mut ignored, &found, MPI_MAX_INFO_KEY, "key") }
 }
 
-/// The value of a key, if it is there.
+/// Returns the value of a key, if it is set.
 ///
 /// # Safety
 /// `key` is a string of the caller or null.
@@ -155,7 +155,7 @@ pub unsafe fn MPI_Info_get_string(
                 let mut ignored = 0;
                 write_string(value, &mut ignored, text, room, "value")?;
             }
-            // The length asked for counts the terminating zero.
+            // `buflen` counts the terminating NUL.
             out(buflen, text::to_bytes(text).len() as c_int + 1, "buflen")?;
         }
         out(flag, found.is_some().into(), "flag")

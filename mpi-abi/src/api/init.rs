@@ -48,7 +48,7 @@ pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Abort(_comm: MPI_Comm, errorcode: c_int) -> Outcome {
-    // The standard asks for a best attempt on the group of the communicator and allows more (section 9.3.1).
+    // The standard requires a best attempt on the group of the communicator and allows more (section 9.3.1).
     abort(errorcode, "it called MPI_Abort")
 }
 

@@ -16,7 +16,7 @@ pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     unsafe { out(flag, inter.into(), "flag") }
 }
 
-/// The other group of an intercommunicator.
+/// Returns the remote group of an intercommunicator.
 fn remote_group(comm: MPI_Comm) -> Result<Group, Failure> {
     let object = state::comm(comm)?;
     object.comm.remote_group().cloned().ok_or_else(|| {
@@ -37,7 +37,7 @@ pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Ou
     unsafe { out(group, remote, "group") }
 }
 
-/// What a leader's mistake is to its group, which would wait for it in vain if the call just ended here.
+/// Converts a leader's error into one for its group, which would wait indefinitely if the call returned only here.
 pub(super) fn astray(mistake: &Failure) -> LeaderError {
     LeaderError {
         code: mistake.code(),
@@ -55,7 +55,7 @@ pub unsafe fn MPI_Intercomm_create(
 ) -> Outcome {
     let local = state::comm(local_comm)?;
     let leader = groups::member(local.comm.group(), local_leader, "local_leader")?;
-    // The way to the other side is significant at the local leader only.
+    // The peer communicator is significant only at the local leader.
     let bridge = (local.comm.rank() == leader).then(|| {
         let peer = state::comm(peer_comm)?;
         let remote = groups::member(peer.comm.peers(), remote_leader, "remote_leader")?;

@@ -1,4 +1,4 @@
-//! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10 but send-receive).
+//! Point-to-point communication except send-receive: blocking, nonblocking and persistent (sections 3.2 to 3.10).
 
 use super::args::{out, plain_data, plain_room, recv_buf, send_buf};
 use super::completion::set_received;
@@ -14,7 +14,7 @@ use mpi_core::request::Operation;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A tag that a message may carry.
+/// Checks the tag of a send.
 #[inline]
 pub(crate) fn check_tag(tag: c_int) -> Outcome {
     if tag < 0 {
@@ -23,7 +23,7 @@ pub(crate) fn check_tag(tag: c_int) -> Outcome {
     Ok(())
 }
 
-/// A tag that a receive may ask for.
+/// Checks the tag of a receive.
 #[inline]
 pub(crate) fn check_recv_tag(tag: c_int) -> Outcome {
     if tag < 0 && tag != MPI_ANY_TAG {
@@ -42,7 +42,7 @@ fn wrong_tag(tag: c_int) -> Failure {
     Failure::new(MPI_ERR_TAG, format!("tag is {tag}{name}"))
 }
 
-/// The arguments of a send, checked.
+/// Checks the arguments of a send.
 ///
 /// # Safety
 /// As [`send_buf`].
@@ -60,7 +60,7 @@ pub(super) unsafe fn outgoing(
     Ok((comm, unsafe { send_buf(buf, count, datatype)? }))
 }
 
-/// The arguments of a receive, checked.
+/// Checks the arguments of a receive.
 ///
 /// # Safety
 /// As [`recv_buf`].
@@ -78,7 +78,7 @@ pub(super) unsafe fn incoming(
     Ok((comm, unsafe { recv_buf(buf, count, datatype)? }))
 }
 
-/// Sends a short message of a predefined type, if that is possible at once; else nothing has happened.
+/// Sends a short message of a predefined type, if it can be sent at once; otherwise has no effect.
 ///
 /// # Safety
 /// As [`send_buf`].
@@ -148,7 +148,7 @@ unsafe fn isend_standard(
     }
 }
 
-/// A handle for a send that has been started.
+/// Returns a handle for a send that has been started.
 fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     match sent {
         Sent::Done => Ok(DONE),

@@ -1,6 +1,6 @@
 //! Partitioned communication (chapter 4).
 //!
-//! These are the functions that several threads call at once to hand over their parts; each call is short.
+//! Several threads call these functions at once to hand over their partitions; each call is short.
 
 use super::args::{length, out, recv_buf, send_buf, slice};
 use super::p2p::check_tag;
@@ -12,7 +12,7 @@ use crate::state;
 use mpi_core::request::{Operation, Partitioned, PartitionedRecv, PartitionedSend};
 use std::ffi::{c_int, c_void};
 
-/// The partitions of a message: how many, how many elements in each, and how many in all.
+/// Checks the partitions of a message: returns their number, the elements in each, and the total.
 fn shape(partitions: c_int, count: MPI_Count) -> Result<(u32, i64, i64), Failure> {
     let number = u32::try_from(partitions).ok().filter(|n| *n > 0);
     let number = number.ok_or_else(|| {
@@ -62,7 +62,7 @@ pub unsafe fn MPI_Precv_init(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::comm(comm)?;
-    // Wildcards do not exist here (section 4.2.2).
+    // Wildcards are not allowed here (section 4.2.2).
     check_tag(tag)?;
     if source == MPI_ANY_SOURCE {
         return Err(Failure::new(
@@ -126,7 +126,7 @@ pub unsafe fn MPI_Pready_list(
 }
 
 pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
-    // Nothing is left to arrive (section 4.2.2).
+    // An inactive request has no more partitions to receive (section 4.2.2).
     if request == MPI_REQUEST_NULL {
         // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
         return unsafe { out(flag, 1, "flag") };

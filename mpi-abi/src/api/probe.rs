@@ -1,4 +1,4 @@
-//! Probing, and receiving what a matched probe took (section 3.8).
+//! Probes and matched receives (section 3.8).
 
 use super::args::{out, read, recv_buf};
 use super::completion::{set_received, set_status};
@@ -14,7 +14,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// The arguments of a probe, checked.
+/// Checks the arguments of a probe.
 fn probing(source: c_int, tag: c_int, comm: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let comm = state::comm(comm)?;
     check_recv_tag(tag)?;
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Iprobe(
     }
 }
 
-/// Gives a message that a probe took a handle.
+/// Gives a message taken by a matched probe a handle.
 fn register(probed: Probed, comm: &Rc<CommObject>) -> Result<(MPI_Message, Status), Failure> {
     let Probed::Message(message) = probed else {
         return Ok((MPI_MESSAGE_NO_PROC, Status::PROC_NULL));
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Improbe(
     }
 }
 
-/// What the two receives of matched messages have in common.
+/// A matched receive, blocking or not.
 enum Taken {
     /// The message was from `MPI_PROC_NULL`.
     Nothing,
@@ -126,7 +126,7 @@ enum Taken {
 /// Starts receiving a message and makes its handle null.
 ///
 /// # Safety
-/// As [`recv_buf`]; `message` is an argument of the caller that is read and written.
+/// As [`recv_buf`]; `message` is an input/output argument of the caller.
 unsafe fn take(
     buf: *mut c_void,
     count: MPI_Count,
@@ -158,7 +158,7 @@ pub unsafe fn MPI_Mrecv_c(
     unsafe {
         match take(buf, count, datatype, message)? {
             Taken::Nothing => set_received(status, Ok(Status::PROC_NULL)),
-            // The communicator is not among the arguments, but its handler hears.
+            // The communicator is not among the arguments, but its handler is called.
             Taken::Receiving(req, comm) => {
                 let received = comm.comm.engine().wait(&req);
                 set_received(status, received).map_err(|failure| failure.of(&comm))

@@ -1,4 +1,4 @@
-//! Requests apart from waiting: looking at their outcomes, starting, freeing and cancelling them (sections 3.7 to 3.9),
+//! Request calls other than completion: reading outcomes, starting, freeing and cancelling (sections 3.7 to 3.9),
 //! and generalized requests (13.2).
 
 use super::args::{length, out, read, slice};
@@ -12,7 +12,7 @@ use mpi_core::record::Asker;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// Looks at a complete request, leaving it as it is.
+/// Reads the outcome of a complete request without taking it.
 ///
 /// # Safety
 /// `status` is an output argument of the caller.
@@ -28,7 +28,7 @@ unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
     failure.map_or(Ok(()), Err)
 }
 
-/// Looks at a request that is not running, one of several, and stores its status at place `at`.
+/// Reads the outcome of a request that is not running, one of several, and stores its status at index `at`.
 ///
 /// # Safety
 /// As [`Statuses::store`].
@@ -38,10 +38,10 @@ unsafe fn peek_next(handle: MPI_Request, at: usize, statuses: &mut Statuses) -> 
         true => (EMPTY, None),
         false => peek(handle)?,
     };
-    // SAFETY: passed on.
+    // SAFETY: `statuses` has an element `at` by the `# Safety` contract of this function, which is that of `store`.
     unsafe { statuses.store(at, &seen, failure) };
     if let (true, Some(place)) = (inactive, statuses.place(at)) {
-        // SAFETY: passed on; the error field is part of an empty status (section 3.7.3).
+        // SAFETY: `place` is the address of element `at`; an empty status includes its error field (section 3.7.3).
         unsafe { set_empty(place) };
     }
     Ok(())
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Request_get_status(
     }
 }
 
-/// The places of an array of requests that are complete, after a turn of progress.
+/// Returns the states of an array of requests, after one poll.
 ///
 /// # Safety
 /// The array is an argument of the caller with `count` elements.

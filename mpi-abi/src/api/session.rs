@@ -1,4 +1,4 @@
-//! Sessions, process sets, and communicators made of groups alone (sections 7.4.2, 7.6.2 and 11.3).
+//! Sessions, process sets, and communicators created from groups (sections 7.4.2, 7.6.2 and 11.3).
 
 use super::args::{out, read, string, write_string};
 use super::{groups, intercomm::astray};
@@ -18,10 +18,10 @@ use std::ffi::{c_char, c_int};
 /// The process sets of every job (section 11.3.2).
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The members of a process set.
+/// Returns the members of a process set.
 pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     let engine = state::engine()?;
-    // Names are URIs, whose scheme and, for those of the standard, the rest as well ignore case.
+    // Names are URIs: the scheme and, for those of the standard, the rest too are case-insensitive.
     match PROCESS_SETS
         .iter()
         .position(|p| p.eq_ignore_ascii_case(name))
@@ -35,7 +35,7 @@ pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     }
 }
 
-/// Makes an object of the kind of `target` with an error handler, which hears of failures of that as well.
+/// Creates an object of the kind of `target` with an error handler, which is also called if the creation fails.
 fn with_handler(
     errhandler: MPI_Errhandler,
     target: Target,
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
     let handle = unsafe { read(session, "session")? };
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
-        // The argument is no handle but a pointer to one, so the handler is named here.
+        // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
         let flushed = object.buffer.flush(&state::engine()?);
         flushed.map_err(|error| Failure::from(error).on(Target::Session(handle)))?;
     }
@@ -114,7 +114,7 @@ pub unsafe fn MPI_Session_get_nth_pset(
             let mut written = 0;
             write_string(pset_name, &mut written, name, room, "pset_name")?;
         }
-        // The length that is asked for and told counts the terminating zero.
+        // `pset_len` counts the terminating NUL.
         out(pset_len, name.len() as c_int + 1, "pset_len")
     }
 }
@@ -146,7 +146,7 @@ pub unsafe fn MPI_Group_from_session_pset(
     unsafe { out(newgroup, group, "newgroup") }
 }
 
-/// The string that keeps apart what is made at the same time.
+/// Reads the string tag that distinguishes concurrent creations.
 ///
 /// # Safety
 /// A string of the caller or null.
@@ -174,7 +174,7 @@ pub unsafe fn MPI_Comm_create_from_group(
     })
 }
 
-/// The process that leads the other group.
+/// Returns the process that leads the other group.
 fn leader_of(group: MPI_Group, rank: c_int) -> Result<ProcId, Failure> {
     let group = state::group(group)?;
     let leader = groups::member(&group, rank, "remote_leader")?;
@@ -196,14 +196,14 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
         let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
         let engine = state::engine()?;
         // An empty group on either side makes this a local call without a communicator (section 7.6.2).
-        // The remote group is significant at the local leader only, so elsewhere it may also be no group.
+        // The remote group is significant only at the local leader, so elsewhere it need not be a valid handle.
         let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
         if members.size() == 0 || is_alone {
             // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
             return unsafe { out(newintercomm, MPI_COMM_NULL, "newintercomm") };
         }
         let leader = groups::member(&members, local_leader, "local_leader")?;
-        // What lies on the other side is significant at the local leader only.
+        // The remote arguments are significant only at the local leader.
         let leads = members.proc(leader) == Some(engine.me());
         let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
         // SAFETY: `stringtag` is valid as the C binding of MPI_Intercomm_create_from_groups requires of its caller.

@@ -1,4 +1,4 @@
-//! Reading and writing statuses (sections 3.2.5, 5.1.11, 13.3 and 19.3.5).
+//! Access to statuses (sections 3.2.5, 5.1.11, 13.3 and 19.3.5).
 
 use super::args::{out, read};
 use crate::abi::*;
@@ -42,7 +42,7 @@ pub unsafe fn MPI_Get_elements_x(
 /// Changes a status of the caller.
 ///
 /// # Safety
-/// `status` is an argument of the caller that is read and written.
+/// `status` is an input/output argument of the caller.
 unsafe fn change(status: *mut MPI_Status, edit: impl FnOnce(&mut MPI_Status)) -> Outcome {
     // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe {
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Status_set_elements_c(
             format!("count is {count}, which is negative"),
         ));
     }
-    // The count is one of basic elements, of which the datatype has this many.
+    // The count is one of basic elements; the datatype has this many.
     let each = i64::try_from(datatype.signature().elements)
         .unwrap_or(i64::MAX)
         .max(1);

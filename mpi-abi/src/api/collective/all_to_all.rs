@@ -1,4 +1,4 @@
-//! Operations whose data go to every member (sections 6.7 and 6.8).
+//! All-to-all operations: data go to every member (sections 6.7 and 6.8).
 
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};

@@ -1,4 +1,4 @@
-//! The blocks of buffers that hold one for each rank or neighbour.
+//! Blocks of buffers that hold one block for each rank or neighbor.
 
 use crate::abi::*;
 use crate::api::args::{Wide, recv_buf, send_buf, slice};
@@ -8,7 +8,7 @@ use mpi_core::datatype::{RecvBuf, SendBuf};
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// A block of a buffer: where it is and how much it holds.
+/// A block of a buffer: its byte offset, count and datatype.
 pub(super) struct Block {
     offset: isize,
     count: i64,
@@ -73,7 +73,7 @@ pub(super) unsafe fn typed_blocks(
         .collect())
 }
 
-/// A block of a send buffer for each rank.
+/// Returns the send blocks, one for each rank.
 ///
 /// # Safety
 /// As [`send_buf`] for each block.
@@ -86,7 +86,7 @@ pub(super) unsafe fn sent_blocks(
     blocks.into_iter().map(one).collect()
 }
 
-/// A block of a receive buffer for each rank.
+/// Returns the receive blocks, one for each rank.
 ///
 /// # Safety
 /// As [`recv_buf`] for each block.
@@ -99,7 +99,7 @@ pub(super) unsafe fn received_blocks(
     blocks.into_iter().map(one).collect()
 }
 
-/// Where a block begins; one without data may lie anywhere, also where the buffer is null.
+/// Returns the address of a block; an empty block may be anywhere, also in a null buffer.
 fn at(buf: *const c_void, block: &Block) -> *const c_void {
     buf.wrapping_byte_offset(block.offset)
 }

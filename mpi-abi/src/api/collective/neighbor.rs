@@ -1,7 +1,7 @@
-//! Operations among neighbours in a virtual topology (section 8.6).
+//! Neighborhood collectives on a virtual topology (section 8.6).
 //!
-//! Buffers have a block for each neighbour in the order of the topology's queries: for a grid two for each dimension,
-//! also beyond an open end, where a block of the receive buffer stays as it is.
+//! Buffers have a block for each neighbor in the order of the topology's queries: for a grid two for each dimension,
+//! also beyond an open end, where a block of the receive buffer stays unchanged.
 
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};
@@ -15,7 +15,7 @@ use mpi_core::topo::Neighbours;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// The communicator and this process's neighbours on it.
+/// Returns the communicator and this process's neighbors on it.
 fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Failure> {
     let comm = state::comm(comm)?;
     let topology = comm.topology.get().ok_or_else(|| {
@@ -31,21 +31,21 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, near.into()))
 }
 
-/// The count of each block of a buffer with a block for each of so many neighbours: where there are none, there need be no buffer either.
+/// The count of each block of a buffer with one block for each neighbor: without neighbors no buffer is needed.
 fn of_blocks(count: impl Wide, neighbours: usize) -> i64 {
     match neighbours {
-        // A negative one is wrong all the same.
+        // A negative count is an error all the same.
         0 => count.wide().min(0),
         _ => count.wide(),
     }
 }
 
-/// How many blocks a send buffer and a receive buffer have.
+/// The numbers of blocks in a send buffer and in a receive buffer.
 fn degrees(near: &Neighbours) -> (usize, usize) {
     (near.destinations().len(), near.sources().len())
 }
 
-/// The failure of `MPI_IN_PLACE`, which no neighbourhood operation knows.
+/// Fails for `MPI_IN_PLACE`, which no neighborhood operation supports.
 fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
     if buf.addr() == MPI_IN_PLACE.addr() {
         return Err(Failure::new(

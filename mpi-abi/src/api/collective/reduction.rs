@@ -13,7 +13,7 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The operator and the buffers of a reduction whose result goes to every member.
+/// Checks the operator and the buffers of a reduction whose result goes to every member.
 ///
 /// # Safety
 /// As [`send_of`] and [`recv_of`].
@@ -36,13 +36,13 @@ unsafe fn reduction(
     }
 }
 
-/// The predefined operator and datatype that were found to go together last: programs mostly combine one type in one way.
+/// The predefined operator and datatype checked last: programs mostly combine one type in one way.
 static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 
-/// An operator that is defined for the datatype, and that.
+/// Returns an operator that is defined for the datatype, and the datatype.
 #[inline]
 fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failure> {
-    // Handles of predefined objects mean the same for ever.
+    // Handles of predefined objects never change their meaning.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
     if op == MPI_NO_OP {
@@ -64,7 +64,7 @@ fn combines_nothing() -> Failure {
     Failure::new(MPI_ERR_OP, text)
 }
 
-/// An operand, or none for `MPI_IN_PLACE`.
+/// Returns an operand, or `None` for `MPI_IN_PLACE`.
 ///
 /// # Safety
 /// As [`send_of`].
@@ -94,7 +94,7 @@ pub unsafe fn plan_Reduce(
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
     if root == inter::PROC_NULL {
-        // A process that has no part in it has no datatype to name.
+        // A process that takes no part in the reduction has no significant datatype.
         let (send, recv, op) = (None, None, state::op(op)?);
         let call = Call::Reduce {
             send,
@@ -170,7 +170,7 @@ pub unsafe fn plan_Exscan(
     // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Exscan requires of its caller.
     let call = unsafe {
         let send = sent(&comm, sendbuf, count, &datatype)?;
-        // Nothing comes before rank 0, which needs no room for it (section 6.11.2).
+        // Rank 0 receives nothing, so it needs no buffer (section 6.11.2).
         let recv = match send.is_some() && comm.comm.rank() == 0 {
             true => RecvBuf::new(recvbuf.cast(), count, datatype),
             false => recv_of(recvbuf, count, &datatype)?,
@@ -199,7 +199,7 @@ pub unsafe fn plan_Reduce_scatter(
         ));
     }
     let total = counts.iter().sum::<i64>();
-    // In place the receive buffer holds the whole input.
+    // In place, the receive buffer holds the whole input.
     let received = if comm.in_place(sendbuf)? {
         total
     } else {

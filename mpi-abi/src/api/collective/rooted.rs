@@ -1,4 +1,4 @@
-//! Operations with a root (sections 6.4 to 6.6), and the barrier (6.3), which has nothing else.
+//! Rooted operations (sections 6.4 to 6.6), and the barrier (6.3).
 
 use super::blocks::{blocks, received_blocks, sent_blocks};
 use super::{Plan, Planned};

@@ -1,6 +1,6 @@
 //! Constructors of derived datatypes (section 5.1).
 //!
-//! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` gives back,
+//! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` returns,
 //! so each has a few lines of its own over one helper.
 
 use crate::abi::*;
@@ -11,7 +11,7 @@ use crate::state;
 use mpi_core::datatype::{Datatype, Form, TypeError};
 use std::ffi::c_int;
 
-/// Makes a datatype from an older one and gives it a handle.
+/// Creates a datatype from an older one and gives it a handle.
 ///
 /// # Safety
 /// `newtype` is an output argument of the caller.
@@ -26,7 +26,7 @@ pub(super) unsafe fn derive(
     unsafe { out(newtype, register(new)?, "newtype") }
 }
 
-/// A count as the length of its arrays.
+/// Converts a count into the length of its arrays.
 fn entries(count: impl Wide) -> Result<usize, Failure> {
     let count = count.wide();
     usize::try_from(count).map_err(|_| {
@@ -37,7 +37,7 @@ fn entries(count: impl Wide) -> Result<usize, Failure> {
     })
 }
 
-/// Displacements of as many blocks as `count` says.
+/// Reads the displacements of `count` blocks.
 ///
 /// # Safety
 /// The array is an argument of the caller with `count` elements.
@@ -49,7 +49,7 @@ unsafe fn displacements<D: Wide>(
     unsafe { wides(displacements, entries(count)?, "array_of_displacements") }
 }
 
-/// Lengths and displacements of as many blocks as `count` says.
+/// Reads the lengths and displacements of `count` blocks.
 ///
 /// # Safety
 /// Both arrays are arguments of the caller with `count` elements.
@@ -65,10 +65,10 @@ unsafe fn blocks<C: Wide, D: Wide>(
     }
 }
 
-/// Makes a datatype of blocks that have a datatype each, and gives it a handle.
+/// Creates a datatype of blocks with individual datatypes, and gives it a handle.
 ///
 /// # Safety
-/// `types` is an argument of the caller with as many elements as there are blocks, `newtype` an output argument.
+/// `types` is an array of the caller with an element for each block, `newtype` an output argument.
 unsafe fn structure(
     (lengths, displacements): (Vec<i64>, Vec<i64>),
     types: *const MPI_Datatype,
@@ -103,7 +103,7 @@ pub unsafe fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) ->
     let handle = register(old.datatype.dup()?)?;
     let new = object(handle)?;
     if let Err(failure) = old.owner(oldtype).copy_all(&new.owner(handle)) {
-        // What had been copied goes again; the copy's failure is the one to report.
+        // Attributes copied so far are deleted again; the failure to report is that of the copy function.
         let _ = new.owner(handle).delete_all();
         remove(handle)?;
         return Err(failure);

@@ -1,4 +1,4 @@
-//! Types of Fortran's kinds (section 19.1.9).
+//! Datatypes for Fortran kinds (section 19.1.9).
 
 use crate::abi::*;
 use crate::api::args::{Wide, out};
@@ -7,7 +7,7 @@ use crate::registry::datatype::kind_handle;
 use mpi_core::datatype::{Datatype, TypeError};
 use std::ffi::c_int;
 
-/// Gives a type of a kind its handle.
+/// Returns the handle of a type of a Fortran kind.
 ///
 /// # Safety
 /// `newtype` is an output argument of the caller.

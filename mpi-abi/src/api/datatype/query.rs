@@ -1,4 +1,4 @@
-//! What a datatype is: size, extent, name, and the predefined one of a size (sections 5.1.5 to 5.1.7 and 7.8).
+//! Datatype queries: size, extent, name, and the predefined type of a given size (sections 5.1.5 to 5.1.7 and 7.8).
 
 use crate::abi::*;
 use crate::api::args::{name, out, write_string};
@@ -74,7 +74,7 @@ pub unsafe fn MPI_Type_get_name(
     type_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    // The name of MPI_DATATYPE_NULL may be asked for as well (section 7.8).
+    // The name of MPI_DATATYPE_NULL may be queried as well (section 7.8).
     let name = match datatype {
         MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_string(),
         _ => {
@@ -90,7 +90,7 @@ pub unsafe fn MPI_Type_get_name(
                 .unwrap_or_default()
         }
     };
-    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    // SAFETY: `type_name` has MPI_MAX_OBJECT_NAME bytes: the C binding of MPI_Type_get_name requires it of the caller.
     unsafe {
         write_string(
             type_name,
@@ -166,7 +166,7 @@ pub unsafe fn MPI_Type_get_value_index(
     let pair = PAIRS
         .iter()
         .find(|(value, index, _)| (*value, *index) == (value_type, index_type));
-    // Where no predefined pair has these types the answer is the null handle.
+    // Without a predefined pair of these types the result is the null handle.
     let handle = pair.map_or(MPI_DATATYPE_NULL, |(_, _, pair)| *pair);
     // SAFETY: `pair_type` is null or writable: the C binding of MPI_Type_get_value_index requires it of the caller.
     unsafe { out(pair_type, handle, "pair_type") }

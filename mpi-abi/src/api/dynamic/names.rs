@@ -1,7 +1,7 @@
-//! Names of services under which ports are published (section 11.9.4).
+//! Published service names of ports (section 11.9.4).
 //!
-//! The launcher keeps them: all jobs of one mpirun share them, and they go with it.
-//! What a process without a launcher publishes is known to all processes of its user on its machine ([`MachineNames`]).
+//! The launcher stores them: all jobs of one mpirun share them, and they end with it.
+//! Names published by a process without a launcher are visible to all processes of its user on its host ([`MachineNames`]).
 
 use crate::abi::*;
 use crate::api::args::{string, write_string};
@@ -10,7 +10,7 @@ use crate::{info, phase, state};
 use mpi_core::rte::{MachineNames, Rte, RteError};
 use std::ffi::c_char;
 
-/// The launcher, and the service argument.
+/// Returns the launcher, and the service argument.
 ///
 /// # Safety
 /// `service` is a string of the caller or null.
@@ -81,7 +81,7 @@ pub unsafe fn MPI_Lookup_name(
         )
     })?;
     let mut ignored = 0;
-    // SAFETY: the caller promises room for MPI_MAX_PORT_NAME characters.
+    // SAFETY: `port_name` has MPI_MAX_PORT_NAME bytes: the C binding of MPI_Lookup_name requires it of the caller.
     unsafe {
         write_string(
             port_name,

@@ -1,4 +1,4 @@
-//! Ports, and connecting two groups at one (section 11.9).
+//! Ports, and connecting two groups through one (section 11.9).
 
 use super::{patience_of, port_of, register, root_of, told};
 use crate::abi::*;
@@ -11,7 +11,7 @@ pub unsafe fn MPI_Open_port(info: MPI_Info, port_name: *mut c_char) -> Outcome {
     info::hints(info)?;
     let port = state::engine()?.open_port()?.to_string();
     let mut ignored = 0;
-    // SAFETY: the caller promises room for MPI_MAX_PORT_NAME characters.
+    // SAFETY: `port_name` has MPI_MAX_PORT_NAME bytes: the C binding of MPI_Open_port requires it of the caller.
     unsafe {
         write_string(
             port_name,
@@ -46,7 +46,7 @@ pub unsafe fn MPI_Comm_accept(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let root = root_of(&object, root)?;
-    // The port and the info are significant at the root only.
+    // The port and the info are significant only at the root.
     let port = (object.comm.rank() == root).then(|| {
         info::hints(info)?;
         // SAFETY: `port_name` is valid as the C binding of MPI_Comm_accept requires of its caller.

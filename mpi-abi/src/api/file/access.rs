@@ -1,4 +1,4 @@
-//! Reading and writing by one process (sections 14.4.2 to 14.4.4): at an offset, at the individual pointer, at the shared one.
+//! Noncollective file access (sections 14.4.2 to 14.4.4): at an explicit offset, at the individual file pointer, at the shared one.
 
 #![allow(unsafe_code)]
 

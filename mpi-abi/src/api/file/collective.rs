@@ -1,6 +1,6 @@
-//! Reading and writing by all members: at once, split in two halves (section 14.4.5), or nonblocking.
+//! Collective file access: blocking, split (section 14.4.5), or nonblocking.
 //!
-//! A nonblocking collective need not wait for the other members, so here none does.
+//! A nonblocking collective need not wait for the other members, so none of these does.
 
 #![allow(unsafe_code)]
 

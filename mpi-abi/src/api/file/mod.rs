@@ -29,10 +29,10 @@ use mpi_core::io::{Begun, File, Place};
 use mpi_core::request::{Body, Status};
 use std::ffi::c_void;
 
-/// Who comes to an access.
+/// The participants of an access.
 #[derive(Clone, Copy)]
 enum Comes {
-    /// This process alone, with a pointer or an offset.
+    /// This process alone, at a file pointer or an offset.
     Alone(Place),
     /// All members.
     All(Place),
@@ -40,7 +40,7 @@ enum Comes {
     InOrder,
 }
 
-/// The status of an access that has moved so many bytes.
+/// The status of an access that has transferred this number of bytes.
 fn status_of(bytes: i64) -> Status {
     Status {
         bytes: bytes.max(0) as u64,
@@ -64,10 +64,10 @@ fn write(file: &File, comes: Comes, buf: &SendBuf) -> Result<i64, mpi_core::Erro
     }
 }
 
-/// A blocking read.
+/// Performs a blocking read.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `status` are valid as the C binding of the calling function requires.
 unsafe fn reads(
     fh: MPI_File,
     comes: Comes,
@@ -75,7 +75,7 @@ unsafe fn reads(
     status: *mut MPI_Status,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
     let bytes = read(&object.file, comes, &mut buf)?;
     // SAFETY: `status` is valid by the `# Safety` contract of this function.
@@ -83,10 +83,10 @@ unsafe fn reads(
     Ok(())
 }
 
-/// A blocking write.
+/// Performs a blocking write.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `status` are valid as the C binding of the calling function requires.
 unsafe fn writes(
     fh: MPI_File,
     comes: Comes,
@@ -94,7 +94,7 @@ unsafe fn writes(
     status: *mut MPI_Status,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
     let bytes = write(&object.file, comes, &buf)?;
     // SAFETY: `status` is valid by the `# Safety` contract of this function.
@@ -102,7 +102,7 @@ unsafe fn writes(
     Ok(())
 }
 
-/// A request that is complete, with the status of an access.
+/// Returns a completed request with the status of an access.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
@@ -115,10 +115,10 @@ unsafe fn completed(bytes: i64, request: *mut MPI_Request) -> Outcome {
     unsafe { out(request, running_for(req, None)?, "request") }
 }
 
-/// A nonblocking read, which is mostly done when it is begun.
+/// Starts a nonblocking read, which is usually complete when the call returns.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `request` are valid as the C binding of the calling function requires.
 unsafe fn begins_reading(
     fh: MPI_File,
     place: Place,
@@ -136,10 +136,10 @@ unsafe fn begins_reading(
     }
 }
 
-/// A nonblocking write, which is done when it is begun.
+/// Performs a nonblocking write, which is complete when the call returns.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `request` are valid as the C binding of the calling function requires.
 unsafe fn begins_writing(
     fh: MPI_File,
     place: Place,
@@ -155,10 +155,10 @@ unsafe fn begins_writing(
     }
 }
 
-/// The first half of a split collective.
+/// Begins a split collective read.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer is valid as the C binding of the calling function requires.
 unsafe fn splits_reading(
     call: &'static str,
     fh: MPI_File,
@@ -166,16 +166,16 @@ unsafe fn splits_reading(
     (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
     let act = || read(&object.file, comes, &mut buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
-/// The first half of a split collective.
+/// Begins a split collective write.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer is valid as the C binding of the calling function requires.
 unsafe fn splits_writing(
     call: &'static str,
     fh: MPI_File,
@@ -183,13 +183,13 @@ unsafe fn splits_writing(
     (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
     let act = || write(&object.file, comes, &buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
-/// The second half.
+/// Ends a split collective.
 ///
 /// # Safety
 /// `status` is an output argument of the caller.
@@ -200,12 +200,12 @@ unsafe fn ends_split(call: &'static str, fh: MPI_File, status: *mut MPI_Status) 
     Ok(())
 }
 
-/// An offset as the engine counts it.
+/// Converts an offset to the engine's type.
 fn at(offset: MPI_Offset) -> Place {
     Place::At(offset)
 }
 
-/// A failure of an argument.
+/// The failure of an argument.
 fn argument(sentence: String) -> Failure {
     Failure::new(MPI_ERR_ARG, sentence)
 }

@@ -14,10 +14,10 @@ use crate::state;
 use mpi_core::io::{self, Amode, File, Tuning};
 use std::ffi::{c_char, c_int};
 
-/// Longer names are none (PATH_MAX of Linux).
+/// Maximum length of a file name (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
 
-/// The hints that are used, on top of those that are: of the file of hints, then of the info object.
+/// Applies hints on top of existing ones: the hint file first, then the info object.
 fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     for (key, value) in given.iter() {
         tuning.set(key, value);
@@ -25,7 +25,7 @@ fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     tuning
 }
 
-/// Takes the hints of a collective call; every member calls, whatever it gives.
+/// Applies the hints of a collective call; every member calls it, with whatever hints it has.
 pub(super) fn take_hints(object: &FileObject, given: &Hints) -> Outcome {
     let tuning = tuned(object.file.tuning(), given);
     Ok(object.file.set_tuning(tuning)?)
@@ -61,7 +61,7 @@ fn amode_of(amode: c_int) -> Result<Amode, Failure> {
     })
 }
 
-/// A file's name; a prefix such as `ufs:`, with which other libraries are told the kind of file system, is left out.
+/// Returns the file name without a prefix such as `ufs:`, which selects the kind of file system in other libraries.
 ///
 /// # Safety
 /// A string of the caller.
@@ -111,7 +111,7 @@ pub unsafe fn MPI_File_close(fh: *mut MPI_File) -> Outcome {
     unsafe {
         let handle = read(fh, "fh")?;
         let object = state::file(handle)?;
-        // The argument is no handle but a pointer to one, so the handler is named here.
+        // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
         let on = |error: mpi_core::Error| Failure::from(error).on(Target::File(handle));
         object.file.close().map_err(on)?;
         remove(handle)?;

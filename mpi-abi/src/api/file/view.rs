@@ -1,4 +1,4 @@
-//! Views (section 14.3), pointers (section 14.4) and what follows from them.
+//! File views (section 14.3), file pointers (section 14.4) and related queries.
 
 #![allow(unsafe_code)]
 
@@ -37,7 +37,7 @@ pub unsafe fn MPI_File_set_view(
     take_hints(&object, &given)
 }
 
-/// A handle of a datatype for the program: a predefined one stays itself, another is a new one that the program frees.
+/// Returns a datatype handle for the program: a predefined one unchanged, otherwise a new one that the program frees.
 fn handed_out(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),

@@ -6,7 +6,7 @@ use crate::error::{Failure, Outcome};
 use crate::tool::{Category, at, known, pvar};
 use std::ffi::{c_char, c_int};
 
-/// The category at an index.
+/// Returns the category at an index.
 fn category(index: c_int) -> Result<&'static Category, Failure> {
     at(&known()?.categories, index, "categories")
 }
@@ -63,17 +63,17 @@ pub unsafe fn MPI_T_category_get_cvars(
     unsafe { indices_from(first, all, len, indices) }
 }
 
-/// As many of `all` indices from `first` on as there is room for.
+/// Stores indices from `first` on: `all` of them or as many as `len` allows.
 ///
 /// # Safety
-/// A pointer that is not null has room for `len` indices.
+/// A pointer that is not null is valid for `len` indices.
 unsafe fn indices_from(first: usize, all: usize, len: c_int, indices: *mut c_int) -> Outcome {
     let room = usize::try_from(len).unwrap_or(0).min(all);
     if room > 0 && indices.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "indices is a null pointer"));
     }
     for i in 0..room {
-        // SAFETY: not null, and room for `len` indices by the caller's promise.
+        // SAFETY: not null, so valid for `len` indices by the `# Safety` contract of this function.
         unsafe { indices.add(i).write(int(first + i)) };
     }
     Ok(())

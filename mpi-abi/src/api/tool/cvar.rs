@@ -1,4 +1,4 @@
-//! Control variables (section 15.3.6): the library's parameters, to be read.
+//! Control variables (section 15.3.6): the library's parameters, read only.
 
 use super::{int, look_up, result, text, wanted};
 use crate::abi::*;
@@ -59,7 +59,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc(
     }
 }
 
-/// The variable of a handle.
+/// Returns the variable of a handle.
 fn variable(handle: MPI_T_cvar_handle) -> Result<&'static Variable, Failure> {
     let index = handle.0.checked_sub(1);
     let found = index.and_then(|i| known().ok()?.variables.get(i));
@@ -71,7 +71,7 @@ pub unsafe fn MPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> Outcome 
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: not null, and otherwise an argument of the caller that is read and written.
+    // SAFETY: not null, so an input/output argument: the C binding of the calling MPI_T function requires it of the caller.
     unsafe {
         variable(handle.read())?;
         handle.write(MPI_T_CVAR_HANDLE_NULL);
@@ -86,7 +86,7 @@ pub unsafe fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> Ou
         return Err(Failure::new(MPI_T_ERR_INVALID, "buf is a null pointer"));
     }
     let to: *mut c_char = buf.cast();
-    // SAFETY: room for as many characters as the handle's count says, which is the text with its zero.
+    // SAFETY: `buf` has the number of characters that the handle's count reports, which is that of the text with its NUL: the C binding of MPI_T_cvar_read requires it of the caller.
     unsafe {
         to.copy_from_nonoverlapping(value.as_ptr().cast(), value.len());
         to.add(value.len()).write(0);

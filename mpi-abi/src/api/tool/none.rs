@@ -1,6 +1,6 @@
-//! Enumerations, events and sources of events (sections 15.3.5 and 15.3.8), of which there are none.
+//! Enumerations, events and sources of events (sections 15.3.5 and 15.3.8): none exist.
 //!
-//! So no handle of one is ever given out, and each that is shown is a wrong one.
+//! So no handle of one is ever issued, and every handle argument is wrong.
 
 use super::{look_up, result};
 use crate::abi::*;
@@ -8,7 +8,7 @@ use crate::error::{Failure, Outcome};
 use crate::tool::{at, known};
 use std::ffi::{c_char, c_int, c_void};
 
-/// How many there are.
+/// Stores their number, zero.
 ///
 /// # Safety
 /// An output argument of the caller.
@@ -18,13 +18,13 @@ unsafe fn number(num: *mut c_int, name: &str) -> Outcome {
     unsafe { result(num, 0, name) }
 }
 
-/// No index is that of one.
+/// Fails for any index.
 fn none(index: c_int, what: &str) -> Outcome {
     known()?;
     at::<()>(&[], index, what).copied()
 }
 
-/// No name is that of one.
+/// Fails for any name.
 ///
 /// # Safety
 /// A string and an output argument of the caller.
@@ -87,7 +87,7 @@ pub unsafe fn MPI_T_source_get_timestamp(
     none(source_index, "sources of events")
 }
 
-/// The failure of a handle, since none was given out.
+/// The failure for a handle, since none was issued.
 fn stranger(handle: usize, what: &str) -> Outcome {
     known()?;
     let sentence = format!("{handle:#x} is no {what}, of which there are none");

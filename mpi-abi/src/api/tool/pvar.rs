@@ -52,7 +52,7 @@ pub unsafe fn MPI_T_pvar_get_index(
     pvar_index: *mut c_int,
 ) -> Outcome {
     known()?;
-    // One of another class has another name, as it were.
+    // A name with another class is unknown.
     let names = PVARS
         .iter()
         .map(|variable| match variable.class == var_class {
@@ -124,7 +124,7 @@ pub unsafe fn MPI_T_pvar_handle_free(
     Ok(())
 }
 
-/// The failure of changing a variable; all handles at once leave those alone that cannot be changed, which are all (section 15.3.7).
+/// The failure of changing a variable; for all handles it succeeds, since it skips variables that cannot be changed, which are all (section 15.3.7).
 fn unchangeable(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,

@@ -11,7 +11,7 @@ use mpi_core::topo::reorder::Wires;
 use mpi_core::topo::{Cart, Topology};
 use std::ffi::c_int;
 
-/// The grid of a communicator.
+/// Returns the grid of a communicator.
 fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
     match comm.topology.get() {
         Some(Topology::Cart(cart)) => Ok(cart),
@@ -19,10 +19,10 @@ fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
     }
 }
 
-/// A grid from the arguments of the caller.
+/// Builds a grid from the arguments of the caller.
 ///
 /// # Safety
-/// Pointers that are not null lead to `ndims` elements.
+/// Pointers that are not null are valid for `ndims` elements.
 unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<Cart, Failure> {
     let ndims = length(ndims, "ndims")?;
     // SAFETY: `dims` and `periods` are valid by the `# Safety` contract of this function.
@@ -35,10 +35,10 @@ unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Resul
     Ok(Cart::new(&dims, periods.iter().map(|p| *p != 0).collect())?)
 }
 
-/// Stores as many values as the caller has room for and there are.
+/// Stores all values, or as many as `room` allows.
 ///
 /// # Safety
-/// A pointer that is not null leads to `room` elements.
+/// A pointer that is not null is valid for `room` elements.
 unsafe fn fill(
     to: *mut c_int,
     room: usize,

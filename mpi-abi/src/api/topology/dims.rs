@@ -1,4 +1,4 @@
-//! Dividing processes among dimensions (section 8.5.2).
+//! `MPI_Dims_create`: factorization of a number of processes into dimensions (section 8.5.2).
 
 use crate::abi::*;
 use crate::api::args::{length, slice_mut};

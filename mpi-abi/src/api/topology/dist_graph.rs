@@ -1,4 +1,4 @@
-//! Graphs of which each process knows its own edges (section 8.5.4).
+//! Distributed graph topologies: each process knows its own edges (section 8.5.4).
 
 use super::{arranged, give_hints, lacks, new_seat, parent_of};
 use crate::abi::*;
@@ -18,15 +18,15 @@ fn dist_graph(comm: &CommObject) -> Result<&DistGraph, Failure> {
     }
 }
 
-/// Whether a weights argument is the word for "no weights at all".
+/// Returns true if a weights argument is `MPI_UNWEIGHTED`.
 fn is_unweighted(weights: *const c_int) -> bool {
     weights.addr() == MPI_UNWEIGHTED.addr()
 }
 
-/// The weights of `len` edges, if there are any.
+/// Reads the weights of `len` edges, if any.
 ///
 /// # Safety
-/// A pointer that is no constant of MPI and not null leads to `len` elements.
+/// A pointer that is no MPI constant and not null is valid for `len` elements.
 unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<Vec<i32>, Failure> {
     if is_unweighted(weights) || len == 0 {
         return Ok(Vec::new());
@@ -48,14 +48,14 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
     }
 }
 
-/// Where this process comes when ranks may be reordered, among all edges.
+/// Returns this process's rank after reordering by all edges.
 fn seat(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
     let weighed = edges
         .iter()
         .map(|(from, to, weight)| (*from, *to, u64::try_from(*weight).unwrap_or(0)));
     let wires = Wires::new(parent.comm.size(), weighed);
     let seat = new_seat(parent, &wires, None)?;
-    // Every member has one: there are as many vertices as members.
+    // Every member has one: the graph has one vertex per member.
     Ok(seat.unwrap_or(parent.comm.rank()))
 }
 
@@ -154,9 +154,9 @@ pub unsafe fn MPI_Dist_graph_create(
     }
 }
 
-/// The edges of all members at each, in the order of ranks.
+/// Gathers the edges of all members on each of them, in rank order.
 ///
-/// Each member tells how many it has, then all tell as many as the one with the most.
+/// An allgather of the numbers of edges, then an allgather of blocks padded to the maximum number.
 fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
     let engine = state::engine()?;
     let counts = engine.block_on(parent.comm.share(&[mine.len() as u64]))?;

@@ -1,4 +1,4 @@
-//! Graphs that every process knows whole (section 8.5.3).
+//! Graph topologies: every process knows the whole graph (section 8.5.3).
 
 use super::{arranged, lacks, local_seat, new_seat, parent_of, same_seat, told};
 use crate::abi::*;
@@ -17,10 +17,10 @@ fn graph(comm: &CommObject) -> Result<&Graph, Failure> {
     }
 }
 
-/// A graph from the arguments of the caller.
+/// Builds a graph from the arguments of the caller.
 ///
 /// # Safety
-/// Pointers that are not null lead to `nnodes` elements, and as many as the last of them says.
+/// Pointers that are not null are valid for `nnodes` elements, and for the number of edges in the last of them.
 unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Result<Graph, Failure> {
     let nodes = length(nnodes, "nnodes")?;
     // SAFETY: `index` and `edges` are valid by the `# Safety` contract of this function.
@@ -31,10 +31,10 @@ unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Resul
     }
 }
 
-/// Stores as many values as the caller has room for and there are.
+/// Stores all values, or as many as `room` allows.
 ///
 /// # Safety
-/// A pointer that is not null leads to `room` elements.
+/// A pointer that is not null is valid for `room` elements.
 unsafe fn fill(to: *mut c_int, room: usize, values: &[u32], name: &str) -> Outcome {
     // SAFETY: `to` is valid by the `# Safety` contract of this function.
     let to = unsafe { slice_mut(to, values.len().min(room), name)? };

@@ -13,7 +13,7 @@ use mpi_core::op::{Op, Predefined};
 use mpi_core::request::Req;
 use std::ffi::{c_int, c_void};
 
-/// A predefined operator and a predefined datatype, for the shortest way.
+/// Returns a predefined operator and a predefined datatype, for the fast path.
 fn plain(op: MPI_Op, datatype: MPI_Datatype) -> Option<(Predefined, Named)> {
     match Op::predefined(op.0)? {
         Op::Predefined(op) => Some((op, Named::from_handle(datatype.0)?)),
@@ -42,7 +42,7 @@ pub unsafe fn MPI_Accumulate_c(
         let add = |object: &WinObject| {
             let nowhere = std::ptr::null_mut();
             let win = &object.win;
-            // SAFETY: the caller's element, and the old one is not asked for.
+            // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate requires of its caller; the old value is not requested.
             unsafe { win.fetch_and_op_plain(from, nowhere, named, op, target_rank, disp) }
         };
         if state::look_at_win(win, add) {
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Raccumulate_c(
     state::win(win)?
         .win
         .check_passive("MPI_Raccumulate", target_rank)?;
-    // SAFETY: passed on; the origin may be reused when it returns.
+    // SAFETY: `origin_addr` is valid as the C binding of MPI_Raccumulate requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Accumulate_c(
             origin_addr,
@@ -89,7 +89,7 @@ pub unsafe fn MPI_Raccumulate_c(
     }
 }
 
-/// Both get-accumulates.
+/// Starts a get-accumulate, with or without request.
 ///
 /// # Safety
 /// Buffers of the caller, valid until the access is complete.
@@ -103,7 +103,7 @@ unsafe fn get_accumulate(
     let object = state::win(win)?;
     // SAFETY: `origin` and `result` are valid by the `# Safety` contract of this function.
     let (origin, mut result) = unsafe {
-        // With MPI_NO_OP the origin is ignored, whatever it is (section 12.3.4).
+        // With MPI_NO_OP all origin arguments are ignored (section 12.3.4).
         let origin = match op {
             MPI_NO_OP => SendBuf::empty(),
             _ => send_buf(origin.0, origin.1, origin.2)?,
@@ -157,7 +157,7 @@ pub unsafe fn MPI_Get_accumulate_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
-    // SAFETY: passed on.
+    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
     let req = unsafe { get_accumulate(origin, result, &part, op, win)? };
     state::win(win)?.win.give_up(req);
     Ok(())
@@ -205,7 +205,7 @@ pub unsafe fn MPI_Fetch_and_op(
     if there && let Some((op, named)) = plain(op, datatype) {
         let fetch = |object: &WinObject| {
             let win = &object.win;
-            // SAFETY: elements of the caller.
+            // SAFETY: `origin_addr` and `result_addr` hold an element: the C binding of MPI_Fetch_and_op requires it of the caller.
             unsafe { win.fetch_and_op_plain(from, to, named, op, target_rank, disp) }
         };
         if state::look_at_win(win, fetch) {

@@ -1,4 +1,4 @@
-//! Making and freeing windows (section 12.2), and attaching memory to them.
+//! Creating and freeing windows (section 12.2), and attaching memory to them.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use mpi_core::osc::{Flavor, Spec, Win};
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// Makes a window of memory as the arguments say.
+/// Creates a window.
 fn make(
     flavor: Flavor,
     base: *mut c_void,
@@ -75,7 +75,7 @@ pub unsafe fn MPI_Win_create_c(
     unsafe { out(win, object.handle(), "win") }
 }
 
-/// Makes a window that brings its memory.
+/// Creates a window that allocates its memory.
 ///
 /// # Safety
 /// The last two are output arguments of the caller, `baseptr` the address of a pointer.
@@ -142,7 +142,7 @@ pub unsafe fn MPI_Win_free(win: *mut MPI_Win) -> Outcome {
     // SAFETY: `win` is null or readable: the C binding of MPI_Win_free requires it of the caller.
     let handle = unsafe { read(win, "win")? };
     let object = state::win(handle)?;
-    // The argument is no handle but a pointer to one, so the handler is named here.
+    // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
     let on = |failure: Failure| failure.on(crate::error::Target::Win(handle));
     object.owner().delete_all().map_err(on)?;
     object.win.free().map_err(|e| on(e.into()))?;

@@ -1,4 +1,4 @@
-//! What can be asked of a window: its name, its group, segments that can be loaded from and stored to.
+//! Window queries: name, group, shared memory segments.
 
 #![allow(unsafe_code)]
 
@@ -21,12 +21,12 @@ pub unsafe fn MPI_Win_get_name(
     win_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    // The name of MPI_WIN_NULL may be asked for as well (section 7.8).
+    // The name of MPI_WIN_NULL may be queried as well (section 7.8).
     let name = match win {
         MPI_WIN_NULL => "MPI_WIN_NULL".to_string(),
         _ => state::win(win)?.win.name(),
     };
-    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    // SAFETY: `win_name` has MPI_MAX_OBJECT_NAME bytes: the C binding of MPI_Win_get_name requires it of the caller.
     unsafe { write_string(win_name, resultlen, &name, MPI_MAX_OBJECT_NAME, "win_name") }
 }
 
@@ -44,7 +44,7 @@ pub unsafe fn MPI_Win_shared_query_c(
     baseptr: *mut c_void,
 ) -> Outcome {
     let segment = state::win(win)?.win.shared_segment(rank)?;
-    // SAFETY: output arguments of the caller, `baseptr` the address of a pointer.
+    // SAFETY: `size` and `disp_unit` are null or writable and `baseptr` is the address of a pointer: the C binding of MPI_Win_shared_query requires it of the caller.
     unsafe {
         out(size, segment.size as MPI_Aint, "size")?;
         out(disp_unit, segment.unit as MPI_Aint, "disp_unit")?;
@@ -60,7 +60,7 @@ pub unsafe fn MPI_Win_shared_query(
     baseptr: *mut c_void,
 ) -> Outcome {
     let mut unit = 0;
-    // SAFETY: passed on, but for a local.
+    // SAFETY: `size` and `baseptr` are valid as the C binding of MPI_Win_shared_query requires of its caller; `unit` is a local.
     unsafe { MPI_Win_shared_query_c(win, rank, size, &mut unit, baseptr)? };
     let unit = c_int::try_from(unit).map_err(|_| {
         Failure::new(
