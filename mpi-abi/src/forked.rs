@@ -30,7 +30,7 @@ static MARK: OnceLock<fn()> = OnceLock::new();
 pub fn watch(mark: fn()) {
     PARENT.store(std::process::id(), Relaxed);
     if MARK.set(mark).is_ok() {
-        // SAFETY: the handler reads a cell that is set for good, and calls a function that stores to atomics.
+        // SAFETY: the handler reads a cell that is never changed once set, and calls a function that only stores to atomics.
         // If it cannot be registered, a forked child is not detected.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
@@ -62,6 +62,6 @@ pub fn called(id: usize, world_place: Option<(u32, u32)>) {
          Let the child execute a program without MPI, start other MPI processes with MPI_Comm_spawn, or fork before MPI_Init. This process ends.",
         std::process::id()
     );
-    // SAFETY: ends the process without the handlers of the parent, whose copies in the child must not talk to the parent's peers.
+    // SAFETY: `_exit` ends the process without the parent's exit handlers, whose copies in the child must not communicate with the parent's peers.
     unsafe { libc::_exit(1) }
 }

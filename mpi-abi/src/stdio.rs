@@ -21,7 +21,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What `mpirun --stream-buffering` sets.
+/// The buffering set by `mpirun --stream-buffering`.
 pub static STREAM_BUFFERING: Param<i32> = Param::new(
     "mpi",
     "base",
@@ -92,7 +92,7 @@ pub fn prepare(params: &Params) -> Result<(), ParamError> {
 
 /// Sets the mode of a stream, which the C library allows while its buffer is empty.
 fn set_mode(stream: *mut libc::FILE, mode: c_int) {
-    // SAFETY: the stream is the C library's own; the null buffer asks it to allocate one, which it owns.
+    // SAFETY: the stream is the C library's own; for the null buffer it allocates one, which it owns.
     // A stream that refuses keeps its buffering.
     unsafe {
         libc::fflush(stream);
@@ -193,7 +193,7 @@ pub fn flush() {
 
 /// Flushes one stream if it holds data and no other thread keeps its lock longer than `patience`.
 fn flush_one(stream: *mut libc::FILE, patience: u32) {
-    // SAFETY: an open stream of the C library. Reading the number of pending bytes takes no lock; a number that changes meanwhile costs a flush.
+    // SAFETY: an open stream of the C library. Reading the number of pending bytes takes no lock; a concurrent change costs at most one flush.
     if unsafe { __fpending(stream) } == 0 {
         return;
     }

@@ -84,7 +84,7 @@ pub unsafe fn MPI_Abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> Outcome {
     let size = logical(logical_size)?;
-    // SAFETY: the values have `logical_size` bytes: the C binding requires it of the caller.
+    // SAFETY: `logical_true` and `logical_false` have `logical_size` bytes: the C binding of MPI_Abi_set_fortran_booleans requires it of the caller.
     let (yes, no) = unsafe {
         let yes = slice(logical_true.cast::<u8>(), size, "logical_true")?;
         (
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans(
         .booleans
         .as_ref()
         .filter(|(yes, _)| yes.len() == size);
-    // SAFETY: the output arguments are null or writable, the values for `logical_size` bytes: the C binding requires it of the caller.
+    // SAFETY: `logical_true` and `logical_false` have `logical_size` bytes and `is_set` is writable: the C binding of MPI_Abi_get_fortran_booleans requires it of the caller.
     unsafe {
         if let Some((yes, no)) = known {
             slice_mut(logical_true.cast::<u8>(), size, "logical_true")?.copy_from_slice(yes);

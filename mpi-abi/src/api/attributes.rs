@@ -19,8 +19,8 @@ unsafe fn copy_function(address: usize) -> Copy {
     match address {
         MPI_COMM_NULL_COPY_FN => Copy::Never,
         MPI_COMM_DUP_FN => Copy::Always,
-        // SAFETY: a function by the caller's promise; a handle is a number as wide as a pointer, so functions of
-        // communicators, datatypes and windows are called alike.
+        // SAFETY: the address of a copy function by the `# Safety` contract of this function; a handle is a number as wide as a pointer, so
+        // functions of communicators, datatypes and windows are called alike.
         other => Copy::Ask(unsafe { std::mem::transmute::<usize, CopyFunction>(other) }),
     }
 }
@@ -240,8 +240,8 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
         MPI_UNIVERSE_SIZE => universe.as_ref(),
         MPI_LASTUSEDCODE => {
             LAST_USED.store(codes::last_used(), Relaxed);
-            // SAFETY: an atomic has the layout of its integer, and only this function, which one thread at a time is in,
-            // stores to it; the program reads.
+            // SAFETY: an atomic has the layout of its integer, and only this function stores to it, in one thread at a time; the program
+            // only reads it.
             Some(unsafe { &*LAST_USED.as_ptr() })
         }
         _ => None,

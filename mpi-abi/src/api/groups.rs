@@ -1,4 +1,4 @@
-//! Groups (section 7.3).
+//! Groups of processes (section 7.3).
 
 use super::args::{length, out, read, slice, slice_mut};
 use crate::abi::*;
@@ -79,7 +79,7 @@ pub unsafe fn MPI_Group_translate_ranks(
 ) -> Outcome {
     let (from, to) = (state::group(group1)?, state::group(group2)?);
     let n = length(n, "n")?;
-    // SAFETY: arrays of the caller with `n` elements.
+    // SAFETY: `ranks1` and `ranks2` have `n` elements: the C binding of MPI_Group_translate_ranks requires it of the caller.
     let (ranks1, ranks2) =
         unsafe { (slice(ranks1, n, "ranks1")?, slice_mut(ranks2, n, "ranks2")?) };
     for (rank, translated) in ranks1.iter().zip(ranks2) {

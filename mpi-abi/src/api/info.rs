@@ -113,7 +113,7 @@ pub unsafe fn MPI_Info_get(
     // SAFETY: `key` is valid as the C binding of MPI_Info_get requires of its caller.
     let found = unsafe { value_of(info, key)? };
     let room = length(valuelen, "valuelen")? as c_int;
-    // SAFETY: output arguments of the caller, which promises room for `valuelen` characters and the zero.
+    // SAFETY: `value` is null or writable for `valuelen` characters and the NUL, and `flag` is null or writable: the C binding of MPI_Info_get requires it of the caller.
     unsafe {
         if let Some(text) = &found {
             let mut ignored = 0;
@@ -129,7 +129,7 @@ pub unsafe fn MPI_Info_get_valuelen(
     valuelen: *mut c_int,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: a string and output arguments of the caller.
+    // SAFETY: `key`, `valuelen` and `flag` are valid as the C binding of MPI_Info_get_valuelen requires of its caller.
     unsafe {
         let found = value_of(info, key)?;
         if let Some(text) = &found {
@@ -146,7 +146,7 @@ pub unsafe fn MPI_Info_get_string(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: a string of the caller, and arguments that are read and written; `value` has room for `*buflen` bytes.
+    // SAFETY: `key`, `buflen`, `value` (for `*buflen` bytes) and `flag` are valid as the C binding of MPI_Info_get_string requires of its caller.
     unsafe {
         let found = value_of(info, key)?;
         let room = length(read(buflen, "buflen")?, "buflen")? as c_int;

@@ -1,4 +1,4 @@
-//! Starting and ending (sections 11.2 to 11.4).
+//! Initialization, finalization and abort (sections 11.2 to 11.4).
 
 use super::args::out;
 use crate::abi::*;

@@ -116,7 +116,7 @@ pub unsafe fn MPI_Reduce_local_c(
     op: MPI_Op,
 ) -> Outcome {
     let op = state::op(op)?;
-    // SAFETY: `inbuf` and `inoutbuf` hold `count` elements: the C binding of MPI_Reduce_local requires it of the caller.
+    // SAFETY: `inbuf` and `inoutbuf` hold `count` elements: the C binding of MPI_Reduce_local_c requires it of the caller.
     let (input, mut inout) = unsafe {
         (
             send_buf(inbuf, count, datatype)?,

@@ -1,6 +1,6 @@
 //! Record and replay of completion calls (`mpi_core::record`): decides which requests a call finds complete.
 //!
-//! Every call whose result depends on timing goes through [`decide`], with a closure that computes the natural result.
+//! Every call whose result depends on timing uses [`decide`], with a closure that computes the natural result.
 //! Outside record and replay that is this closure and one branch on a relaxed load.
 
 use super::completion::Several;

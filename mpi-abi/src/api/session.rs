@@ -107,7 +107,7 @@ pub unsafe fn MPI_Session_get_nth_pset(
             format!("n is {n}, but there are {sets} process sets"),
         )
     })?;
-    // SAFETY: arguments of the caller; of the name as many bytes may be written as the length says.
+    // SAFETY: `pset_len` and `pset_name` (for `*pset_len` bytes) are valid as the C binding of MPI_Session_get_nth_pset requires of its caller.
     unsafe {
         let room = read(pset_len, "pset_len")?;
         if room > 0 {

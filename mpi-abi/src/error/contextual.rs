@@ -15,14 +15,14 @@ pub struct Context {
     pub(crate) release: Release,
 }
 
-// SAFETY: the library that gave the context promises that its function may be called from any thread that is in MPI.
+// SAFETY: the library that created the context guarantees that its function may be called from any thread inside MPI.
 unsafe impl Send for Context {}
 // SAFETY: as for `Send`: the owner of the context promises that any thread inside MPI may use it, and the shared value is only read here.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the last reference; the library that gave the context frees it.
+        // SAFETY: the last reference is being dropped; the library that created the context frees it with its own function.
         unsafe { (self.release)(self.value) }
     }
 }
@@ -38,7 +38,7 @@ impl Contextual {
     /// Calls the handler function for an object.
     pub fn invoke(&self, object: usize, code: &mut c_int) {
         let (function, context, code) = (self.function, self.context.value, &raw mut *code);
-        // SAFETY: the library that made the handler promises that its function takes these; the code is a local.
+        // SAFETY: the library that created the handler guarantees that its function takes these arguments; the code is a local.
         guarded((), move || unsafe { function(context, object, code) });
     }
 }

@@ -1,4 +1,4 @@
-//! Handles: numbers that stand for objects, never addresses.
+//! Handles: numbers that identify objects, never addresses.
 //!
 //! A predefined handle has the value that the standard assigns, below 2^12.
 //! A handle created at run time is a number of 31 bits, so it converts to a Fortran `INTEGER` unchanged:

@@ -277,7 +277,7 @@ impl Giant {
     #[cold]
     fn wait_for_it(&self, me: usize) {
         self.wanting.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null, or an inbox that `ring_at` was given for the rest of the process.
+        // SAFETY: null, or an inbox that `ring_at` received with lifetime `'static`.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
             inbox.bell().ring();
         }

@@ -1,7 +1,7 @@
 //! Constructors of derived datatypes (section 5.1).
 //!
 //! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` returns,
-//! so each has a few lines of its own over one helper.
+//! so both are thin functions over one helper.
 
 use crate::abi::*;
 use crate::api::args::{Wide, out, read, slice, wides};

@@ -35,7 +35,7 @@ pub unsafe fn MPI_Pack_external_c(
     outsize: MPI_Count,
     position: *mut MPI_Count,
 ) -> Outcome {
-    // SAFETY: a string and buffers of the caller that hold what the arguments say.
+    // SAFETY: `datarep`, `inbuf`, `outbuf` (for `outsize` bytes) and `position` are valid as the C binding of MPI_Pack_external_c requires of its caller.
     unsafe {
         check(datarep)?;
         let data = send_buf(inbuf, incount, datatype)?;
@@ -57,7 +57,7 @@ pub unsafe fn MPI_Unpack_external_c(
     outcount: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: a string and buffers of the caller that hold what the arguments say.
+    // SAFETY: `datarep`, `inbuf` (for `insize` bytes), `outbuf` and `position` are valid as the C binding of MPI_Unpack_external_c requires of its caller.
     unsafe {
         check(datarep)?;
         let mut data = recv_buf(outbuf, outcount, datatype)?;
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Pack_external_size_c(
             format!("incount is {incount}, which is negative"),
         ));
     }
-    // SAFETY: a string and an output argument of the caller.
+    // SAFETY: `datarep` and `size` are valid as the C binding of MPI_Pack_external_size_c requires of its caller.
     unsafe {
         check(datarep)?;
         out(size, datatype.external_bytes(incount), "size")

@@ -48,7 +48,7 @@ pub unsafe fn MPI_Pack_c(
     comm: MPI_Comm,
 ) -> Outcome {
     check_comm(comm)?;
-    // SAFETY: buffers of the caller that hold what the arguments say.
+    // SAFETY: `inbuf`, `outbuf` (for `outsize` bytes) and `position` are valid as the C binding of MPI_Pack_c requires of its caller.
     unsafe {
         let data = send_buf(inbuf, incount, datatype)?;
         let at = read(position, "position")?;
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Unpack_c(
     comm: MPI_Comm,
 ) -> Outcome {
     check_comm(comm)?;
-    // SAFETY: buffers of the caller that hold what the arguments say.
+    // SAFETY: `inbuf` (for `insize` bytes), `outbuf` and `position` are valid as the C binding of MPI_Unpack_c requires of its caller.
     unsafe {
         let mut data = recv_buf(outbuf, outcount, datatype)?;
         let at = read(position, "position")?;

@@ -237,7 +237,7 @@ pub(crate) fn hear_of_failures(engine: &Engine, launcher: &dyn Rte) {
 /// The part of a spawn that all members of the group execute.
 ///
 /// # Safety
-/// `errcodes` is null or has room for the error codes of all commands.
+/// `errcodes` is null or an array with an element for each process of all commands.
 unsafe fn spawn(
     object: &Rc<CommObject>,
     root: u32,

@@ -1,13 +1,13 @@
-//! Files (chapter 14).
+//! MPI-IO: file functions (chapter 14).
 //!
 //! | file | subject |
 //! |---|---|
 //! | [`open`] | opening, closing, deleting, sizes, hints |
-//! | `hint_file` | the file of hints |
-//! | [`view`] | views and pointers |
-//! | [`access`] | reading and writing by one process |
-//! | [`collective`] | reading and writing by all, at once or split |
-//! | [`datarep`] | data representations of the program |
+//! | `hint_file` | the hint file |
+//! | [`view`] | views and file pointers |
+//! | [`access`] | noncollective reading and writing |
+//! | [`collective`] | collective reading and writing, blocking or split |
+//! | [`datarep`] | user-defined data representations |
 
 #![allow(unsafe_code)]
 

@@ -57,7 +57,7 @@ pub unsafe fn MPI_File_get_view(
         return Err(argument("datarep is a null pointer".into()));
     }
     let name = view.representation.name();
-    // SAFETY: output arguments of the caller, the last with room for MPI_MAX_DATAREP_STRING characters, which no name has.
+    // SAFETY: the output arguments are null or writable, `datarep` for MPI_MAX_DATAREP_STRING bytes, which exceeds every name: the C binding of MPI_File_get_view requires it of the caller.
     unsafe {
         out(disp, view.disp as MPI_Offset, "disp")?;
         out(etype, handed_out(&view.etype)?, "etype")?;

@@ -28,7 +28,7 @@ pub unsafe fn MPI_T_category_get_info(
     num_categories: *mut c_int,
 ) -> Outcome {
     let category = category(cat_index)?;
-    // SAFETY: output arguments of the caller, as long as their lengths say.
+    // SAFETY: all pointers are null or writable, `name` and `desc` for the lengths in `name_len` and `desc_len`: the C binding of MPI_T_category_get_info requires it of the caller.
     unsafe {
         text(name, name_len, category.name);
         text(desc, desc_len, category.what);
@@ -63,7 +63,7 @@ pub unsafe fn MPI_T_category_get_cvars(
     unsafe { indices_from(first, all, len, indices) }
 }
 
-/// Stores indices from `first` on: `all` of them or as many as `len` allows.
+/// Stores the indices from `first` on, at most `len` of `all`.
 ///
 /// # Safety
 /// A pointer that is not null is valid for `len` indices.

@@ -25,7 +25,7 @@ pub unsafe fn MPI_T_cvar_get_info(
     scope: *mut c_int,
 ) -> Outcome {
     let variable = at(&known()?.variables, cvar_index, "control variables")?;
-    // SAFETY: output arguments of the caller, as long as their lengths say.
+    // SAFETY: all pointers are null or writable, `name` and `desc` for the lengths in `name_len` and `desc_len`: the C binding of MPI_T_cvar_get_info requires it of the caller.
     unsafe {
         text(name, name_len, &variable.name);
         text(desc, desc_len, variable.help);
@@ -71,7 +71,7 @@ pub unsafe fn MPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> Outcome 
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: not null, so an input/output argument: the C binding of the calling MPI_T function requires it of the caller.
+    // SAFETY: `handle` is not null, so readable and writable: the C binding of MPI_T_cvar_handle_free requires it of the caller.
     unsafe {
         variable(handle.read())?;
         handle.write(MPI_T_CVAR_HANDLE_NULL);

@@ -30,7 +30,7 @@ pub unsafe fn MPI_T_pvar_get_info(
 ) -> Outcome {
     known()?;
     let variable = at(PVARS, pvar_index, "performance variables")?;
-    // SAFETY: output arguments of the caller, as long as their lengths say.
+    // SAFETY: all pointers are null or writable, `name` and `desc` for the lengths in `name_len` and `desc_len`: the C binding of MPI_T_pvar_get_info requires it of the caller.
     unsafe {
         text(name, name_len, variable.name);
         text(desc, desc_len, variable.help);
@@ -77,7 +77,7 @@ pub unsafe fn MPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> Outco
     if session.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "session is a null pointer"));
     }
-    // SAFETY: not null, and otherwise an argument of the caller that is read and written.
+    // SAFETY: `session` is not null, so readable and writable: the C binding of MPI_T_pvar_session_free requires it of the caller.
     unsafe {
         pvar::end_session(session.read())?;
         session.write(MPI_T_PVAR_SESSION_NULL);
@@ -116,7 +116,7 @@ pub unsafe fn MPI_T_pvar_handle_free(
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: not null, and otherwise an argument of the caller that is read and written.
+    // SAFETY: `handle` is not null, so readable and writable: the C binding of MPI_T_pvar_handle_free requires it of the caller.
     unsafe {
         pvar::release(session, handle.read())?;
         handle.write(MPI_T_PVAR_HANDLE_NULL);
@@ -157,7 +157,7 @@ pub unsafe fn MPI_T_pvar_read(
 ) -> Outcome {
     known()?;
     let value = pvar::find(session, handle)?.value();
-    // SAFETY: room for one element of the variable's type by the caller's promise.
+    // SAFETY: `buf` is null or writable for one element of the variable's type: the C binding of MPI_T_pvar_read requires it of the caller.
     unsafe { result(buf.cast::<u64>(), value, "buf") }
 }
 

@@ -35,7 +35,7 @@ unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Resul
     Ok(Cart::new(&dims, periods.iter().map(|p| *p != 0).collect())?)
 }
 
-/// Stores all values, or as many as `room` allows.
+/// Stores the values, at most `room` of them.
 ///
 /// # Safety
 /// A pointer that is not null is valid for `room` elements.
@@ -108,7 +108,7 @@ pub unsafe fn MPI_Cart_get(
     let cart = cart(&object)?;
     let room = length(maxdims, "maxdims")?;
     let here = cart.coords(object.comm.rank().into())?;
-    // SAFETY: arrays of the caller with `maxdims` elements.
+    // SAFETY: `dims`, `periods` and `coords` have `maxdims` elements: the C binding of MPI_Cart_get requires it of the caller.
     unsafe {
         fill(dims, room, cart.dims().iter().map(|d| *d as c_int), "dims")?;
         fill(
@@ -128,7 +128,7 @@ pub unsafe fn MPI_Cart_coords(
     coords: *mut c_int,
 ) -> Outcome {
     let there = cart(&*state::comm(comm)?)?.coords(rank.into())?;
-    // SAFETY: an array of the caller with `maxdims` elements.
+    // SAFETY: `coords` has `maxdims` elements: the C binding of MPI_Cart_coords requires it of the caller.
     unsafe {
         fill(
             coords,
@@ -142,7 +142,7 @@ pub unsafe fn MPI_Cart_coords(
 pub unsafe fn MPI_Cart_rank(comm: MPI_Comm, coords: *const c_int, rank: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
     let cart = cart(&object)?;
-    // SAFETY: an array of the caller with as many elements as there are dimensions, and an output argument.
+    // SAFETY: `coords` has an element for each dimension and `rank` is writable: the C binding of MPI_Cart_rank requires it of the caller.
     unsafe {
         let coords = wides(coords, cart.dims().len(), "coords")?;
         out(rank, cart.rank(&coords)? as c_int, "rank")
@@ -173,7 +173,7 @@ pub unsafe fn MPI_Cart_sub(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let cart = cart(&object)?;
-    // SAFETY: an array of the caller with as many elements as there are dimensions, and an output argument.
+    // SAFETY: `remain_dims` has an element for each dimension and `newcomm` is writable: the C binding of MPI_Cart_sub requires it of the caller.
     unsafe {
         let keep: Vec<bool> = slice(remain_dims, cart.dims().len(), "remain_dims")?
             .iter()

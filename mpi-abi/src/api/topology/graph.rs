@@ -31,7 +31,7 @@ unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Resul
     }
 }
 
-/// Stores all values, or as many as `room` allows.
+/// Stores the values, at most `room` of them.
 ///
 /// # Safety
 /// A pointer that is not null is valid for `room` elements.
@@ -100,7 +100,7 @@ pub unsafe fn MPI_Graph_get(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let graph = graph(&object)?;
-    // SAFETY: arrays of the caller with `maxindex` and `maxedges` elements.
+    // SAFETY: `indx` has `maxindex` and `edges` has `maxedges` elements: the C binding of MPI_Graph_get requires it of the caller.
     unsafe {
         fill(indx, length(maxindex, "maxindex")?, graph.index(), "index")?;
         fill(edges, length(maxedges, "maxedges")?, graph.edges(), "edges")
@@ -125,7 +125,7 @@ pub unsafe fn MPI_Graph_neighbors(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let all = graph(&object)?.neighbours(rank.into())?;
-    // SAFETY: an array of the caller with `maxneighbors` elements.
+    // SAFETY: `neighbors` has `maxneighbors` elements: the C binding of MPI_Graph_neighbors requires it of the caller.
     unsafe {
         fill(
             neighbors,

@@ -1,4 +1,4 @@
-//! Accumulate and its relatives (sections 12.3.4 and 12.3.5).
+//! Accumulate, get-accumulate, fetch-and-op and compare-and-swap (sections 12.3.4 and 12.3.5).
 
 #![allow(unsafe_code)]
 
@@ -42,7 +42,7 @@ pub unsafe fn MPI_Accumulate_c(
         let add = |object: &WinObject| {
             let nowhere = std::ptr::null_mut();
             let win = &object.win;
-            // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate requires of its caller; the old value is not requested.
+            // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate_c requires of its caller; the old value is not requested.
             unsafe { win.fetch_and_op_plain(from, nowhere, named, op, target_rank, disp) }
         };
         if state::look_at_win(win, add) {
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Raccumulate_c(
     state::win(win)?
         .win
         .check_passive("MPI_Raccumulate", target_rank)?;
-    // SAFETY: `origin_addr` is valid as the C binding of MPI_Raccumulate requires of its caller; the origin may be reused when the call returns.
+    // SAFETY: `origin_addr` is valid as the C binding of MPI_Raccumulate_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Accumulate_c(
             origin_addr,
@@ -92,7 +92,7 @@ pub unsafe fn MPI_Raccumulate_c(
 /// Starts a get-accumulate, with or without request.
 ///
 /// # Safety
-/// Buffers of the caller, valid until the access is complete.
+/// The buffers are the caller's and valid until the access is complete.
 unsafe fn get_accumulate(
     origin: (*const c_void, MPI_Count, MPI_Datatype),
     result: (*mut c_void, MPI_Count, MPI_Datatype),
