@@ -132,7 +132,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // A function pointer of this value is undefined behaviour in Rust; callers compare addresses.
+        // A Rust function pointer cannot have this value; callers compare addresses.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));

@@ -42,7 +42,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Checks a call of a forked child: ends the process, unless the function is in [`ANSWERED`].
+/// Checks a call of a forked child: ends the process, unless the function is in `ANSWERED`.
 #[cold]
 pub fn called(id: usize, world_place: Option<(u32, u32)>) {
     let name = functions::name(id);

@@ -375,7 +375,7 @@ pub unsafe fn MPI_Comm_get_name(
         MPI_COMM_NULL => "MPI_COMM_NULL".to_string(),
         _ => state::comm(comm)?.comm.name(),
     };
-    // SAFETY: `comm_name` has MPI_MAX_OBJECT_NAME bytes: the C binding of MPI_Comm_get_name requires it of the caller.
+    // SAFETY: `comm_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Comm_get_name requires it of the caller.
     unsafe {
         write_string(
             comm_name,

@@ -21,7 +21,7 @@ pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_in
         env!("CARGO_PKG_VERSION"),
         ", MPI 5.0 with the standard ABI"
     );
-    // SAFETY: `version` has MPI_MAX_LIBRARY_VERSION_STRING bytes: the C binding of MPI_Get_library_version requires it of the caller.
+    // SAFETY: `version` has MPI_MAX_LIBRARY_VERSION_STRING bytes and `resultlen` is writable: the C binding of MPI_Get_library_version requires it of the caller.
     unsafe {
         write_string(
             version,
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_in
 
 pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Outcome {
     let host = crate::host::host_name();
-    // SAFETY: `name` has MPI_MAX_PROCESSOR_NAME bytes: the C binding of MPI_Get_processor_name requires it of the caller.
+    // SAFETY: `name` has MPI_MAX_PROCESSOR_NAME bytes and `resultlen` is writable: the C binding of MPI_Get_processor_name requires it of the caller.
     unsafe { write_string(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME, "name") }
 }
 

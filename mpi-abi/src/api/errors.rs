@@ -15,7 +15,7 @@ pub unsafe fn MPI_Error_string(
 ) -> Outcome {
     unseen::looks_at(errorcode);
     let text = codes::text(errorcode)?;
-    // SAFETY: `string` has MPI_MAX_ERROR_STRING bytes: the C binding of MPI_Error_string requires it of the caller.
+    // SAFETY: `string` has MPI_MAX_ERROR_STRING bytes and `resultlen` is writable: the C binding of MPI_Error_string requires it of the caller.
     unsafe { write_string(string, resultlen, &text, MPI_MAX_ERROR_STRING, "string") }
 }
 

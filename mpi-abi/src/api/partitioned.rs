@@ -126,7 +126,7 @@ pub unsafe fn MPI_Pready_list(
 }
 
 pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
-    // An inactive request has no more partitions to receive (section 4.2.2).
+    // A null request has no partitions left to receive (section 4.2.2).
     if request == MPI_REQUEST_NULL {
         // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
         return unsafe { out(flag, 1, "flag") };

@@ -41,7 +41,7 @@ enum Shared {
     OwnOfRecv,
     /// The receive buffer and the own block of the send buffer.
     OwnOfSend,
-    /// Blocks of a neighborhood operation.
+    /// Blocks of a neighbourhood operation.
     Neighbours,
 }
 

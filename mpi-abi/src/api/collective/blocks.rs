@@ -1,4 +1,4 @@
-//! Blocks of buffers that hold one block for each rank or neighbor.
+//! Blocks of buffers that hold one block for each rank or neighbour.
 
 use crate::abi::*;
 use crate::api::args::{Wide, recv_buf, send_buf, slice};

@@ -1,6 +1,6 @@
-//! Neighborhood collectives on a virtual topology (section 8.6).
+//! Neighbourhood collectives on a virtual topology (section 8.6).
 //!
-//! Buffers have a block for each neighbor in the order of the topology's queries: for a grid two for each dimension,
+//! Buffers have a block for each neighbour in the order of the topology's queries: for a grid two for each dimension,
 //! also beyond an open end, where a block of the receive buffer stays unchanged.
 
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
@@ -15,7 +15,7 @@ use mpi_core::topo::Neighbours;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// Returns the communicator and this process's neighbors on it.
+/// Returns the communicator and this process's neighbours on it.
 fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Failure> {
     let comm = state::comm(comm)?;
     let topology = comm.topology.get().ok_or_else(|| {
@@ -31,7 +31,7 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, near.into()))
 }
 
-/// The count of each block of a buffer with one block for each neighbor: without neighbors no buffer is needed.
+/// The count of each block of a buffer with one block for each neighbour: without neighbours no buffer is needed.
 fn of_blocks(count: impl Wide, neighbours: usize) -> i64 {
     match neighbours {
         // A negative count is an error all the same.
@@ -45,7 +45,7 @@ fn degrees(near: &Neighbours) -> (usize, usize) {
     (near.destinations().len(), near.sources().len())
 }
 
-/// Fails for `MPI_IN_PLACE`, which no neighborhood operation supports.
+/// Fails for `MPI_IN_PLACE`, which no neighbourhood operation supports.
 fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
     if buf.addr() == MPI_IN_PLACE.addr() {
         return Err(Failure::new(

@@ -86,7 +86,7 @@ pub unsafe fn MPI_Type_create_subarray(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_subarray requires of its caller.
+    // SAFETY: `newtype` and the pointers in `arrays` are valid as the C binding of MPI_Type_create_subarray requires of its caller.
     unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Int) }
 }
 
@@ -100,7 +100,7 @@ pub unsafe fn MPI_Type_create_subarray_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_subarray_c requires of its caller.
+    // SAFETY: `newtype` and the pointers in `arrays` are valid as the C binding of MPI_Type_create_subarray_c requires of its caller.
     unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Count) }
 }
 

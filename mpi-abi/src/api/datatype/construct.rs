@@ -206,7 +206,7 @@ pub unsafe fn MPI_Type_indexed(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: `newtype` is valid as the C binding of MPI_Type_indexed requires of its caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_indexed requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -223,7 +223,7 @@ pub unsafe fn MPI_Type_indexed_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: `newtype` is valid as the C binding of MPI_Type_indexed_c requires of its caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_indexed_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -240,7 +240,7 @@ pub unsafe fn MPI_Type_create_hindexed(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hindexed requires of its caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_create_hindexed requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -257,7 +257,7 @@ pub unsafe fn MPI_Type_create_hindexed_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hindexed_c requires of its caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_create_hindexed_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -338,7 +338,7 @@ pub unsafe fn MPI_Type_create_struct(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: `array_of_types` and `newtype` are valid as the C binding of MPI_Type_create_struct requires of its caller.
+    // SAFETY: the arrays `lengths`, `places` and `array_of_types`, and `newtype`, are valid as the C binding of MPI_Type_create_struct requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         structure(blocks, array_of_types, newtype, Form::Int)
@@ -353,7 +353,7 @@ pub unsafe fn MPI_Type_create_struct_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: `array_of_types` and `newtype` are valid as the C binding of MPI_Type_create_struct_c requires of its caller.
+    // SAFETY: the arrays `lengths`, `places` and `array_of_types`, and `newtype`, are valid as the C binding of MPI_Type_create_struct_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         structure(blocks, array_of_types, newtype, Form::Count)

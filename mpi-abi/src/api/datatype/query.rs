@@ -90,7 +90,7 @@ pub unsafe fn MPI_Type_get_name(
                 .unwrap_or_default()
         }
     };
-    // SAFETY: `type_name` has MPI_MAX_OBJECT_NAME bytes: the C binding of MPI_Type_get_name requires it of the caller.
+    // SAFETY: `type_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Type_get_name requires it of the caller.
     unsafe {
         write_string(
             type_name,

@@ -303,7 +303,7 @@ pub unsafe fn MPI_Comm_spawn(
             maxprocs,
             info,
         };
-        // SAFETY: the pointers in the command are significant here, at the root, and valid as the C binding of MPI_Comm_spawn requires of its caller.
+        // SAFETY: `command` and `argv` are significant here, at the root, and valid as the C binding of MPI_Comm_spawn requires of its caller.
         start(unsafe { Request::of(&[command]) })
     });
     // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn requires of its caller.

@@ -86,7 +86,7 @@ impl Conversion for Registered {
         let mut extent: MPI_Aint = 0;
         let (extra, place) = (self.extra, &raw mut extent);
         let code = with_handle(datatype, |handle| {
-            // SAFETY: the program registered a function of this type; `place` and `extent` are a local's.
+            // SAFETY: the program registered a function of this type; the result goes into a local.
             guarded(MPI_ERR_CONVERSION, move || unsafe {
                 function(handle, place, extra)
             })

@@ -227,7 +227,7 @@ pub unsafe fn MPI_Dist_graph_neighbors(
     ];
     for (max, to, ranks, to_weights, weights) in sides {
         let room = length(max, "a maximum degree")?;
-        // SAFETY: `to` and `to_weights` have `max` elements: the C binding of MPI_Dist_graph_neighbors requires it of the caller; weights may be MPI_UNWEIGHTED.
+        // SAFETY: `to` and `to_weights`, the arrays of one side, have `max` elements: the C binding of MPI_Dist_graph_neighbors requires it of the caller; weights may be MPI_UNWEIGHTED.
         unsafe {
             let to = slice_mut(to, ranks.len().min(room), "an array of neighbours")?;
             to.iter_mut()

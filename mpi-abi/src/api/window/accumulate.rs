@@ -72,7 +72,7 @@ pub unsafe fn MPI_Raccumulate_c(
     state::win(win)?
         .win
         .check_passive("MPI_Raccumulate", target_rank)?;
-    // SAFETY: `origin_addr` is valid as the C binding of MPI_Raccumulate_c requires of its caller; the origin may be reused when the call returns.
+    // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Raccumulate_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Accumulate_c(
             origin_addr,
@@ -157,7 +157,7 @@ pub unsafe fn MPI_Get_accumulate_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
-    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
+    // SAFETY: the buffers in `origin` and `result` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
     let req = unsafe { get_accumulate(origin, result, &part, op, win)? };
     state::win(win)?.win.give_up(req);
     Ok(())
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Rget_accumulate_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
-    // SAFETY: `request` is valid as the C binding of MPI_Rget_accumulate_c requires of its caller.
+    // SAFETY: the buffers in `origin` and `result`, and `request`, are valid as the C binding of MPI_Rget_accumulate_c requires of its caller.
     unsafe {
         let req = get_accumulate(origin, result, &part, op, win)?;
         requested(req, request)

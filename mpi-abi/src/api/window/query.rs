@@ -26,7 +26,7 @@ pub unsafe fn MPI_Win_get_name(
         MPI_WIN_NULL => "MPI_WIN_NULL".to_string(),
         _ => state::win(win)?.win.name(),
     };
-    // SAFETY: `win_name` has MPI_MAX_OBJECT_NAME bytes: the C binding of MPI_Win_get_name requires it of the caller.
+    // SAFETY: `win_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Win_get_name requires it of the caller.
     unsafe { write_string(win_name, resultlen, &name, MPI_MAX_OBJECT_NAME, "win_name") }
 }
 

@@ -77,7 +77,7 @@ pub unsafe fn MPI_Rput_c(
 ) -> Outcome {
     let object = state::win(win)?;
     object.win.check_passive("MPI_Rput", target_rank)?;
-    // SAFETY: `origin_addr` is valid as the C binding of MPI_Rput_c requires of its caller; the origin may be reused when the call returns.
+    // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Rput_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Put_c(
             origin_addr,
