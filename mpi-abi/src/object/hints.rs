@@ -17,7 +17,7 @@ const ASSERTIONS: [&str; 5] = [
 /// With this hint a program asserts that all members start their persistent collectives in the same order.
 pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
 
-/// The kinds of memory that buffers may be in (section 11.4.3): a program requests some and is told the supported ones.
+/// The kinds of memory that buffers may be in (section 11.4.3): a program requests some and gets the list of supported ones.
 const ALLOC_KINDS: (&str, &str) = ("mpi_memory_alloc_kinds", "mpi,system");
 
 /// The thread level that a session requests, and the one it gets.
