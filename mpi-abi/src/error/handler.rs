@@ -3,7 +3,7 @@
 //! A failure is reported to the handler of the object that the call is made on: the parent's where a communicator is created.
 //! A new communicator inherits the handler that its parent has *at creation* (section 9.3, "newly created"); a handler that is set on
 //! `MPI_COMM_WORLD` later does not affect it. MPICH lets a communicator whose handler was never set follow `MPI_COMM_WORLD`'s, on which
-//! four of its own tests rely (`*_nullarg` of its `errors/comm`); the standard does not require it, and this library does not do it.
+//! four of its own tests rely (`*_nullarg` of its `errors/comm`); the standard says otherwise, so this library does not do it.
 //! A call without an object raises its error on `MPI_COMM_SELF`.
 //!
 //! Handlers are reference counted: each object holds one reference, and so does each handle that the program has obtained.
