@@ -1,6 +1,6 @@
 //! Life cycle of MPI in this process: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine runs while the world or a session uses it, and is parked otherwise: other processes hold this one's address, so a
+//! The engine runs while the world or a session uses it, and is parked otherwise: other processes refer to this one's memory, so a
 //! second engine could not replace it.
 //!
 //! Composition root of the library: the launcher provides the identity of the process, the node's memory and the transports make an

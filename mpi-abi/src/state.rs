@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering::Re
 pub struct State {
     /// The engine, while the world or a session exists.
     pub engine: RefCell<Option<Engine>>,
-    /// The engine between two sessions: it cannot be created twice, since other processes hold its address.
+    /// The engine between two sessions: it cannot be created twice, since other processes refer to its memory.
     pub parked: RefCell<Option<Engine>>,
     /// The catalogue of plugin components, whose strings live as long as the process.
     pub plugins: RefCell<Option<Catalogue>>,
