@@ -1,4 +1,4 @@
-//! Makes the C interface: types, constants and exported symbols, from `api/*.txt` and the implementations in `src/api`.
+//! Build script: generates the C interface (types, constants, exported symbols) from `api/*.txt` and the implementations in `src/api`.
 
 #[path = "api/rust.rs"]
 mod rust;
@@ -49,10 +49,10 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
 }
 
-/// What the names of implementations begin with: the whole function, a part of a collective one, or the shortest way of a simple one.
+/// The name prefixes of implementations: a whole function, a part of a collective one, or the fast path of a trivial one.
 const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "quick_"];
 
-/// Notes the path of each public function with such a name below a module folder.
+/// Records the path of each public function with such a name below a module folder.
 fn find_implementations(
     dir: &Path,
     module: &str,

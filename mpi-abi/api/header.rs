@@ -1,15 +1,15 @@
-//! Writes `mpi.h` from the table.
+//! Generator of `mpi.h` from the tables.
 //!
-//! Users read this file, so it is laid out as one would by hand: types and constants by subject, then the functions by chapter
+//! The layout is meant for readers: types and constants by subject, then the functions by chapter
 //! of the standard, then their profiling twins.
 
 use super::table::{Function, Functions, Kind, Section};
 use std::fmt::Write;
 
-/// The column that lines keep within.
+/// Maximum line width.
 const WIDTH: usize = 110;
 
-/// The whole header.
+/// Returns the whole header.
 pub fn header(functions: &Functions, sections: &[Section]) -> String {
     let mut out = String::from(
         "/* mpi.h: the C interface of MPI 5.0 with the standard application binary interface (chapter 20).\n\
@@ -47,7 +47,7 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
     out
 }
 
-/// `mpi-ext.h`: what is there beyond the standard, under the names that Open MPI's header of this name has.
+/// Returns `mpi-ext.h`: the extensions, with the names of Open MPI's header of this name.
 pub fn extension_header(extensions: &Functions) -> String {
     let mut out = String::from(
         "/* mpi-ext.h: functions and datatypes beyond MPI 5.0.\n\
@@ -99,10 +99,10 @@ pub fn extension_header(extensions: &Functions) -> String {
     out
 }
 
-/// Handles and statuses of Fortran, which C programs have had since MPI-2.
+/// Handles and statuses of Fortran, which the C interface has had since MPI-2.
 ///
-/// They are in the C interface (sections 19.3.4 and 19.3.5) and not in the binary one, since only a Fortran compiler knows its `INTEGER` (section 20.5).
-/// Macros and functions of the header's own leave nothing in a program but calls that every library has (docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md).
+/// They are in the C interface (sections 19.3.4 and 19.3.5) and not in the ABI, since only a Fortran compiler knows its `INTEGER` (section 20.5).
+/// Header-only macros and functions leave a program with calls that every library has (docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md).
 fn write_fortran(out: &mut String, functions: &Functions) {
     out.push_str(FORTRAN_TYPES);
     for prefix in ["MPI_", "PMPI_"] {
@@ -249,7 +249,7 @@ fn write_prototype(out: &mut String, function: &Function, prefix: &str) {
     write_note(out, note.as_deref());
 }
 
-/// Writes words one after another, starting a new indented line where the next would pass the margin.
+/// Writes words one after another, and starts a new indented line where the next would exceed the width.
 fn write_wrapped(out: &mut String, words: &[String]) {
     let mut column = 0;
     for word in words {

@@ -1,15 +1,15 @@
-//! Writes the Rust side of the C interface from the table: types, constants, and every exported symbol.
+//! Generator of the Rust side of the C interface: types, constants, and every exported symbol.
 //!
 //! An exported function is a thin wrapper around the implementation of the same name in `src/api`, which returns
 //! `Result<(), Failure>`; functions whose result is the returned value are called directly.
-//! What is found there is exported as it is.
-//! Where only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ in scalars alone, the other is made
-//! by converting the scalars.
-//! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
-//! that checks the arguments and makes a value of them; where there is a `fast_X`, the blocking ones ask that first.
-//! Where there is a `quick_X`, the exported function asks it before anything else.
-//! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
-//! Whatever a function was to make, it leaves the null handle of its kind where it fails: that is written here, for all of them.
+//! Symbols that are found there are exported unchanged.
+//! If only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ only in scalars, the other is generated
+//! with conversions of the scalars.
+//! A collective operation has six functions (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`,
+//! which checks the arguments and builds a value of them; if a `fast_X` exists, the blocking ones call it first.
+//! If a `quick_X` exists, the exported function calls it before anything else.
+//! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
+//! A function that fails stores null handles in its output arguments; the code for that is generated here.
 
 use super::table::{Function, Functions, Item, Kind, Param, Section};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,22 +18,22 @@ use std::fmt::Write;
 /// Handle types whose argument decides which error handler a failing call reaches.
 const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
 
-/// The version of the standard that extensions are of.
+/// The version field of extensions.
 const EXTENSION: &str = "x";
 
-/// The chapter of extensions that other libraries have too, also under names that begin with MPI_.
+/// The chapter of extensions that other libraries have too, also exported with the prefix MPI_.
 const OTHERS_HAVE: u32 = 0;
 
 /// The chapter on files.
 const FILES: u32 = 14;
 
-/// Words that C uses as parameter names and Rust reserves.
+/// C parameter names that are reserved words in Rust.
 const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 
-/// Stands above each call of an exported function, which adds nothing to what its C caller promised.
+/// Written above each call in an exported function, which only forwards its C caller's arguments.
 const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
 
-/// Types and constants.
+/// Returns the types and constants.
 pub fn types(sections: &[Section]) -> String {
     let mut out = String::new();
     for s in sections {
@@ -132,7 +132,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // A function pointer of this value cannot be made; callers compare addresses.
+        // A Rust function pointer cannot have this value; callers compare addresses.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -166,7 +166,7 @@ fn callback(out: &mut String, item: &Item) {
     );
 }
 
-/// The names and texts of the error classes.
+/// Writes the names and texts of the error classes.
 fn error_classes(out: &mut String, sections: &[Section]) {
     out.push_str(
         "/// Every error class with its name and its text.\n\
@@ -219,13 +219,13 @@ fn pointer_type(p: &Param) -> String {
     rust
 }
 
-/// Writes the exported functions.
+/// Generator of the exported functions.
 pub struct Exports<'a> {
     functions: &'a Functions,
-    /// What is there beyond the standard; their ids follow those of the functions.
+    /// The functions beyond the standard; their ids follow those of the functions.
     extensions: &'a Functions,
     callbacks: BTreeSet<&'a str>,
-    /// The null handle of each type of handle.
+    /// The null handle of each handle type.
     nulls: BTreeMap<&'a str, &'a str>,
     /// The Rust path of each implementation found, by function name.
     found: &'a BTreeMap<String, String>,
@@ -260,7 +260,7 @@ impl<'a> Exports<'a> {
         }
     }
 
-    /// The exported symbols.
+    /// Returns the exported symbols.
     pub fn symbols(&self) -> String {
         let mut out = String::new();
         let first = self.functions.functions.len();
@@ -276,7 +276,7 @@ impl<'a> Exports<'a> {
         out
     }
 
-    /// The list of functions.
+    /// Returns the list of functions.
     pub fn list(&self) -> String {
         let mut out = String::new();
         let mut list = String::new();
@@ -316,7 +316,7 @@ impl<'a> Exports<'a> {
         out
     }
 
-    /// Whose error handler a failing call reaches, as an expression.
+    /// Returns the error target of a failing call, as an expression.
     fn error_target(&self, f: &Function) -> String {
         let of_kinds = |kinds: &[&str]| {
             let mut handles = f.params.iter().filter(|p| p.by_value());
@@ -327,7 +327,7 @@ impl<'a> Exports<'a> {
         if f.since == EXTENSION {
             return of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into());
         }
-        // What opens or removes a file has none yet, and is no failure of the communicator (MPI 5.0, section 14.7).
+        // Functions that open or delete a file have no handle yet, and their failures do not concern the communicator (MPI 5.0, section 14.7).
         if self.functions.chapters[f.chapter].number == FILES {
             return of_kinds(&["MPI_File"]).unwrap_or("Target::File(MPI_FILE_NULL)".into());
         }
@@ -347,7 +347,7 @@ impl<'a> Exports<'a> {
         let result = base_type(&f.returns);
         let target = self.error_target(f);
         let body = if f.returns_value() {
-            // There is no error to return, so the few functions of this sort must be there.
+            // They have no error code to return, so these few functions must be implemented.
             body.unwrap_or_else(|| format!("compile_error!(\"{name} has no implementation\")"))
         } else if f.is_tool() {
             let body = body.unwrap_or_else(|| "Err(Failure::unsupported_tool())".to_string());
@@ -359,7 +359,7 @@ impl<'a> Exports<'a> {
                     format!("pass_on(call({id}, {target}, move || {body}))")
                 }
                 unmade => {
-                    // SAFETY: what is written here stands below PROMISE.
+                    // SAFETY: the generated block is written below PROMISE, which states its contract.
                     format!(
                         "pass_on(call_making({id}, {target}, move || unsafe {{ {unmade} }}, move || {body}))"
                     )
@@ -369,13 +369,13 @@ impl<'a> Exports<'a> {
         let quick = f.name.strip_prefix("MPI_").map(|x| format!("quick_{x}"));
         let body = match quick.and_then(|quick| self.found.get(&quick)) {
             Some(quick) => {
-                // A function of its own, so that the short way has no registers to save.
+                // A separate function, so that the short path has no registers to save.
                 let _ = writeln!(
                     out,
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: what is written here stands below PROMISE.
+                // SAFETY: the generated block is written below PROMISE, which states its contract.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick}({args}) }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"
@@ -388,7 +388,7 @@ impl<'a> Exports<'a> {
         } else {
             ""
         };
-        // SAFETY: stands below PROMISE where it is written.
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
         let to_profiled = format!("unsafe {{ P{name}({args}) }}");
         let _ = writeln!(
             out,
@@ -399,7 +399,7 @@ impl<'a> Exports<'a> {
         );
     }
 
-    /// Exports an extension under the name that it would have in the standard.
+    /// Exports an extension with the prefix MPI_.
     fn export_alias(&self, out: &mut String, f: &Function) {
         let Some(plain) = f.name.strip_prefix("MPIX_") else {
             return;
@@ -408,7 +408,7 @@ impl<'a> Exports<'a> {
             .map(|p| format!("{}: {}", ident(&p.name), self.rust_type(p)))
             .collect();
         let (params, args) = (params.join(", "), arguments(f));
-        // SAFETY: stands below PROMISE where it is written.
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
         let call = |name: &str| format!("unsafe {{ {name}({args}) }}");
         let (profiled, direct) = (
             call(&format!("PMPI_{plain}")),
@@ -423,7 +423,7 @@ impl<'a> Exports<'a> {
         );
     }
 
-    /// The statements that make null what a call that failed has not made.
+    /// Returns the statements that store null handles in the output arguments of a failed call.
     fn unmade(&self, f: &Function) -> String {
         let made = f.params.iter().filter(|p| p.scalar_out() && !p.inout);
         made.filter_map(|p| {
@@ -436,10 +436,10 @@ impl<'a> Exports<'a> {
         .collect()
     }
 
-    /// The expression that performs the call, none if nothing implements it.
+    /// Returns the expression that performs the call; `None` if the function is not implemented.
     fn body(&self, f: &Function) -> Option<String> {
         if let Some(path) = self.found.get(&f.name) {
-            // SAFETY: what is written here stands below PROMISE.
+            // SAFETY: the generated block is written below PROMISE, which states its contract.
             return Some(format!("unsafe {{ {path}({}) }}", arguments(f)));
         }
         if let Some(body) = self.planned(f) {
@@ -458,7 +458,7 @@ impl<'a> Exports<'a> {
         converted(f, twin, path)
     }
 
-    /// The expression for a collective whose arguments a `plan_X` takes, followed by what becomes of the plan.
+    /// Returns the expression of a collective over `plan_X`, followed by the execution of the plan.
     fn planned(&self, f: &Function) -> Option<String> {
         let base = f
             .name
@@ -482,12 +482,12 @@ impl<'a> Exports<'a> {
         let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
         let mine = mine.join(", ");
         if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
-            // SAFETY: what is written here stands below PROMISE.
+            // SAFETY: the generated block is written below PROMISE, which states its contract.
             return Some(format!(
                 "unsafe {{ crate::api::collective::perform_unless({fast}({mine}), || {path}({mine})) }}"
             ));
         }
-        // SAFETY: what is written here stands below PROMISE.
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
         Some(format!(
             "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({mine})?{rest}) }} }}"
         ))
@@ -502,7 +502,7 @@ impl<'a> Exports<'a> {
     }
 }
 
-/// Calls `twin`, which lies at `path`, with the arguments of `f`; none where they differ in more than scalars.
+/// Returns a call of `twin`, at `path`, with the arguments of `f`; `None` if they differ in more than scalars.
 fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
     if f.params.len() != twin.params.len() {
         return None;
@@ -542,7 +542,7 @@ fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
     {
         return None;
     }
-    // SAFETY: what is written here stands below PROMISE.
+    // SAFETY: the generated block is written below PROMISE, which states its contract.
     Some(format!(
         "{{ unsafe {{ {before}{path}({})?; {after}Ok(()) }} }}",
         args.join(", ")

@@ -1,6 +1,6 @@
-//! Reads `functions.txt` and `constants.txt`, the one description of the MPI 5.0 C interface in this repository.
+//! Parser of `functions.txt` and `constants.txt`, which describe the MPI 5.0 C interface.
 //!
-//! The build script makes the exported symbols from it, `cargo xtask gen` makes `mpi.h`, and the tests compare both with it.
+//! The build script generates the exported symbols from them, `cargo xtask gen` writes `mpi.h`, and the tests compare both with them.
 //! The formats are described at the head of the two text files.
 //! This module uses only `std`, because a build script, a test and `xtask` each include it by path.
 
@@ -19,17 +19,17 @@ pub struct Function {
 }
 
 impl Function {
-    /// Whether the returned value is the result itself; all other functions return an error code.
+    /// Returns true if the returned value is the result itself; all other functions return an error code.
     pub fn returns_value(&self) -> bool {
         self.returns != "int" || self.name.ends_with("_toint")
     }
 
-    /// Whether it belongs to the tool interface, whose errors never reach an error handler.
+    /// Returns true for a function of the tool interface, whose errors never reach an error handler.
     pub fn is_tool(&self) -> bool {
         self.name.starts_with("MPI_T_")
     }
 
-    /// The C prototype under another name.
+    /// Returns the C prototype under another name.
     pub fn prototype(&self, name: &str) -> Vec<String> {
         let mut words = vec![format!("{} {name}(", self.returns)];
         if self.params.is_empty() {
@@ -47,7 +47,7 @@ impl Function {
     }
 }
 
-/// A parameter as C declares it, taken apart.
+/// A parsed C parameter.
 #[derive(Clone, Debug)]
 pub struct Param {
     /// The declaration, `const int recvcounts[]`.
@@ -60,17 +60,17 @@ pub struct Param {
     pub stars: usize,
     /// What follows the name: nothing, `[]` or `[][3]`.
     pub array: String,
-    /// The scalar or handle behind the pointer is read.
+    /// True if the scalar or handle behind the pointer is also read.
     pub inout: bool,
 }
 
 impl Param {
-    /// A value that is passed as such, neither a pointer nor an array.
+    /// Returns true for a parameter passed by value, neither a pointer nor an array.
     pub fn by_value(&self) -> bool {
         self.stars == 0 && self.array.is_empty()
     }
 
-    /// One scalar or handle behind a pointer that the function writes.
+    /// Returns true for a pointer to one scalar or handle that the function writes.
     pub fn scalar_out(&self) -> bool {
         self.stars == 1 && self.array.is_empty() && !self.is_const
     }
@@ -119,7 +119,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The number a constant stands for, none for an alias or a declaration.
+    /// Returns the number of a constant, `None` for an alias or a declaration.
     pub fn number(&self) -> Option<i64> {
         match self.value.strip_prefix("0x") {
             Some(hex) => i64::from_str_radix(hex, 16).ok(),
@@ -136,7 +136,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
 }
 
-/// Reads `functions.txt`.
+/// Parses `functions.txt`.
 pub fn functions(text: &str) -> Result<Functions, String> {
     let mut table = Functions::default();
     for (at, line) in lines(text) {
@@ -189,7 +189,7 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Takes `int MPI_X(int a, const int b[])` apart.
+/// Parses a prototype such as `int MPI_X(int a, const int b[])`.
 pub fn parse_prototype(text: &str) -> Option<(String, String, Vec<Param>)> {
     let (head, tail) = text.split_once('(')?;
     let (returns, name) = head.rsplit_once(' ')?;
@@ -235,7 +235,7 @@ fn parse_param(text: &str) -> Option<Param> {
     })
 }
 
-/// Reads `constants.txt`.
+/// Parses `constants.txt`.
 pub fn constants(text: &str) -> Result<Vec<Section>, String> {
     let mut sections: Vec<Section> = Vec::new();
     for (at, line) in lines(text) {

@@ -1,11 +1,11 @@
-//! The compiler's stack unwinder, for the build scripts of shared libraries that are to need nothing but the C library.
+//! Static linking of the compiler's stack unwinder, for build scripts of shared libraries that must need only the C library.
 
 use std::path::PathBuf;
 
-/// Puts the unwinder into the library instead of asking the system for it.
+/// Links the unwinder into the library instead of the system's shared one.
 ///
-/// Rust's standard library names it as `gcc_s`, the shared one; in the first folder that the linker searches that name is a script
-/// which leads to the archives of the same code, as `-static-libgcc` does for the languages of gcc.
+/// Rust's standard library links it as `gcc_s`, the shared one; the first folder of the linker's search path has a script of that name
+/// that refers to the archives of the same code, as `-static-libgcc` does for the languages of gcc.
 pub fn need_only_libc() -> Result<(), String> {
     let is = |what: &str, value: &str| std::env::var(what).is_ok_and(|found| found == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {

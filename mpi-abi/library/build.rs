@@ -1,4 +1,4 @@
-//! How the shared library is linked, with optional components and without.
+//! Linker options of the shared library, with and without optional components.
 
 #[path = "../build/unwinder.rs"]
 mod unwinder;
@@ -6,8 +6,8 @@ mod unwinder;
 fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=../library/build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
-    // The library never calls a function of its own through the loader, where another library's of the same name may stand in
-    // front of it: that of a program of another ABI (`compat/`).
+    // The library binds its own functions at link time; through the loader another library's function of the same name could preempt
+    // them: that of a program of another ABI (`compat/`).
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     unwinder::need_only_libc()
 }

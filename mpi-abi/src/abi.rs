@@ -1,6 +1,6 @@
-//! The types and constants of the C interface, made from `api/constants.txt` by the build script.
+//! The types and constants of the C interface, generated from `api/constants.txt` by the build script.
 //!
-//! Names are C's, so that the standard's text can be followed word by word.
+//! Names are C's, to match the text of the standard.
 #![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
 
 use std::ffi::{c_char, c_int, c_void};

@@ -1,7 +1,7 @@
-//! What every exported function passes through.
+//! The wrapper around every exported function: call accounting, panics, error handlers.
 //!
-//! The promise: a panic never crosses the C boundary, a failure reaches the error handler that the standard names and leaves
-//! null handles where new ones were to be, and a call that succeeds costs neither allocation nor lock nor lookup here.
+//! Invariants: a panic never crosses the C boundary; a failure reaches the error handler that the standard names and leaves
+//! null handles in the output arguments; a successful call costs no allocation, no lock and no lookup here.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -11,13 +11,13 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs the body of function `id` (an index into [`crate::functions`]) and turns its outcome into an error code.
+/// Runs the body of function `id` (an index into [`crate::functions`]) and converts its outcome into an error code.
 #[inline]
 pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     call_making(id, target, || (), body)
 }
 
-/// As [`call`], for a body that makes something; `unmade` says that it is not there, before an error handler looks.
+/// As [`call`], for a body that creates handles; `unmade` stores null handles before an error handler runs.
 #[inline]
 pub fn call_making(
     id: usize,
@@ -38,7 +38,7 @@ pub fn call_making(
     failed(id, target, failure, inside)
 }
 
-/// Ends a call that failed: once for all functions, as no program is in a hurry here.
+/// Ends a call that failed: one out-of-line copy for all functions, since failures are not performance-critical.
 #[cold]
 #[inline(never)]
 fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_int {
@@ -53,7 +53,7 @@ fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_i
     code
 }
 
-/// Leaves `null` where a new handle was to be, unless the program gave no place for it.
+/// Stores `null` in the output argument for a new handle, unless that pointer is null.
 ///
 /// # Safety
 /// `place` is null or an output argument of the caller.
@@ -61,7 +61,7 @@ fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_i
 #[inline(never)]
 pub unsafe fn unmake<T>(place: *mut T, null: T) {
     if !place.is_null() {
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `place` is valid by the `# Safety` contract of this function.
         unsafe { place.write(null) };
     }
 }
@@ -79,7 +79,7 @@ pub fn tool_call(id: usize, body: impl FnOnce() -> Result<(), Failure>) -> c_int
     code
 }
 
-/// The failure that a panic becomes.
+/// Converts a panic into a failure of class `MPI_ERR_INTERN`.
 #[cold]
 fn from_panic(panic: Box<dyn Any + Send>) -> Failure {
     let text = panic

@@ -1,7 +1,7 @@
-//! The components this library is put together from.
+//! The components of this library: the engine's own, those linked in, and plugin files.
 //!
-//! The engine has components of its own. Others are built into a file that is linked from this crate, which says so before it calls
-//! anything else here ([`build_in`]), or are files of their own beside it. So this crate is compiled once, whatever is built in.
+//! Components other than the engine's are either linked into the shared library that uses this crate, which registers them with
+//! [`build_in`] before it calls anything else here, or plugin files beside it. So this crate is compiled once for all variants.
 
 use std::sync::OnceLock;
 
@@ -10,15 +10,15 @@ use mpi_core::coll::{self, Component};
 use mpi_core::plugin::Catalogue;
 use mpi_core::plugin::guest::BuiltIn;
 
-/// Components that could as well be plugin files; none until [`build_in`] names them.
+/// Linked-in components, which could equally be plugin files; empty until [`build_in`] sets it.
 static BUILT_IN: OnceLock<&[BuiltIn]> = OnceLock::new();
 
-/// Says which components are built into this file; what is said first holds.
+/// Registers the components that are linked into this library; the first call wins.
 pub fn build_in(components: &'static [BuiltIn]) {
     BUILT_IN.get_or_init(|| components);
 }
 
-/// The components beside those of the engine, built in or from files, and why files were not taken.
+/// Returns the components beside the engine's own, linked in or from files, and the reasons why files were rejected.
 pub fn catalogue(params: &Params) -> Catalogue {
     let engine = coll::built_in();
     let names: Vec<_> = engine.iter().map(|component| component.name()).collect();
@@ -27,7 +27,7 @@ pub fn catalogue(params: &Params) -> Catalogue {
     Catalogue::gather(built_in, &names, params, usual.as_deref())
 }
 
-/// All collective components: the engine's own and those of the catalogue.
+/// Returns all collective components: the engine's own and those of the catalogue.
 pub fn coll(catalogue: &Catalogue) -> Vec<Box<dyn Component>> {
     let mut components = coll::built_in();
     components.extend(catalogue.components());

@@ -1,11 +1,11 @@
-//! Scalars between a function and its large-count twin, used by the generated wrappers.
+//! Conversion of scalars between a function and its large-count twin, for the generated wrappers.
 #![allow(unsafe_code)]
 
 use crate::abi::{MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_VALUE_TOO_LARGE, MPI_UNDEFINED};
 use crate::error::Failure;
 use std::fmt::Display;
 
-/// Passes a scalar argument in another width; a value that does not fit is the caller's error.
+/// Converts a scalar argument to another width; a value that does not fit is an error of the caller.
 #[inline]
 pub fn scalar<From, To>(value: From, name: &str) -> Result<To, Failure>
 where
@@ -19,10 +19,10 @@ where
     })
 }
 
-/// Reads the scalar behind a pointer that the function reads and writes.
+/// Reads the scalar behind an input/output pointer and converts it.
 ///
 /// # Safety
-/// A pointer that is not null must be valid, as MPI asks of its caller.
+/// A pointer that is not null is valid for reading.
 #[inline]
 pub unsafe fn read_scalar<From, To>(from: *mut From, name: &str) -> Result<To, Failure>
 where
@@ -34,7 +34,7 @@ where
             format!("{name} is a null pointer"),
         ));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so valid for reading by the `# Safety` contract of this function.
     let value = unsafe { *from };
     value.try_into().map_err(|_| {
         Failure::new(
@@ -44,10 +44,10 @@ where
     })
 }
 
-/// Stores a result in another width; what does not fit becomes `MPI_UNDEFINED`, as the standard has it for counts.
+/// Stores a result in another width; a value that does not fit becomes `MPI_UNDEFINED`, as the standard requires for counts.
 ///
 /// # Safety
-/// A pointer that is not null must be valid, as MPI asks of its caller.
+/// A pointer that is not null is valid for writing.
 #[inline]
 pub unsafe fn write_scalar<From, To>(to: *mut To, value: From)
 where
@@ -59,7 +59,7 @@ where
         .ok()
         .or_else(|| To::try_from(MPI_UNDEFINED).ok());
     if let (false, Some(stored)) = (to.is_null(), stored) {
-        // SAFETY: not null, and otherwise valid by the caller's promise.
+        // SAFETY: not null, so valid for writing by the `# Safety` contract of this function.
         unsafe { *to = stored };
     }
 }

@@ -1,4 +1,4 @@
-//! `mpirun --explain`: what was selected and why the rest was not, told by rank 0 when it has joined the job.
+//! `mpirun --explain`: the selected components and why the others were not selected, printed by rank 0 after it has joined the job.
 
 use mpi_base::param::Params;
 use mpi_core::Engine;
@@ -7,7 +7,7 @@ pub use mpi_core::engine::EXPLAIN;
 use mpi_core::osc::{self, Win};
 use mpi_core::plugin::{Catalogue, Origin};
 
-/// What was seen while the library was put together.
+/// Facts collected while the library was assembled.
 pub struct Findings<'a> {
     pub rte: &'static str,
     pub rte_rejected: &'a [(&'static str, String)],
@@ -15,7 +15,7 @@ pub struct Findings<'a> {
     pub plugins: &'a Catalogue,
 }
 
-/// Lines about what is settled before the job starts.
+/// Returns the lines about decisions made before the job starts.
 pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
     let mut lines = vec![format!("rte: {} serves", found.rte)];
     lines.extend(
@@ -63,7 +63,7 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
     lines
 }
 
-/// Prints everything, once there is a world.
+/// Prints all lines, once the world exists.
 pub fn tell(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
     lines.extend(engine.pml().bml().btls().iter().map(|btl| {
@@ -88,7 +88,7 @@ pub fn tell(engine: &Engine, mut lines: Vec<String>) {
     }
 }
 
-/// Cores, ranks, and what a waiting rank does.
+/// The line about cores, ranks, and the wait policy of a rank.
 fn waiting(engine: &Engine) -> String {
     let (cores, ranks) = (engine.cores(), engine.neighbours().len());
     let limit = if cores.limited_by_quota() {
@@ -115,9 +115,9 @@ fn waiting(engine: &Engine) -> String {
     )
 }
 
-/// Which transport reaches which peers from here, and why those before it do not.
+/// The transport that reaches each peer from this rank, and why the preceding ones do not.
 fn reach(engine: &Engine) -> Vec<String> {
-    // Asking about a peer may take a trip to the launcher.
+    // A query about a peer may need a request to the launcher.
     const ASKED: u32 = 1024;
     let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
     for peer in 0..engine.size().min(ASKED) {
@@ -144,7 +144,7 @@ fn reach(engine: &Engine) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// How long messages between processes of this host are copied.
+/// The number of copies of a long message between processes of this host.
 fn copies(engine: &Engine) -> Vec<String> {
     let by_one = engine
         .pml()
@@ -183,13 +183,13 @@ fn copies(engine: &Engine) -> Vec<String> {
     lines
 }
 
-/// How windows reach memory of neighbours that the program got elsewhere.
+/// The access of windows to memory of neighbours that the library did not allocate.
 fn windows(engine: &Engine) -> Option<String> {
     let are_any = engine.neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
     are_any.then(|| format!("osc: {}", osc::explain(engine)))
 }
 
-/// The same of one window, told by rank 0 when it is made.
+/// Prints the same for one window; rank 0 calls it when the window is created.
 pub fn tell_window(win: &Win) {
     let engine = win.engine();
     if engine.me() != 0 || !engine.params().get(&EXPLAIN).unwrap_or(false) {
@@ -207,7 +207,7 @@ pub fn tell_window(win: &Win) {
     }
 }
 
-/// Ascending ranks as people write them: "ranks 0, 2-5".
+/// Formats ascending ranks as ranges: "ranks 0, 2-5".
 fn ranks(all: &[u32]) -> String {
     let runs: Vec<String> = all
         .chunk_by(|a, b| a + 1 == *b)

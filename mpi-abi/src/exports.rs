@@ -1,9 +1,9 @@
-//! The exported symbols `MPI_*` and `PMPI_*`, made from `api/functions.txt` by the build script.
+//! The exported symbols `MPI_*` and `PMPI_*`, generated from `api/functions.txt` by the build script.
 //!
 //! `MPI_X` only calls `PMPI_X`, so a profiling tool may replace `MPI_X` and reach the library through `PMPI_X`.
 #![allow(unsafe_code)]
-// SAFETY of every unsafe block in the generated text: the arguments are passed on unchanged, and what they must satisfy is
-// what the MPI standard asks of the caller of the C function; nothing in the library calls these symbols.
+// SAFETY of every unsafe block in the generated text: the C arguments are forwarded unchanged to the function of the same name, whose
+// contract is the MPI standard's requirement on the caller of the C function; nothing in the library calls these symbols.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,
@@ -13,10 +13,10 @@
 
 use crate::abi::*;
 use crate::call::{call, call_making, tool_call, unmake};
-// Which conversions are needed depends on what is implemented.
+// The set of conversions needed depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};
-// Only a function that is not there yet fails by itself.
+// Used only by functions that are not implemented.
 #[allow(unused_imports)]
 use crate::error::Failure;
 use crate::error::Target;

@@ -1,7 +1,7 @@
-//! A process that was forked from one that has initialized MPI: it has a copy of the engine, but the peers know its parent alone.
+//! Detection of a process that was forked from one that has initialized MPI: it has a copy of the engine, but the peers know only its parent.
 //!
-//! Messages of the child would be taken for the parent's and the other way round, so the child's first MPI call ends the child with a
-//! sentence. Calls that only ask in which state MPI is are answered, since libraries make them when a process exits, and a child may end the job.
+//! Messages of the child would be mistaken for the parent's and vice versa, so the child's first MPI call prints a sentence and ends the child.
+//! Calls that only query the state of MPI are served, since libraries make them when a process exits, and a child may abort the job.
 #![allow(unsafe_code)]
 
 use crate::{functions, phase};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The process that has initialized MPI.
 static PARENT: AtomicU32 = AtomicU32::new(0);
 
-/// What a forked child may call.
+/// The functions that a forked child may call.
 const ANSWERED: [&str; 8] = [
     "MPI_Abort",
     "MPI_Initialized",
@@ -23,15 +23,15 @@ const ANSWERED: [&str; 8] = [
     "MPI_Get_processor_name",
 ];
 
-/// What a forked child calls first.
+/// The function that a forked child calls first.
 static MARK: OnceLock<fn()> = OnceLock::new();
 
-/// From now on a forked child calls `mark`, which only stores to atomics, as the child of a process with threads must.
+/// Makes forked children call `mark` from now on. `mark` only stores to atomics, as required in the child of a multithreaded process.
 pub fn watch(mark: fn()) {
     PARENT.store(std::process::id(), Relaxed);
     if MARK.set(mark).is_ok() {
-        // SAFETY: the handler reads a cell that is set for good, and calls a function that stores to atomics.
-        // If it cannot be registered, a child is as little known as before.
+        // SAFETY: the handler reads a cell that is never changed once set, and calls a function that only stores to atomics.
+        // If it cannot be registered, a forked child is not detected.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
 }
@@ -42,7 +42,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// A call of a forked child begins: the process ends, unless the call is harmless.
+/// Checks a call of a forked child: ends the process, unless the function is in `ANSWERED`.
 #[cold]
 pub fn called(id: usize, world_place: Option<(u32, u32)>) {
     let name = functions::name(id);
@@ -62,6 +62,6 @@ pub fn called(id: usize, world_place: Option<(u32, u32)>) {
          Let the child execute a program without MPI, start other MPI processes with MPI_Comm_spawn, or fork before MPI_Init. This process ends.",
         std::process::id()
     );
-    // SAFETY: ends the process without the handlers of the parent, whose copies in the child must not talk to the parent's peers.
+    // SAFETY: `_exit` ends the process without the parent's exit handlers, whose copies in the child must not communicate with the parent's peers.
     unsafe { libc::_exit(1) }
 }

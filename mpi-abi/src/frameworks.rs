@@ -1,4 +1,4 @@
-//! The library's frameworks with their components and parameters, gathered from where each declares its own.
+//! List of the library's frameworks with their components and parameters, collected from their declarations.
 
 use crate::error::unseen::TELL_UNSEEN;
 use crate::initial_handler::INITIAL_HANDLER;
@@ -16,12 +16,12 @@ use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use mpi_core::{btl, coll, osc, pml, rte};
 
-/// A framework as a listing shows it.
+/// A framework for listings.
 #[derive(Debug)]
 pub struct Framework {
     pub name: &'static str,
     pub what: &'static str,
-    /// Its own parameters, its selection above all.
+    /// Its own parameters, first of all its selection.
     pub params: Vec<&'static About>,
     pub components: Vec<Component>,
 }
@@ -33,16 +33,16 @@ pub struct Component {
 }
 
 impl Framework {
-    /// All its parameters and those of its components.
+    /// All parameters of the framework and of its components.
     pub fn abouts(&self) -> impl Iterator<Item = &'static About> {
         let of_components = self.components.iter().flat_map(|c| &c.params);
         self.params.iter().chain(of_components).copied()
     }
 }
 
-/// Finds the first setting of these frameworks whose value is not of its parameter's kind.
+/// Returns an error for the first setting of these frameworks whose value does not have its parameter's type.
 ///
-/// A component that cannot read a value of its own would only not serve, and its user look for the reason elsewhere.
+/// Without this check a component that cannot parse its own value would merely be unavailable, with no hint at the cause.
 pub fn malformed(params: &Params, known: &[Framework]) -> Result<(), ParamError> {
     let is_set = |about: &&About| params.source(about) != Source::Default;
     let mut abouts = known.iter().flat_map(Framework::abouts).filter(is_set);
@@ -63,7 +63,7 @@ pub fn all(params: &Params) -> Vec<Framework> {
     with(&components::catalogue(params))
 }
 
-/// The same with the plugins of a catalogue that is there already.
+/// The same with the plugins of an existing catalogue.
 pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
     vec![
         Framework {

@@ -1,8 +1,8 @@
-//! The optional progress thread (`osc_am_progress_thread`): it makes progress while the program computes.
+//! The optional progress thread (`osc_am_progress_thread`), which drives the engine while the program computes.
 //!
-//! One-sided accesses by messages wait until their target is inside some MPI call; this thread is inside one every [`PAUSE`].
-//! It shares the library with the program's threads as they share it with each other, so with it every call takes the lock.
-//! It ends when the engine rests, and never runs a signal handler of the program.
+//! A one-sided access by messages waits until its target is inside some MPI call; this thread enters one every [`PAUSE`].
+//! It takes the same lock as the program's threads, so every call locks while it runs.
+//! It ends when the engine is stopped, and never runs a signal handler of the program.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use mpi_core::Engine;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Whether it runs.
+/// Enables the progress thread.
 pub static PROGRESS_THREAD: Param<bool> = Param::new(
     "osc",
     "am",
@@ -24,18 +24,18 @@ pub static PROGRESS_THREAD: Param<bool> = Param::new(
     "Whether a thread of each rank answers one-sided accesses of other nodes while the program computes; calls of all ranks take longer then",
 );
 
-/// Between two looks; each costs a few microseconds where nothing has come.
+/// Interval between two polls; each costs a few microseconds if no message has arrived.
 const PAUSE: Duration = Duration::from_micros(100);
 
 static RUNS: AtomicBool = AtomicBool::new(false);
 
-/// Whether the user wants it.
+/// Returns true if the user enabled it and the run is neither recorded nor replayed.
 pub fn is_wanted(engine: &Engine) -> bool {
     // A run that is recorded or replayed follows one order of calls.
     engine.script().is_none() && engine.params().get(&PROGRESS_THREAD).unwrap_or(false)
 }
 
-/// Starts it, unless it runs; calls take the lock already.
+/// Starts the thread, unless it runs; calls take the lock already.
 pub fn start() -> Result<(), Failure> {
     if RUNS.swap(true, Relaxed) {
         return Ok(());
@@ -74,7 +74,7 @@ fn run() {
     }
 }
 
-/// The program's handlers run in its own threads.
+/// Blocks all signals in this thread: the program's handlers run in its own threads.
 fn block_signals() {
     // SAFETY: both calls work on a local set, and the mask is this thread's own.
     unsafe {

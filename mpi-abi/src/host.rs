@@ -1,7 +1,7 @@
-//! The machine that this process runs on.
+//! The host that this process runs on.
 #![allow(unsafe_code)]
 
-/// The name of this machine.
+/// Returns the host name.
 pub fn host_name() -> String {
     let mut buffer = [0u8; 256];
     // SAFETY: the buffer is a local of the length given, whose last byte stays zero.

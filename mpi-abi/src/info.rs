@@ -1,6 +1,6 @@
 //! Info objects (chapter 10): ordered lists of keys and values.
 //!
-//! They may be made and used from any thread at any time, also before initialization, so they have their own mutex.
+//! They may be created and used from any thread at any time, also before initialization, so they have their own mutex.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -24,7 +24,7 @@ impl Hints {
             .map(|(_, v)| v.as_str())
     }
 
-    /// Sets or replaces a value; a replaced one keeps its place.
+    /// Sets or replaces a value; a replaced one keeps its position.
     pub fn set(&mut self, key: String, value: String) {
         match self.0.iter_mut().find(|(k, _)| *k == key) {
             Some((_, v)) => *v = value,
@@ -32,7 +32,7 @@ impl Hints {
         }
     }
 
-    /// Removes a key; false if it was not there.
+    /// Removes a key; returns false if it was not set.
     pub fn delete(&mut self, key: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|(k, _)| k != key);
@@ -58,14 +58,14 @@ impl Hints {
 
 static INFOS: Mutex<Table<Hints>> = Mutex::new(Table::new(Kind::Info));
 
-/// What `MPI_INFO_ENV` says, fixed when it is first asked or at initialization.
+/// The content of `MPI_INFO_ENV`, fixed at the first query or at initialization.
 static ENVIRONMENT: OnceLock<Hints> = OnceLock::new();
 
 fn infos() -> MutexGuard<'static, Table<Hints>> {
     INFOS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new info object.
+/// Creates an info object.
 pub fn create(hints: Hints) -> Result<MPI_Info, Failure> {
     infos()
         .insert(hints)
@@ -81,7 +81,7 @@ pub fn free(info: MPI_Info) -> Result<(), Failure> {
         .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
-/// Looks at an info object.
+/// Calls `look` with the content of an info object.
 pub fn read<R>(info: MPI_Info, look: impl FnOnce(&Hints) -> R) -> Result<R, Failure> {
     if info == MPI_INFO_ENV {
         return Ok(look(environment()));
@@ -92,7 +92,7 @@ pub fn read<R>(info: MPI_Info, look: impl FnOnce(&Hints) -> R) -> Result<R, Fail
         .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
-/// Changes an info object; `MPI_INFO_ENV` cannot be changed.
+/// Calls `edit` with the content of an info object; `MPI_INFO_ENV` cannot be changed.
 pub fn change<R>(info: MPI_Info, edit: impl FnOnce(&mut Hints) -> R) -> Result<R, Failure> {
     if info == MPI_INFO_ENV {
         return Err(Failure::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed"));
@@ -103,7 +103,7 @@ pub fn change<R>(info: MPI_Info, edit: impl FnOnce(&mut Hints) -> R) -> Result<R
         .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
-/// The hints of an optional info argument.
+/// Returns the hints of an optional info argument.
 pub fn hints(info: MPI_Info) -> Result<Hints, Failure> {
     match info {
         MPI_INFO_NULL => Ok(Hints::default()),
@@ -111,12 +111,12 @@ pub fn hints(info: MPI_Info) -> Result<Hints, Failure> {
     }
 }
 
-/// How this process was started (section 11.2.2), as far as the process can see.
+/// How this process was started (section 11.2.2), as far as the process can determine it.
 fn environment() -> &'static Hints {
     ENVIRONMENT.get_or_init(|| describe_process(None))
 }
 
-/// Adds what only initialization knows; the first word stands.
+/// Adds what only initialization knows; values that are already set are kept.
 pub fn describe(maxprocs: u32, thread_level: &str) {
     let _ = ENVIRONMENT.set(describe_process(Some((maxprocs, thread_level))));
 }

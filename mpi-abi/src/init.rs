@@ -1,10 +1,10 @@
-//! The life of the process's MPI: from nothing to a job and back (sections 11.2 to 11.4).
+//! Life cycle of MPI in this process: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine lives while the world or a session uses it, and rests in between: other processes know this one's memory, so a
-//! second engine could not take its place.
+//! The engine runs while the world or a session uses it, and is parked otherwise: other processes refer to this one's memory, so a
+//! second engine could not replace it.
 //!
-//! This is where the library is put together: the launcher says which process we are, the node's memory and the transports make an
-//! engine, the collective components join it, and the engine makes `MPI_COMM_WORLD`.
+//! Composition root of the library: the launcher provides the identity of the process, the node's memory and the transports make an
+//! engine, the collective components join it, and the engine creates `MPI_COMM_WORLD`.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -40,7 +40,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The failure of a step of initialization.
+/// Converts an error of an initialization step into a failure.
 fn at<E: Display>(step: &'static str) -> impl FnOnce(E) -> Failure {
     move |e| Failure::new(MPI_ERR_OTHER, format!("{step}: {e}"))
 }
@@ -52,7 +52,7 @@ const LEVELS: [(c_int, &str); 4] = [
     (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
 ];
 
-/// The thread level that a run gets: one that is recorded or replayed follows one order of calls in each process.
+/// Returns the thread level provided: a recorded or replayed run follows one order of calls in each process, so at most `MPI_THREAD_SERIALIZED`.
 fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static str) {
     const ONE_AT_A_TIME: (c_int, &str) = LEVELS[2];
     if level <= ONE_AT_A_TIME.0 || engine.script().is_none() {
@@ -67,7 +67,7 @@ fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static
     ONE_AT_A_TIME
 }
 
-/// Joins the job and makes its world.
+/// Joins the job and creates its world.
 pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     if phase::running() {
         return Err(Failure::new(MPI_ERR_OTHER, "MPI is initialized already"));
@@ -78,7 +78,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
             "MPI has been finalized and cannot be initialized again",
         ));
     }
-    // Every level can be had; what lies between two is served by the one above.
+    // Every level is supported; a value between two levels gets the higher one.
     let at_least = LEVELS.into_iter().find(|(level, _)| *level >= required);
     let (provided, name) = at_least.unwrap_or(LEVELS[3]);
     let (engine, explanation) = wake()?;
@@ -95,7 +95,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     phase::begin(provided);
     serve_threads(&engine, provided)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
-    // Waiting for the parent may need all that has been set up by now.
+    // Waiting for the parent may need everything that has been set up above.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
         match engine.is_fault_tolerant() {
             true => end_unwanted(&failure),
@@ -105,7 +105,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     Ok(provided)
 }
 
-/// Joins the job without its world, for a session that asks for a thread level by name; the level it gets.
+/// Joins the job without its world, for a session that requests a thread level by name; returns the level provided.
 ///
 /// Nothing here waits for another process, as section 11.3.1 asks.
 pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
@@ -120,12 +120,12 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
     let (engine, _) = wake()?;
     let (level, name) = served(&engine, level, name);
     if !LEAVING_AT_EXIT.swap(true, Relaxed) {
-        // Another session may follow the last one, so the launcher cannot be told before the process ends.
-        // SAFETY: the function takes nothing and lives as long as the library, which is never unloaded while it is in use.
+        // Another session may follow the last one, so the launcher cannot be notified before the process ends.
+        // SAFETY: the function takes no argument and lives as long as the library, which is never unloaded while it is in use.
         unsafe { libc::atexit(leave_launcher) };
     }
     serve_threads(&engine, level)?;
-    // What the process has is what its session has.
+    // A session provides the level of the process.
     let world = match phase::running() {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,
@@ -141,12 +141,12 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         .map_or(name, |(_, had)| had))
 }
 
-/// A session has gone; the last one to leave lets the engine rest.
+/// Ends a session; the last one parks the engine.
 pub fn end_session() -> Result<(), Failure> {
     rest_if_unused()
 }
 
-/// Chooses whether calls take the lock; once several threads may call, that stays so until the engine rests.
+/// Chooses whether calls take the lock; once several threads may call, that holds until the engine is parked.
 fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
     let of_program = level == MPI_THREAD_MULTIPLE || state().multiple.get();
@@ -161,30 +161,30 @@ fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
     }
 }
 
-/// Whether the launcher is told of our leave at the end of the process, rather than by the last finalization.
+/// True if the launcher is notified of our departure at process exit instead of at the last finalization.
 static LEAVING_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn leave_launcher() {
-    // A forked child has the handler, too, and is not the process that leaves.
+    // A forked child inherits this handler, but is not the process that leaves.
     if state::is_forked() {
         return;
     }
-    // A process that ends while MPI is in use has not left properly, and the launcher shall see that.
+    // A process that exits while MPI is in use has not finalized, and the launcher must be able to detect that.
     if state().engine.try_borrow().is_ok_and(|e| e.is_none())
         && let Some(launcher) = launcher()
     {
         if let Ok(Some(engine)) = state().parked.try_borrow().as_deref() {
             engine.leave();
         }
-        // No caller is left to hear of a failure.
+        // No caller remains that a failure could be returned to.
         let _ = launcher.finalize();
     }
 }
 
-/// What `mpirun --explain` prints of the start.
+/// The lines of `mpirun --explain` about the start.
 type Explanation = Option<Vec<String>>;
 
-/// The engine, made if there is none yet, or woken if it rests.
+/// Returns the engine: creates it if none exists yet, or restarts the parked one.
 fn wake() -> Result<(Engine, Explanation), Failure> {
     if let Some(engine) = state().engine.borrow().clone() {
         return Ok((engine, None));
@@ -200,11 +200,11 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
         None => {
             let (engine, explanation) = join()?;
             engine.set_watch(Some(look_after_launcher));
-            // The bell is rung by threads that are not inside, to the end of the process.
+            // The bell is rung until process exit by threads that do not hold the lock.
             let bell = state().keep(engine.node().my_inbox().clone());
             state::ring_at(bell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
-                // The page is told about to the end of the process, so it is never given back.
+                // The state page is written until process exit, so it is never freed.
                 let page = state().keep(page);
                 state::tell_on(page);
             }
@@ -216,19 +216,19 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
     engine.start().map_err(at("the engine cannot start"))?;
     *state().engine.borrow_mut() = Some(engine.clone());
     if engine.is_fault_tolerant() {
-        // A rank that has died before it began MPI has left no address: the launcher has told that before it let this rank pass the fence.
+        // A rank that died before it initialized MPI has published no address: the launcher reported that before it released this rank from the fence.
         look_after_launcher();
     }
     Ok((engine, explanation))
 }
 
-/// Begins to trace, to record or to replay, if the parameters say so.
+/// Starts tracing, recording or replaying, if the parameters request it.
 fn look_on(engine: &Engine) -> Result<(), Failure> {
     let place = (engine.me(), engine.size());
     let wanted = Witness::wanted(engine.params(), engine.node(), place)
         .map_err(at("the run cannot be looked on"))?;
     let Some(witness) = wanted else { return Ok(()) };
-    // Calls are traced to the end of the process.
+    // Calls are traced until process exit.
     let trace = witness.trace();
     let trace = trace.map(|trace| &**state().keep(trace.clone()));
     let scripted = witness.script().is_some();
@@ -237,7 +237,7 @@ fn look_on(engine: &Engine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the engine rest when neither the world nor a session uses it.
+/// Parks the engine when neither the world nor a session uses it.
 fn rest_if_unused() -> Result<(), Failure> {
     if phase::running() || state().sessions.borrow().iter().next().is_some() {
         return Ok(());
@@ -250,7 +250,7 @@ fn rest_if_unused() -> Result<(), Failure> {
     state().multiple.set(false);
     engine.set_relax(None);
     engine.set_threads(None);
-    // Sessions may begin in any thread again.
+    // The next session may begin in any thread.
     state::set_locking(true);
     if !LEAVING_AT_EXIT.load(Relaxed) {
         engine.leave();
@@ -264,7 +264,7 @@ fn rest_if_unused() -> Result<(), Failure> {
     }
 }
 
-/// Ends a process whose parents have died, or want it no more: an error of its initialization would end their job.
+/// Ends a process whose parents have died or do not accept it: an error of its initialization would end their job.
 fn end_unwanted(failure: &Failure) -> ! {
     printable::eprintln!(
         "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
@@ -272,11 +272,11 @@ fn end_unwanted(failure: &Failure) -> ! {
         failure.message()
     );
     stdio::flush();
-    // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
+    // SAFETY: `_exit` ends the process without exit handlers, so none of them can communicate with peers.
     unsafe { libc::_exit(1) }
 }
 
-/// Takes from the launcher which processes have died, which spawned jobs came to nothing, and that the launcher itself has ended.
+/// Polls the launcher for dead processes, for spawned jobs that failed, and for the end of the launcher itself.
 pub fn look_after_launcher() {
     end_without_launcher();
     let Some(launcher) = launcher() else { return };
@@ -294,33 +294,33 @@ pub fn look_after_launcher() {
     }
 }
 
-/// Ends a rank whose launcher has gone: no process would ever end it otherwise.
+/// Ends a rank whose launcher has ended: no other process would end it.
 fn end_without_launcher() {
     if let Some(lost) = launcher().and_then(Rte::lost) {
         printable::eprintln!(
             "process {}: {lost}, so this rank ends too",
             std::process::id()
         );
-        // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
+        // SAFETY: `_exit` ends the process without exit handlers, so none of them can communicate with peers.
         unsafe { libc::_exit(1) }
     }
 }
 
-/// Finds the launcher and the neighbours, and puts an engine together; also what there is to explain, if the user asked.
+/// Finds the launcher and the neighbours, and assembles an engine; also returns the lines of `--explain`, if requested.
 fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(mpi_base::installation::prefix().as_deref());
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
     let rte = phase::set_launcher(opened.rte);
     let plugins = components::catalogue(&params);
-    // Most jobs set nothing.
+    // Most jobs set no parameter.
     if params.settings().next().is_some() {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
     stdio::prepare(&params).map_err(at("a parameter cannot be read"))?;
     let identity = rte.identity();
-    // There is only one, so that it may serve is all there is to know.
+    // Only one component exists, so checking that it may be selected is enough.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;
     let membership = rte
         .node_segment()
@@ -387,21 +387,21 @@ pub fn finalize() -> Result<(), Failure> {
     }
     let engine = state::engine()?;
     unseen::tell(engine.params().get(&unseen::TELL_UNSEEN).unwrap_or(false));
-    // Attributes of MPI_COMM_SELF go first, the last set first, so that libraries can clean up while MPI still works
+    // Attributes of MPI_COMM_SELF are deleted first, in reverse order, so that libraries can clean up while MPI still works
     // (section 11.2.4).
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
         myself.owner().delete_all()?;
     }
     unfreed::tell();
-    // Buffered messages leave before the process does.
+    // Buffered messages are sent before the process leaves.
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;
     }
     if let Some(world) = engine.world() {
-        // A fence of our own: the barriers that components serve and count are the program's.
+        // An internal fence: the barriers that components serve and count are the program's.
         engine.block_on(world.fence_of_living())?;
     }
-    // Also of what was freed and went wrong, since no call has asked before; alone, the fence has not looked at what we sent ourselves.
+    // Also for freed requests that failed, which no call has checked before; and a single process has not polled its messages to itself in the fence.
     engine.poll_once();
     crate::object::request::reap_orphans();
     unreceived::tell(&engine);

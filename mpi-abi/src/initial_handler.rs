@@ -1,6 +1,6 @@
-//! The error handler that the world of a process begins with (MPI 5.0, sections 11.5 and 11.8.4).
+//! The initial error handler of a process (MPI 5.0, sections 11.5 and 11.8.4).
 //!
-//! `mpirun --initial-errhandler` chooses it for the job that it starts, the info key `mpi_initial_errhandler` for a job that is spawned.
+//! `mpirun --initial-errhandler` sets it for the job that it starts, the info key `mpi_initial_errhandler` for a spawned job.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -17,7 +17,7 @@ pub static INITIAL_HANDLER: Param<InitialHandler> = Param::new(
     "The error handler with which MPI_COMM_WORLD and MPI_COMM_SELF begin: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return; what mpirun --initial-errhandler sets. Jobs that are spawned have an info key for it",
 );
 
-/// One of the predefined error handlers, by its name in lower or upper case.
+/// A predefined error handler, by its name in lower or upper case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialHandler {
     AreFatal,
@@ -47,7 +47,7 @@ impl InitialHandler {
         }
     }
 
-    /// The communicators of a process's start begin with it.
+    /// Sets it on the communicators that exist at the start of a process.
     fn set(self) -> Result<(), Failure> {
         for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
             state::comm(comm)?.attached.set_errhandler(self.handle())?;
@@ -56,7 +56,7 @@ impl InitialHandler {
     }
 }
 
-/// Sets the one that mpirun or the parent has chosen; a spawned job does not have that of the job that has spawned it.
+/// Sets the handler that mpirun or the parent has chosen; a spawned job does not inherit that of its parent job.
 pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Failure> {
     let launcher = phase::launcher();
     let chosen = match launcher.filter(|launcher| launcher.identity().spawned) {
@@ -64,7 +64,7 @@ pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Fa
             let name = launcher.left_by_parent(left_by_parent);
             name.and_then(|name| InitialHandler::parse(&name).ok())
         }
-        // A value that cannot be read has ended the start before.
+        // A value that cannot be parsed has made initialization fail earlier.
         None => params.get(&INITIAL_HANDLER).ok(),
     };
     // The default is left as it is: a handler that was set on MPI_COMM_SELF also gets the errors of calls without an object.

@@ -1,14 +1,14 @@
 //! `libmpi_abi.so.1`: the standard MPI 5.0 C interface over the engine, and the composition root of the library.
 //!
-//! * `api/*.txt` describes the interface; the build script makes [`abi`] (types and constants) and the exported symbols from it.
-//! * [`api`] holds the implementations, one file for each subject, in C's types but with Rust's errors.
-//! * [`call`](mod@call) is what every exported symbol passes through: it notes the call, keeps panics on this side of the C boundary and
-//!   takes failures to the error handlers.
-//! * [`object`] holds what handles stand for, [`state`] the tables of it, and [`registry`] gives objects handles and takes them back.
-//! * [`handle`] gives out handles that are numbers, never addresses, so that a stale or invented one is an error with a sentence.
+//! * `api/*.txt` describes the interface; the build script generates [`abi`] (types and constants) and the exported symbols from it.
+//! * [`api`] holds the implementations, one file for each subject, with C's types and Rust's errors.
+//! * [`call`](mod@call) wraps every exported symbol: it notes the call, keeps panics on this side of the C boundary and
+//!   reports failures to the error handlers.
+//! * [`object`] holds the objects behind handles, [`state`] their tables, and [`registry`] assigns and removes handles.
+//! * [`handle`] issues handles that are numbers, never addresses, so that a stale or invented one is a reported error.
 //! * [`error`] owns classes, codes, texts and error handlers.
 //!
-//! Nothing below this crate is global; everything process-wide is here.
+//! All process-wide state is in this crate; nothing below it is global.
 
 #![deny(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! Which processes may read and write this one's memory while MPI runs, for messages that are copied once.
+//! Permission for other processes to read and write this one's memory while MPI runs, for single-copy messages.
 //!
-//! The kernel's Yama module, where it restricts that, has one exception for each process.
-//! It is made before the neighbours learn of this process, if there are any, and taken back when MPI is not in use.
+//! The kernel's Yama module, where it restricts that, allows one exception for each process.
+//! The exception is set before the neighbours learn of this process, if there are any, and removed when MPI is not in use.
 
 use mpi_base::cma::{self, Tracers};
 use mpi_base::param::{Level, Param, ParamError, Params};
 use mpi_base::{environment, privilege};
 use mpi_core::btl;
 
-/// Which processes may read this process's memory.
+/// The processes that may read this process's memory.
 pub static PTRACER: Param<String> = Param::new(
     "mpi",
     "base",
@@ -18,10 +18,10 @@ pub static PTRACER: Param<String> = Param::new(
     "Which processes of the user the kernel's Yama module lets read this one's memory for single copies: launcher (mpirun and what it started), any, none",
 );
 
-/// Where mpirun says which process of this host has started all ranks.
+/// The environment variable in which mpirun passes the process of this host that started all ranks.
 const LAUNCHER: &str = "PORTCULLIS_LAUNCHER";
 
-/// Allows what the parameters say, if there are neighbours that may copy.
+/// Grants what the parameters allow, if neighbours exist that may copy.
 pub fn give(params: &Params, neighbours: bool) -> Result<(), ParamError> {
     if neighbours && btl::may_copy_once(params)? {
         cma::allow(wanted(params)?);
@@ -29,16 +29,16 @@ pub fn give(params: &Params, neighbours: bool) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Takes it back.
+/// Revokes the permission.
 pub fn take_back(params: &Params) {
-    // A value that cannot be read has stopped initialization.
+    // A value that cannot be parsed has made initialization fail.
     if wanted(params).is_ok_and(|tracers| tracers != Tracers::None) {
         cma::allow(Tracers::None);
     }
 }
 
 fn wanted(params: &Params) -> Result<Tracers, ParamError> {
-    // The kernel refuses a user's processes the memory of a program with more rights; Yama must not be what is left open.
+    // The kernel denies a user's processes the memory of a privileged program; this must not relax Yama for it.
     if privilege::is_raised() {
         return Ok(Tracers::None);
     }
@@ -46,7 +46,7 @@ fn wanted(params: &Params) -> Result<Tracers, ParamError> {
     Ok(match (params.get(&PTRACER)?.as_str(), launcher) {
         ("none", _) => Tracers::None,
         ("launcher", Some(launcher)) => Tracers::StartedBy(launcher),
-        // Other launchers do not say which process started all ranks of a host.
+        // Other launchers do not announce the process that started all ranks of a host.
         _ => Tracers::Any,
     })
 }

@@ -1,8 +1,8 @@
-//! What the libraries for programs of other MPI ABIs (`compat/`) ask for beside the standard: operators and error handlers whose
-//! function is called with a context, so that it can convert what the program's own function expects, and a result that comes
-//! later.
+//! Entry points for the libraries of other MPI ABIs (`compat/`) beyond the standard: operators and error handlers whose
+//! function is called with a context, so that it can convert for the program's own function, and a duplication whose result is
+//! delivered later.
 //!
-//! Both lie in one installation; a library of another one finds the names missing and says so.
+//! Both libraries come from one installation; a library of another installation does not find these symbols and reports it.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -18,10 +18,10 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Context, input, input and output, elements, datatype.
+/// Context, input, input and output, number of elements, datatype.
 type Combine =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
-/// Makes an operator; `combine` is called for at most `most` elements at once.
+/// Creates an operator; `combine` is called for at most `most` elements at once.
 ///
 /// # Safety
 /// `combine` may be called with the context until `release` is; `op` is an output argument.
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn portcullis_make_operator(
                     let context = context.value;
                     let input = input.cast_mut().wrapping_offset(offset).cast();
                     let inout = inout.wrapping_offset(offset).cast();
-                    // SAFETY: the engine's buffers hold that many elements; what the function does with its input is the
-                    // program's promise.
+                    // SAFETY: the engine's buffers hold that many elements; `combine` may be called with the context by the `# Safety`
+                    // contract of this function, and what it does with its input is the program's responsibility.
                     guarded((), move || unsafe {
                         combine(context, input, inout, part, handle)
                     });
@@ -64,12 +64,12 @@ pub unsafe extern "C" fn portcullis_make_operator(
                 }
             });
         };
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `op` is valid by the `# Safety` contract of this function.
         unsafe { register(Op::user(apply, commute != 0), op) }
     })
 }
 
-/// The kinds of objects, by their numbers.
+/// The kinds of objects, indexed by their numbers.
 const SERVED: [handler::Serves; 4] = [
     handler::Serves::Comm,
     handler::Serves::Win,
@@ -77,7 +77,7 @@ const SERVED: [handler::Serves; 4] = [
     handler::Serves::Session,
 ];
 
-/// Makes an error handler for objects of a kind: 0 communicators, 1 windows, 2 files, 3 sessions.
+/// Creates an error handler for objects of a kind: 0 communicators, 1 windows, 2 files, 3 sessions.
 ///
 /// # Safety
 /// `function` may be called with the context until `release` is; `errhandler` is an output argument.
@@ -109,13 +109,13 @@ pub unsafe extern "C" fn portcullis_make_error_handler(
                 *serves,
                 Contextual { function, context },
             ))?;
-            // SAFETY: an output argument of the caller.
+            // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
             unsafe { crate::api::args::out(errhandler, made, "errhandler") }
         },
     )
 }
 
-/// Starts to duplicate a communicator, as `MPI_Comm_idup_with_info` does; the handle is delivered when the operation ends.
+/// Starts to duplicate a communicator, as `MPI_Comm_idup_with_info` does; the handle is delivered when the operation completes.
 ///
 /// # Safety
 /// `deliver` may be called with `place` until the request is complete; `request` is an output argument.
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn portcullis_comm_idup(
             MPI_INFO_NULL => Hints::new(),
             info => crate::info::hints(info)?,
         };
-        // SAFETY: the caller's arguments.
+        // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract of this function.
         unsafe {
             comm::idup(
                 comm,

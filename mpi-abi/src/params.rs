@@ -1,8 +1,8 @@
-//! Parameters of the library itself, of no framework's.
+//! Parameters of the library as a whole.
 
 use mpi_base::param::{Level, Param};
 
-/// Whether settings that no parameter has are told of ([`unknown_params`](crate::unknown_params)).
+/// Warn about unknown parameters ([`unknown_params`](crate::unknown_params)).
 pub static TELL_MISSPELT: Param<bool> = Param::new(
     "mca",
     "base",

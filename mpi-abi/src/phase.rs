@@ -1,6 +1,6 @@
-//! Where in its life the MPI of this process is, and the launcher it came from.
+//! The MPI phase of this process (before, during, after initialization), and its launcher.
 //!
-//! Both may be asked from any thread at any time, so they are atomic; only a call that initializes or finalizes changes them.
+//! Both may be queried from any thread at any time, so they are atomic; only a call that initializes or finalizes changes them.
 
 use crate::abi::MPI_THREAD_SINGLE;
 use mpi_core::rte::Rte;
@@ -16,10 +16,10 @@ static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 static THREAD_LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
 
-/// The launcher; kept to the end of the process, because ending the job goes through it.
+/// The launcher; kept until process exit, because an abort needs it.
 static LAUNCHER: OnceLock<Box<dyn Rte>> = OnceLock::new();
 
-/// Whether initialization has happened, finalization included.
+/// Returns true once initialization has happened, also after finalization.
 pub fn initialized() -> bool {
     PHASE.load(Relaxed) != BEFORE
 }
@@ -28,39 +28,39 @@ pub fn finalized() -> bool {
     PHASE.load(Relaxed) == AFTER
 }
 
-/// Whether the world is there: initialized and not finalized.
+/// Returns true while the world exists: initialized and not finalized.
 pub(crate) fn running() -> bool {
     PHASE.load(Relaxed) == RUNNING
 }
 
-/// The calling thread has initialized, with this level of thread support.
+/// Records that the calling thread has initialized with this thread level.
 pub(crate) fn begin(level: c_int) {
     THREAD_LEVEL.store(level, Relaxed);
     MAIN_THREAD.store(crate::lock::me(), Relaxed);
     PHASE.store(RUNNING, Relaxed);
 }
 
-/// The process has finalized.
+/// Records that the process has finalized.
 pub(crate) fn end() {
     PHASE.store(AFTER, Relaxed);
 }
 
-/// The level of thread support that initialization chose.
+/// Returns the thread level that initialization chose.
 pub fn thread_level() -> c_int {
     THREAD_LEVEL.load(Relaxed)
 }
 
-/// Whether the calling thread is the one that initialized.
+/// Returns true if the calling thread is the one that initialized.
 pub fn is_main_thread() -> bool {
     MAIN_THREAD.load(Relaxed) == crate::lock::me()
 }
 
-/// The launcher, from initialization on.
+/// Returns the launcher, from initialization on.
 pub fn launcher() -> Option<&'static dyn Rte> {
     LAUNCHER.get().map(|rte| &**rte)
 }
 
-/// Keeps the launcher; the one that was there first stays.
+/// Stores the launcher; an existing one stays.
 pub(crate) fn set_launcher(rte: Box<dyn Rte>) -> &'static dyn Rte {
     &**LAUNCHER.get_or_init(|| rte)
 }

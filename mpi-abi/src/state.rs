@@ -1,8 +1,8 @@
-//! What is process-wide: the one place below which everything is a value.
+//! Process-wide state: the only global data of the library.
 //!
-//! Protocol: every exported function holds a [`CallGuard`] while it runs.  At `MPI_THREAD_MULTIPLE`, and until initialization has
-//! said otherwise, that is the giant lock; below it the program promises that its calls do not overlap.
-//! So one thread at a time is in here, and the tables need no locks of their own, only care that none is borrowed while the
+//! Protocol: every exported function holds a [`CallGuard`] while it runs. At `MPI_THREAD_MULTIPLE`, and until initialization has
+//! chosen a lower level, that holds the giant lock; below it the program guarantees that its calls do not overlap.
+//! So one thread at a time accesses the state, and the tables need no locks of their own; but none may be borrowed while the
 //! engine waits or a callback of the program runs.
 #![allow(unsafe_code)]
 
@@ -41,59 +41,59 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering::Re
 
 /// The state of the process.
 pub struct State {
-    /// The engine, while the world or a session is alive.
+    /// The engine, while the world or a session exists.
     pub engine: RefCell<Option<Engine>>,
-    /// The engine between two sessions: it cannot be made twice, since other processes know this one.
+    /// The engine between two sessions: it cannot be created twice, since other processes refer to its memory.
     pub parked: RefCell<Option<Engine>>,
-    /// The components from files, whose texts live as long as the process.
+    /// The catalogue of plugin components, whose strings live as long as the process.
     pub plugins: RefCell<Option<Catalogue>>,
-    /// Whether some user of the engine calls from several threads at once.
+    /// True if some user of the engine may call from several threads at once.
     pub multiple: Cell<bool>,
     /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, from initialization to finalization.
     pub world: RefCell<Option<Rc<CommObject>>>,
     pub myself: RefCell<Option<Rc<CommObject>>>,
     pub comms: RefCell<Table<Rc<CommObject>>>,
-    /// The communicator with the job that has spawned this one, if one has.
+    /// The communicator with the job that spawned this one, if any.
     pub parent: Cell<MPI_Comm>,
-    /// The jobs with which this process is connected, as the launcher has been told.
+    /// The jobs that this process is connected with, as last reported to the launcher.
     pub connections: RefCell<Vec<u64>>,
     /// Jobs that are being spawned: their names, and the ports at which this process waits for them.
     pub spawning: RefCell<Vec<(String, PortName)>>,
-    /// Communicators that were freed and live on while operations on them are under way, whose failures their handlers hear.
+    /// Freed communicators that operations under way keep alive; failures of those are reported to their handlers.
     pub freed_comms: RefCell<Vec<Weak<CommObject>>>,
-    /// Groups, each with the session it comes from.
+    /// Groups, each with the session it derives from.
     pub groups: RefCell<Table<(Group, Option<Rc<SessionObject>>)>>,
     pub sessions: RefCell<Table<Rc<SessionObject>>>,
     pub requests: RefCell<Table<RequestObject>>,
-    /// Operations whose handles were freed while they were under way.
+    /// Operations whose handles were freed before they completed.
     pub orphans: RefCell<Vec<Orphan>>,
     /// Generalized requests whose handles were freed before they were complete.
     pub freed_general: RefCell<Vec<FreedGeneral>>,
-    /// Messages that a matched probe has taken.
+    /// Messages taken by a matched probe.
     pub messages: RefCell<Table<(Message, Rc<CommObject>)>>,
     pub types: RefCell<Table<Rc<TypeObject>>>,
-    /// Predefined datatypes on which the program has hung something, by handle.
+    /// Predefined datatypes to which the program has attached something, by handle.
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
     pub wins: RefCell<Table<Rc<WinObject>>>,
     pub files: RefCell<Table<Rc<FileObject>>>,
-    /// Data representations of the program, by name.
+    /// Data representations registered by the program, by name.
     pub datareps: RefCell<Vec<(String, Rc<dyn mpi_core::io::Conversion>)>>,
-    /// What `MPI_Alloc_mem` has taken from the node's memory, by address.
+    /// Blocks that `MPI_Alloc_mem` has taken from the node's memory, by address.
     pub heap: RefCell<BTreeMap<usize, ShmBlock>>,
-    /// The predefined operator and datatype that were combined last, and how.
+    /// The predefined operator and datatype that were combined last, and their function.
     pub last_op: Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>>,
     pub keyvals: Keyvals,
-    /// What `MPI_Buffer_attach` attached to the process.
+    /// The buffer that `MPI_Buffer_attach` attached to the process.
     pub buffer: UserBuffer,
-    /// The error handler of files that are yet to be opened is set on `MPI_FILE_NULL` (section 14.7).
+    /// Holds the error handler of files that are opened later, which is set on `MPI_FILE_NULL` (section 14.7).
     pub no_file: Attached,
-    /// What lives as long as the process; here a tool that looks for lost memory finds it.
+    /// Values that live as long as the process; leak checkers find them reachable here.
     kept: RefCell<Vec<&'static dyn Any>>,
 }
 
 impl State {
-    /// Keeps a value to the end of the process.
+    /// Keeps a value until process exit.
     pub fn keep<T: 'static>(&self, value: T) -> &'static T {
         let value: &'static T = Box::leak(Box::new(value));
         self.kept.borrow_mut().push(value);
@@ -138,17 +138,17 @@ static GLOBAL: Global = Global(State {
     kept: RefCell::new(Vec::new()),
 });
 
-/// The state; only functions that run inside a call use it.
+/// Returns the state; only functions that run inside a call may use it.
 pub(crate) fn state() -> &'static State {
     &GLOBAL.0
 }
 
 static GIANT: Giant = Giant::new();
 
-/// What a call does besides its work, a set of the bits below; in most processes nothing.
+/// The actions of a call beside its work, a set of the bits below; in most processes none.
 static EXTRAS: AtomicU8 = AtomicU8::new(LOCKED);
 
-/// Calls take the giant lock: until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
+/// Calls take the giant lock; set until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
 const LOCKED: u8 = 1;
 
 /// Calls are written to [`TRACE`].
@@ -157,26 +157,26 @@ const TRACED: u8 = 2;
 /// The process was forked from one that has initialized MPI ([`forked`]).
 const FORKED: u8 = 4;
 
-/// This process has just been forked; stores to an atomic alone.
+/// Marks this process as just forked; only stores to an atomic.
 pub(crate) fn is_forked_now() {
     EXTRAS.fetch_or(FORKED, Relaxed);
 }
 
-/// Whether this process was forked from one that has initialized MPI.
+/// Returns true if this process was forked from one that has initialized MPI.
 pub(crate) fn is_forked() -> bool {
     EXTRAS.load(Relaxed) & FORKED != 0
 }
 
-/// This process's rank in the world and the world's size, the one in the upper half and the other in the lower; 0 while there is no world.
+/// This process's rank in the world (upper half) and the size of the world (lower half); 0 while there is no world.
 static WORLD_PLACE: AtomicU64 = AtomicU64::new(0);
 
-/// From now on there is a world, in which this process has this place, or none.
+/// Sets this process's rank and the size of the world; `None` if there is no world or it is no member.
 pub(crate) fn set_world_place(place: Option<(u32, u32)>) {
     let word = place.map_or(0, |(rank, size)| u64::from(rank) << 32 | u64::from(size));
     WORLD_PLACE.store(word, Relaxed);
 }
 
-/// Rank and size in the world; none while there is no world.
+/// Returns rank and size in the world; `None` while there is no world.
 #[inline(always)]
 pub(crate) fn world_place() -> Option<(u32, u32)> {
     match WORLD_PLACE.load(Relaxed) {
@@ -185,37 +185,37 @@ pub(crate) fn world_place() -> Option<(u32, u32)> {
     }
 }
 
-/// Whether calls are not traced.
+/// Returns true if calls are not traced.
 #[inline(always)]
 pub(crate) fn is_untraced() -> bool {
     EXTRAS.load(Relaxed) & TRACED == 0
 }
 
-/// Whether calls take no lock, so that the state is the calling thread's.
+/// Returns true if calls take no lock, so that the calling thread has the state to itself.
 #[inline(always)]
 pub(crate) fn is_unlocked() -> bool {
     EXTRAS.load(Relaxed) == 0
 }
 
-/// The page on which this process tells what it does; null while there is none.
+/// The page on which this process publishes its state; null while there is none.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Where calls are traced; null without tracing.
+/// The trace that calls are written to; null without tracing.
 static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether this run is recorded or replayed.
+/// True if this run is recorded or replayed.
 static SCRIPTED: AtomicBool = AtomicBool::new(false);
 
-/// What a call holds while it runs, to be given to [`leave`].
+/// The state of a running call, to be passed to [`leave`].
 #[derive(Debug)]
 #[must_use]
 pub struct CallGuard {
     extras: u8,
-    /// When it began, on the tape's clock, if it is traced.
+    /// Start time on the trace's clock, if the call is traced.
     began: u64,
 }
 
-/// Notes that function `id` runs.
+/// Enters function `id`.
 #[inline(always)]
 pub fn enter(id: usize) -> CallGuard {
     let extras = EXTRAS.load(Relaxed);
@@ -229,7 +229,7 @@ pub fn enter(id: usize) -> CallGuard {
     CallGuard { extras, began }
 }
 
-/// Notes that it has ended.
+/// Leaves function `id`.
 #[inline(always)]
 pub fn leave(id: usize, inside: CallGuard) {
     if let Some(page) = page() {
@@ -240,18 +240,18 @@ pub fn leave(id: usize, inside: CallGuard) {
     }
 }
 
-/// The page counts functions from 1.
+/// The page numbers functions from 1.
 #[inline(always)]
 fn number(id: usize) -> u16 {
     id as u16 + 1
 }
 
-/// What the call does besides its work, and when it began.
+/// Performs the extra actions at entry; returns those that apply to this call and its start time.
 #[cold]
 fn enter_with(id: usize, extras: u8) -> (u8, u64) {
     if extras & FORKED != 0 {
         forked::called(id, world_place());
-        // It is harmless, and takes no lock: a thread that is not in this process may hold it.
+        // The function is harmless, and takes no lock: a thread that does not exist in this process may hold it.
         return (0, 0);
     }
     if extras & LOCKED != 0 {
@@ -265,7 +265,7 @@ fn enter_with(id: usize, extras: u8) -> (u8, u64) {
 
 #[cold]
 fn leave_with(id: usize, inside: CallGuard) {
-    // Unless tracing began inside it.
+    // False if tracing began inside the call.
     if inside.extras & TRACED != 0 {
         trace_call(id, inside.began);
     }
@@ -274,22 +274,22 @@ fn leave_with(id: usize, inside: CallGuard) {
     }
 }
 
-/// Where calls are traced, if they are.
+/// Returns the trace, if calls are traced.
 fn trace() -> Option<&'static Trace> {
-    // SAFETY: null, or a trace that `witnessed` was given for the rest of the process.
+    // SAFETY: null, or a trace that `witnessed` received with lifetime `'static`.
     unsafe { TRACE.load(Relaxed).as_ref() }
 }
 
-/// Writes a call that returns to the tape.
+/// Writes a returning call to the trace.
 fn trace_call(id: usize, began: u64) {
     if let Some(trace) = trace() {
-        // SAFETY: it asks for nothing and always succeeds.
+        // SAFETY: `pthread_self` has no preconditions and always succeeds.
         let thread = unsafe { libc::pthread_self() } as u32;
         trace.called(number(id), began, thread);
     }
 }
 
-/// From now on calls are traced, or asked for what was recorded.
+/// Starts tracing calls, and sets whether the run is recorded or replayed.
 pub(crate) fn witnessed(trace: Option<&'static Trace>, scripted: bool) {
     if let Some(trace) = trace {
         TRACE.store(std::ptr::from_ref(trace).cast_mut(), Relaxed);
@@ -298,7 +298,7 @@ pub(crate) fn witnessed(trace: Option<&'static Trace>, scripted: bool) {
     SCRIPTED.store(scripted, Relaxed);
 }
 
-/// Whether this run is recorded or replayed.
+/// Returns true if this run is recorded or replayed.
 #[inline]
 pub(crate) fn is_scripted() -> bool {
     SCRIPTED.load(Relaxed)
@@ -306,16 +306,16 @@ pub(crate) fn is_scripted() -> bool {
 
 #[inline(always)]
 fn page() -> Option<&'static StatePage> {
-    // SAFETY: null, or a page that `tell_on` was given for the rest of the process.
+    // SAFETY: null, or a page that `tell_on` received with lifetime `'static`.
     unsafe { PAGE.load(Relaxed).as_ref() }
 }
 
-/// From now on calls are noted on this page.
+/// Publishes calls on this page from now on.
 pub(crate) fn tell_on(page: &'static StatePage) {
     PAGE.store(std::ptr::from_ref(page).cast_mut(), Relaxed);
 }
 
-/// Runs something that is no call of the program's as if it were one, where calls take the lock.
+/// Runs `f`, which is not a call of the program, under the lock that calls take.
 pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     GIANT.acquire();
     let result = f();
@@ -335,31 +335,31 @@ pub(crate) fn set_locking(locking: bool) {
     }
 }
 
-/// How threads wait together in the engine.
+/// The hooks by which the engine lets threads wait together.
 pub const THREADS: Threads = Threads {
     follow: |busy, slept| GIANT.follow(busy, slept),
     wanted: || GIANT.is_wanted(),
 };
 
-/// From now on a thread that finds the lock taken rings here, since its owner may be asleep.
+/// Makes a thread that finds the lock taken ring this bell from now on, since the owner may be asleep.
 pub(crate) fn ring_at(inbox: &'static Inbox) {
     GIANT.ring_at(inbox);
 }
 
-/// What the engine calls between two looks of a wait, so that other threads get in.
+/// Called by the engine between two polls of a wait, to admit other threads.
 pub fn relax() {
     if EXTRAS.load(Relaxed) & LOCKED != 0 {
         GIANT.relax();
     }
 }
 
-/// The engine, while the process is initialized.
+/// Returns the engine, while the process is initialized.
 #[inline]
 pub(crate) fn engine() -> Result<Engine, Failure> {
     state().engine.borrow().clone().ok_or_else(not_running)
 }
 
-/// The failure of a call outside initialization and finalization.
+/// The failure of a call before initialization or after finalization.
 #[cold]
 pub(crate) fn not_running() -> Failure {
     let when = if crate::phase::finalized() {
@@ -370,7 +370,7 @@ pub(crate) fn not_running() -> Failure {
     Failure::new(MPI_ERR_OTHER, format!("MPI {when}"))
 }
 
-/// A communicator argument.
+/// Resolves a communicator argument.
 #[inline(always)]
 pub(crate) fn comm(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let found = match handle {
@@ -384,7 +384,7 @@ pub(crate) fn comm(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     })
 }
 
-/// A communicator that is there or was freed and is still in use.
+/// Returns a communicator that exists, or that was freed and is still in use.
 fn known_comm(handle: MPI_Comm) -> Option<Rc<CommObject>> {
     comm(handle).ok().or_else(|| {
         let freed = state().freed_comms.borrow();
@@ -393,7 +393,7 @@ fn known_comm(handle: MPI_Comm) -> Option<Rc<CommObject>> {
     })
 }
 
-/// A datatype argument.
+/// Resolves a datatype argument.
 #[inline]
 pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
     if handle.0 < FIRST_DYNAMIC {
@@ -407,9 +407,9 @@ pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
         .ok_or_else(|| wrong(Kind::Datatype, handle.0))
 }
 
-/// The datatype of a buffer of `count` elements.
+/// Resolves the datatype of a buffer of `count` elements.
 ///
-/// Beside a count of zero it may be `MPI_DATATYPE_NULL`: the standard has no such rule, but MPICH takes it and nothing is lost by it.
+/// For a count of zero it may be `MPI_DATATYPE_NULL`: the standard does not allow it, but MPICH accepts it, and it is harmless.
 #[inline]
 pub(crate) fn datatype_of(count: i64, handle: MPI_Datatype) -> Result<Datatype, Failure> {
     match handle {
@@ -418,7 +418,7 @@ pub(crate) fn datatype_of(count: i64, handle: MPI_Datatype) -> Result<Datatype, 
     }
 }
 
-/// An operator argument.
+/// Resolves an operator argument.
 #[inline]
 pub(crate) fn op(handle: MPI_Op) -> Result<Op, Failure> {
     if handle.0 < FIRST_DYNAMIC {
@@ -432,7 +432,7 @@ pub(crate) fn op(handle: MPI_Op) -> Result<Op, Failure> {
         .ok_or_else(|| wrong(Kind::Op, handle.0))
 }
 
-/// A window argument.
+/// Resolves a window argument.
 #[inline(always)]
 pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
     let wins = state().wins.borrow();
@@ -441,14 +441,14 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
         .ok_or_else(|| wrong(Kind::Win, handle.0))
 }
 
-/// Lets `look` at a window; it makes and frees none. False where there is no such window.
+/// Calls `look` with a window; `look` creates and frees none. Returns false if the window does not exist.
 #[inline(always)]
 pub(crate) fn look_at_win(handle: MPI_Win, look: impl FnOnce(&WinObject) -> bool) -> bool {
     let wins = state().wins.borrow();
     wins.get(handle.0).is_some_and(|object| look(object))
 }
 
-/// A file argument.
+/// Resolves a file argument.
 pub(crate) fn file(handle: MPI_File) -> Result<Rc<FileObject>, Failure> {
     let files = state().files.borrow();
     files
@@ -457,7 +457,7 @@ pub(crate) fn file(handle: MPI_File) -> Result<Rc<FileObject>, Failure> {
         .ok_or_else(|| wrong(Kind::File, handle.0))
 }
 
-/// A group argument.
+/// Resolves a group argument.
 pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
     match handle {
         MPI_GROUP_EMPTY => Ok(Group::empty()),
@@ -470,7 +470,7 @@ pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
     }
 }
 
-/// A session argument.
+/// Resolves a session argument.
 pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure> {
     state()
         .sessions
@@ -480,11 +480,11 @@ pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure>
         .ok_or_else(|| wrong(Kind::Session, handle.0))
 }
 
-/// The error handler of an object, and the object it was found on.
+/// Returns the error handler for a failure, and the object that it was found on.
 ///
 /// A failure that concerns no object, or one whose handle is wrong, is raised on `MPI_COMM_SELF` (section 9.3).
-/// Up to MPI-3.1 that was `MPI_COMM_WORLD`, so where a program has set no handler of the former, that of the latter is asked;
-/// a handler that was set on the former is the one that hears, also a fatal one.
+/// Up to MPI-3.1 that was `MPI_COMM_WORLD`, so if the program has set no handler on the former, that of the latter is used;
+/// a handler that was set on the former is used, also a fatal one.
 pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     let own = match target {
         Target::Comm(c) => known_comm(c).map(|c| c.attached.errhandler()),
@@ -508,7 +508,7 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     (Target::Comm(hears), of(hears))
 }
 
-/// ` on MPI_COMM_WORLD`, or nothing where neither a communicator nor a window is concerned.
+/// Returns ` on MPI_COMM_WORLD` for messages, or nothing if no communicator, window or file is concerned.
 pub fn describe(target: Target) -> String {
     match target {
         Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
@@ -518,7 +518,7 @@ pub fn describe(target: Target) -> String {
     }
 }
 
-/// `rank 3 on node7`, or the process before it has a rank.
+/// Returns `rank 3 on node7`, or the process id before it has a rank.
 pub fn this_rank() -> String {
     let host = host_name();
     match &*state().engine.borrow() {

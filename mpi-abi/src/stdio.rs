@@ -1,15 +1,15 @@
-//! The program's C and C++ streams: how they are buffered, and that what is in them comes out when the job is ended.
+//! The program's C and C++ output streams: their buffering, and flushing them when the job is aborted.
 //!
-//! The C library buffers a standard output that is a pipe fully: what a rank prints would reach mpirun late, and never where the rank
+//! The C library fully buffers a standard output that is a pipe: output of a rank would reach mpirun late, and never if the rank
 //! is killed. So when the library is loaded under a launcher, before `main`, it makes such a standard output line buffered, as the C
-//! library itself does on a terminal. A program that calls `setvbuf` keeps what it chose.
-//! `mpirun --stream-buffering` chooses another mode from `MPI_Init` on.
-//! A pseudo-terminal for each rank would serve programs without the library too, but they would take it for a user (colours, pagers),
+//! library itself does on a terminal. A program that calls `setvbuf` keeps its choice.
+//! `mpirun --stream-buffering` sets another mode from `MPI_Init` on.
+//! A pseudo-terminal for each rank would also serve programs without the library, but they would treat it as interactive (colours, pagers),
 //! each line would cost several times as much, and the system has few of them.
 //! Full buffers that are flushed while a call waits would lose the lines before a crash.
 //!
-//! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait without a limit:
-//! a stream that another thread has locked is given [`PATIENCE`], and no memory is allocated, since some programs abort in a signal handler.
+//! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait indefinitely:
+//! [`PATIENCE`] limits the wait for a stream that another thread has locked, and no memory is allocated, since some programs abort in a signal handler.
 #![allow(unsafe_code)]
 
 use mpi_base::param::{Level, Param, ParamError, Params};
@@ -21,7 +21,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What `mpirun --stream-buffering` sets.
+/// The buffering set by `mpirun --stream-buffering`.
 pub static STREAM_BUFFERING: Param<i32> = Param::new(
     "mpi",
     "base",
@@ -31,7 +31,7 @@ pub static STREAM_BUFFERING: Param<i32> = Param::new(
     "Buffering of a C program's stdout and stderr from MPI_Init on: 0 none, 1 by lines, 2 full, -1 stdout by lines where a launcher reads it from a pipe, else as the C library chose",
 );
 
-/// How long a stream that another thread has locked is waited for, in steps of one millisecond.
+/// Limit of the wait for a stream that another thread has locked, in steps of one millisecond.
 const PATIENCE: u32 = 100;
 
 unsafe extern "C" {
@@ -42,21 +42,21 @@ unsafe extern "C" {
     fn __fpending(stream: *mut libc::FILE) -> usize;
 }
 
-/// The standard streams of output.
+/// The standard output streams.
 fn standard() -> [*mut libc::FILE; 2] {
     // SAFETY: the C library defines both pointers before any code of the program runs.
     unsafe { [stdout, stderr] }
 }
 
-/// Makes standard output line buffered if a launcher reads it; for the time when the library is loaded.
+/// Makes standard output line buffered if a launcher reads it; called when the library is loaded.
 pub fn by_lines_under_a_launcher() {
-    // Only the presence of a variable is used, and it changes nothing but when bytes are written: a privileged program may do this too.
+    // Only the presence of a variable is used, and it only changes when bytes are written: a privileged program may do this too.
     if rte::is_launched() && is_read_by_another_process() {
         set_mode(standard()[0], libc::_IOLBF);
     }
 }
 
-/// Whether standard output is a pipe or a socket.
+/// Returns true if standard output is a pipe or a socket.
 fn is_read_by_another_process() -> bool {
     // SAFETY: the borrow ends before the program runs; if standard output is closed, the call on it fails harmlessly.
     let out = unsafe { BorrowedFd::borrow_raw(libc::STDOUT_FILENO) };
@@ -69,7 +69,7 @@ fn is_read_by_another_process() -> bool {
     })
 }
 
-/// The buffering that is asked for, in the C library's terms.
+/// Returns the requested buffering as the C library's constant.
 fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
     Ok(match params.get(&STREAM_BUFFERING)? {
         0 => Some(libc::_IONBF),
@@ -79,7 +79,7 @@ fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
     })
 }
 
-/// Sets the buffering of both streams, if a parameter asks for it, and finds what [`flush`] will need.
+/// Sets the buffering of both streams, if a parameter requests it, and finds the symbols that [`flush`] needs.
 pub fn prepare(params: &Params) -> Result<(), ParamError> {
     FOUND.get_or_init(Found::in_this_process);
     if let Some(mode) = mode(params)? {
@@ -90,20 +90,20 @@ pub fn prepare(params: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// The C library lets a stream's buffering be changed while nothing is in its buffer.
+/// Sets the mode of a stream, which the C library allows while its buffer is empty.
 fn set_mode(stream: *mut libc::FILE, mode: c_int) {
-    // SAFETY: the stream is the C library's own; the null buffer asks it to allocate one, which it owns.
-    // A stream that refuses keeps the buffering it has.
+    // SAFETY: the stream is the C library's own; for the null buffer it allocates one, which it owns.
+    // A stream that refuses keeps its buffering.
     unsafe {
         libc::fflush(stream);
         libc::setvbuf(stream, ptr::null_mut(), mode, 64 << 10);
     }
 }
 
-/// `std::ostream::flush`, whose answer is the stream.
+/// `std::ostream::flush`, which returns the stream.
 type FlushCpp = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// A walk over the C library's open streams (glibc).
+/// An iteration over the C library's open streams (glibc).
 #[derive(Clone, Copy)]
 struct Walk {
     begin: unsafe extern "C" fn() -> *mut c_void,
@@ -112,10 +112,10 @@ struct Walk {
     stream: unsafe extern "C" fn(*mut c_void) -> *mut libc::FILE,
 }
 
-/// What the process has besides the standard streams of C; found at initialization, as finding allocates.
+/// The streams beside the standard streams of C; found at initialization, because the search allocates.
 struct Found {
     walk: Option<Walk>,
-    /// `std::cout`, with its function; it has a buffer of its own after `sync_with_stdio(false)`.
+    /// `std::cout`, with its flush function; it has a buffer of its own after `sync_with_stdio(false)`.
     cout: Option<(usize, FlushCpp)>,
 }
 
@@ -132,7 +132,7 @@ const COUT: [(&CStr, &CStr); 2] = [
 
 impl Found {
     fn in_this_process() -> Found {
-        // SAFETY: looks a name up; the name ends with a zero byte.
+        // SAFETY: `dlsym` with a NUL-terminated name.
         let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         let there = |name| Some(find(name)).filter(|found| !found.is_null());
         let walk = || {
@@ -160,7 +160,7 @@ impl Found {
         };
         let cout = COUT.into_iter().find_map(|(object, function)| {
             let (object, function) = (there(object)?, there(function)?);
-            // SAFETY: the mangled name says that it is a member function of an output stream that takes nothing and returns a reference.
+            // SAFETY: the mangled name is that of a member function of an output stream without parameters that returns a reference.
             let function = unsafe { transmute::<*mut c_void, FlushCpp>(function) };
             Some((object.addr(), function))
         });
@@ -168,11 +168,11 @@ impl Found {
     }
 }
 
-/// Writes what the program's streams hold, before the process leaves without exit handlers.
+/// Flushes the program's streams before the process leaves without exit handlers.
 pub fn flush() {
     let found = FOUND.get();
     if let Some((object, flush)) = found.and_then(|found| found.cout) {
-        // SAFETY: the object and its member function, found under their names in one C++ library.
+        // SAFETY: the object and its member function come from one C++ library, found by their mangled names.
         unsafe { flush(ptr::with_exposed_provenance_mut(object)) };
     }
     for stream in standard() {
@@ -181,7 +181,7 @@ pub fn flush() {
     let Some(walk) = found.and_then(|found| found.walk) else {
         return;
     };
-    // SAFETY: the walk ends at the value that `end` returns; the streams in the list are open.
+    // SAFETY: the iteration ends at the value that `end` returns; the streams in the list are open.
     unsafe {
         let (mut at, end) = ((walk.begin)(), (walk.end)());
         while at != end {
@@ -191,14 +191,14 @@ pub fn flush() {
     }
 }
 
-/// Flushes one stream if it holds something and no other thread keeps its lock longer than `patience`.
+/// Flushes one stream if it holds data and no other thread keeps its lock longer than `patience`.
 fn flush_one(stream: *mut libc::FILE, patience: u32) {
-    // SAFETY: an open stream of the C library. Reading the number of pending bytes takes no lock; a number that changes meanwhile costs a flush.
+    // SAFETY: an open stream of the C library. Reading the number of pending bytes takes no lock; a concurrent change costs at most one flush.
     if unsafe { __fpending(stream) } == 0 {
         return;
     }
     for attempt in 0..=patience {
-        // SAFETY: as before; the lock is given back by the thread that took it.
+        // SAFETY: an open stream of the C library, see above; the thread that took its lock releases it.
         unsafe {
             if ftrylockfile(stream) == 0 {
                 libc::fflush(stream);

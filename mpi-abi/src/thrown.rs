@@ -1,12 +1,12 @@
-//! Exceptions that a function of the program throws while the library calls it: a C++ exception, or a panic of a program in Rust.
+//! Exceptions thrown by a function of the program that the library calls: C++ exceptions, or panics of a Rust program.
 //!
 //! An exception that unwound the library would leave its operations half done, and a collective call half done on all other ranks.
-//! So it is caught where the program's function was called ([`guarded`]) and kept for the calling thread, the operation runs to its
-//! end without the function's result, and the exception is raised again where the program's MPI call returns ([`pass_on`]).
-//! There the program catches it as if the call had thrown it; the library's state is that after a call that has ended.
-//! The first exception is kept; those of later functions of the same call are deleted.
+//! So it is caught around the call of the program's function ([`guarded`]) and kept for the calling thread, the operation runs to its
+//! end without the function's result, and the exception is raised again when the program's MPI call returns ([`pass_on`]).
+//! There the program catches it as if the call had thrown it; the library is in the state after a completed call.
+//! The first exception is kept; those of later functions in the same call are deleted.
 //!
-//! Rust's own `catch_unwind` ends the process when the exception is not one of its own, hence [`personality`].
+//! Rust's own `catch_unwind` ends the process for a foreign exception, hence [`personality`].
 #![allow(unsafe_code)]
 
 mod personality;
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// How many threads keep an exception; a hint that spares the calls of all others a look.
+/// Number of threads that keep an exception; all other calls check only this.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -25,8 +25,8 @@ thread_local! {
 
 /// Calls a function of the program; if it throws, the exception is kept and the result is `instead`.
 ///
-/// The closure and its result are plain values, so the frames between `portcullis_try` and the function have nothing to drop: an unwinder
-/// that met one of their cleanups would run it by the library's own copy of the unwinder, which has not begun this unwinding.
+/// The closure and its result are plain values, so the frames between `portcullis_try` and the function have nothing to drop: a cleanup
+/// there would run with the library's own copy of the unwinder, which did not start this unwinding.
 /// `Fn`, since calling a closure by `FnOnce` has a frame that drops it.
 pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
     let mut job = Job {
@@ -46,7 +46,7 @@ struct Job<R, F> {
 }
 
 unsafe extern "C-unwind" fn run<R: Copy, F: Fn() -> R + Copy>(job: *mut c_void) {
-    // SAFETY: `guarded` hands a job of these types over, which no other code uses meanwhile.
+    // SAFETY: `guarded` passes a pointer to its local job of these types, which no other code uses during the call.
     let job = unsafe { &mut *job.cast::<Job<R, F>>() };
     job.result = (job.call)();
 }
@@ -62,7 +62,7 @@ fn keep(exception: *mut c_void) {
     });
 }
 
-/// What an exported function returns: its code, unless a function of the program has thrown meanwhile.
+/// Returns the code of an exported function, or raises an exception that a function of the program has thrown meanwhile.
 #[inline(always)]
 pub fn pass_on(code: c_int) -> c_int {
     if KEPT.load(Relaxed) != 0 {
@@ -71,7 +71,7 @@ pub fn pass_on(code: c_int) -> c_int {
     code
 }
 
-/// Raises the exception that this thread keeps, if it does.
+/// Raises the exception that this thread keeps, if any.
 #[cold]
 #[inline(never)]
 fn raise_kept() {

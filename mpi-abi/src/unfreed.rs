@@ -1,13 +1,13 @@
-//! Windows that the program has not freed.
+//! Warning at `MPI_Finalize` about windows that the program has not freed.
 
 use crate::state::{state, this_rank};
 
-/// Says at `MPI_Finalize` which windows the program has not freed, in one line, which rank 0 of each window tells, and each rank that has an epoch open there.
+/// Prints one line with the unfreed windows: printed by rank 0 of each window, and by each rank that has an epoch open there.
 ///
-/// The standard asks for all of them to be freed; what they hold goes with the process all the same.
+/// The standard requires all of them to be freed; their memory is released when the process ends all the same.
 pub fn tell() {
     if state().sessions.borrow().iter().next().is_some() {
-        // A session that goes on may use them.
+        // A session that continues may use them.
         return;
     }
     let wins = state().wins.borrow();
@@ -20,7 +20,7 @@ pub fn tell() {
             None => {}
         }
     }
-    /// More than these say nothing new.
+    /// Number of windows that are named; more would add nothing.
     const SHOWN: usize = 4;
     let more = left.len().saturating_sub(SHOWN);
     left.truncate(SHOWN);

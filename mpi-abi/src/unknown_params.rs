@@ -1,31 +1,31 @@
-//! Settings that no parameter has: a sentence for each, with the name that was probably meant.
+//! Warnings about unknown parameters: a sentence for each, with the nearest existing name.
 //!
-//! Rank 0 of a world tells of them when everything that has parameters is there, and so does a process that runs alone.
+//! Rank 0 of a world prints them once all frameworks are known, and so does a process that runs alone.
 //!
-//! Not told of is what is set on purpose for another program: parameters of the launcher, which tells of its own ([`is_launchers`]),
-//! and those of components that are not here because a selection leaves them out by name or because their files were passed over.
+//! Settings that are meant for another program are not reported: parameters of the launcher, which reports its own ([`is_launchers`]),
+//! and those of components that are absent because a selection excludes them by name or because their files were passed over.
 
 use crate::frameworks::{self, Framework};
 use mpi_base::param::{About, Kind, Params, Selection};
 use mpi_core::plugin::Catalogue;
 use strsim::normalized_damerau_levenshtein;
 
-/// The frameworks of the launcher: which parameters they have is not known here.
+/// The frameworks of the launcher, whose parameters are not known here.
 pub const LAUNCHERS: [&str; 2] = ["mpirun", "plm"];
 
-/// From here on, of 1, two names are near.
+/// Minimum likeness, of at most 1, for two names to be near.
 const NEAR: f64 = 0.6;
 
-/// Whether a name is one that the launcher reads, or that was meant for it.
+/// Returns true if a name belongs to a framework of the launcher.
 pub fn is_launchers(name: &str) -> bool {
     words(name)
         .next()
         .is_some_and(|first| LAUNCHERS.contains(&first))
 }
 
-/// Prints what there is to tell.
+/// Prints the warnings.
 pub fn tell(params: &Params, plugins: &Catalogue) {
-    // Most jobs set nothing.
+    // Most jobs set no parameter.
     if params.settings().next().is_none() {
         return;
     }
@@ -36,7 +36,7 @@ pub fn tell(params: &Params, plugins: &Catalogue) {
     }
 }
 
-/// What is to be said of settings that none of these frameworks has and that are not another program's.
+/// Returns the warnings about settings that none of these frameworks has and that belong to no other program.
 pub fn sentences(
     params: &Params,
     known: &[Framework],
@@ -69,7 +69,7 @@ pub fn sentences(
         .collect()
 }
 
-/// What the names begin with whose components are not here and that the user has left out by name;
+/// Returns the name prefixes of absent components that the user has excluded by name;
 /// a setting may serve several installations.
 fn left_out(params: &Params, abouts: &[&About]) -> Vec<String> {
     let selections = abouts.iter().filter(|about| about.kind == Kind::Selection);
@@ -93,8 +93,8 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split('_')
 }
 
-/// The name that was probably meant: the only one that has all words and more, as `coll_base_check` has those of `coll_check`,
-/// if need be the only one of them that ends alike; else the one that is spelt most alike.
+/// Returns the name that was probably meant: the only one that has all words and more, as `coll_base_check` has those of `coll_check`,
+/// or else the only one of them with the same last word; or else the one with the most similar spelling.
 fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
     let has_words = |known: &&String| {
         let mut theirs = words(known);
@@ -115,8 +115,8 @@ fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// How alike two names are spelt, up to 1, in what is left without the words that both begin with:
-/// parameters of one component are not alike because it is one component.
+/// The similarity of two names, up to 1, without the words that both begin with:
+/// parameters of one component are not similar merely because they share it.
 fn likeness(a: &str, b: &str) -> f64 {
     match (a.split_once('_'), b.split_once('_')) {
         (Some((first_a, rest_a)), Some((first_b, rest_b))) if first_a == first_b => {

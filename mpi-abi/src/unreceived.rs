@@ -1,15 +1,15 @@
-//! Messages that no receive has taken when the program ends.
+//! Warning at `MPI_Finalize` about messages that no receive has taken.
 //!
-//! `MPI_Finalize` asks for all communication to be complete (MPI 5.0, section 11.2.2), so a message that is left is a mistake of the
-//! program: a receive that was never posted, or one with another tag. The sender does not notice, since short sends end at once.
-//! Promise: a line names only messages that have arrived and that nothing has received. One that is still on its way is not named.
+//! `MPI_Finalize` requires all communication to be complete (MPI 5.0, section 11.2.2), so an unreceived message is an error of the
+//! program: a receive that was never posted, or one with another tag. The sender does not notice, since short sends complete at once.
+//! The line names only messages that have arrived and that no receive has taken. A message still on its way is not named.
 
 use crate::state::{state, this_rank};
 use mpi_base::param::{Level, Param};
 use mpi_core::Engine;
 use mpi_core::pml::Key;
 
-/// Whether a rank names such messages.
+/// Enables the warning.
 pub static TELL_UNRECEIVED: Param<bool> = Param::new(
     "mpi",
     "base",
@@ -19,7 +19,7 @@ pub static TELL_UNRECEIVED: Param<bool> = Param::new(
     "Whether a rank says at MPI_Finalize how many messages to it were never received, and of some their source, tag and communicator",
 );
 
-/// How many sources and tags a line names.
+/// Number of source and tag pairs that a line names.
 const NAMED: usize = 4;
 
 /// Messages of one source and tag on one communicator.
@@ -29,7 +29,7 @@ struct Alike {
     count: usize,
 }
 
-/// What is left on all communicators.
+/// The unreceived messages of all communicators.
 #[derive(Default)]
 struct Left {
     count: usize,
@@ -51,7 +51,7 @@ impl Left {
         }
     }
 
-    /// The line without its subject; `None` if nothing is left.
+    /// Returns the line without its subject; `None` if all messages were received.
     fn sentence(&self) -> Option<String> {
         let messages = match self.count {
             0 => return None,
@@ -78,12 +78,12 @@ impl Alike {
     }
 }
 
-/// Says at `MPI_Finalize` which messages were never received; all sends of the job have begun.
+/// Prints the warning; all sends of the job have been started.
 pub fn tell(engine: &Engine) {
     if !engine.params().get(&TELL_UNRECEIVED).unwrap_or(true) {
         return;
     }
-    // What has been written to this process's memory is taken in; peers send nothing more, so it ends.
+    // Takes in what peers have written to this process's memory; they send nothing more, so the loop ends.
     const POLLS: usize = 1000;
     let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
     let mut left = Left::default();
@@ -94,7 +94,7 @@ pub fn tell(engine: &Engine) {
     let made = state().comms.borrow();
     let made = made.iter().map(|(_, object)| object);
     for object in predefined.iter().flatten().chain(made) {
-        // The communicators of a session end with the session, which may go on.
+        // The communicators of a session end with the session, which may continue.
         if object.session.is_none() {
             let label = object.label();
             for key in object.comm.unreceived() {

@@ -1,4 +1,4 @@
-//! The checked-in `mpi.h` is what the tables say, and a C compiler agrees with them to the last constant.
+//! The checked-in `mpi.h` equals the tables, and a C compiler agrees with every constant.
 
 #[path = "../api/header.rs"]
 mod header;
@@ -65,7 +65,7 @@ fn the_interface_is_complete() {
     }
 }
 
-/// A program that compares every constant, size and offset with the table and counts the differences.
+/// Returns a program that compares every constant, size and offset with the table and counts the differences.
 fn checking_program(sections: &[Section]) -> String {
     let mut c = String::from(
         "#include \"mpi.h\"\n#include <stddef.h>\n#include <stdio.h>\nstatic int wrong;\n\
@@ -121,7 +121,7 @@ fn checking_program(sections: &[Section]) -> String {
     c
 }
 
-/// Compiles a program against the header, warnings being errors.
+/// Compiles a program against the header, with warnings as errors.
 fn compile(compiler: &str, options: &[&str], dir: &Path, name: &str, text: &str) -> PathBuf {
     let source = dir.join(name);
     std::fs::write(&source, text).expect("a file in the temporary folder");

@@ -1,4 +1,4 @@
-//! The table of functions in docs/works.md says what the build found, and nothing else; the README gives the same total.
+//! The table of functions in docs/works.md equals the list of the build; the README has the same total.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 const BEGIN: &str = "<!-- functions: begin -->\n";
 const END: &str = "<!-- functions: end -->\n";
 
-/// A row for each chapter of the standard.
+/// Returns a row for each chapter of the standard.
 fn table() -> String {
     let mut chapters: BTreeMap<u32, (&str, usize, usize)> = BTreeMap::new();
     for function in mpi_abi::functions() {

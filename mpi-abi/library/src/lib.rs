@@ -1,17 +1,17 @@
-//! The file `libmpi_abi.so.1`: all that `mpi-abi` exports, as a shared library.
+//! The shared library `libmpi_abi.so.1`: all exports of `mpi-abi`.
 //!
-//! A package of its own, so that programs which need tables of `mpi-abi` do not wait for the library to be linked,
-//! and so that cargo may optimise across crates, which it does not for a package that is a Rust library as well.
-//! It decides which components are built in: the hardware barrier.
+//! A separate package, so that programs which need tables of `mpi-abi` do not wait for the library to be linked,
+//! and so that cargo can optimise across crates, which it does not do for a package that is also a Rust library.
+//! It selects the built-in components: the hardware barrier.
 
 #![deny(unsafe_code)]
 
-/// What runs when the file is loaded, before any function of it can be called.
+/// Runs when the library is loaded, before any function of it can be called.
 #[allow(unsafe_code)]
 mod loaded {
     use mpi_abi::{components, stdio};
 
-    // SAFETY: the loader calls what this section lists, once, as functions of C; the arguments that it passes are not looked at.
+    // SAFETY: the loader calls the entries of this section once, as C functions; the function ignores the arguments passed.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOADED: extern "C" fn() = build_in;

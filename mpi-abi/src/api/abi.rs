@@ -1,4 +1,4 @@
-//! What the binary interface fixes, and what a Fortran layer above it tells us about its compiler (chapter 20).
+//! ABI queries, and the properties of the Fortran compiler that a Fortran layer above reports (chapter 20).
 
 use super::args::{out, slice, slice_mut};
 use crate::abi::*;
@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub unsafe fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Outcome {
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `abi_major` and `abi_minor` are null or writable: the C binding of MPI_Abi_get_version requires it of the caller.
     unsafe {
         out(abi_major, MPI_ABI_VERSION, "abi_major")?;
         out(abi_minor, MPI_ABI_SUBVERSION, "abi_minor")
@@ -24,11 +24,11 @@ pub unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> Outcome {
     ] {
         hints.set(key.into(), size.to_string());
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Abi_get_info requires it of the caller.
     unsafe { out(info, info::create(hints)?, "info") }
 }
 
-/// What the Fortran layer has told.
+/// The properties that the Fortran layer has reported.
 struct Fortran {
     /// Sizes and supported types.
     hints: Option<Hints>,
@@ -50,7 +50,7 @@ pub unsafe fn MPI_Abi_get_fortran_info(info: *mut MPI_Info) -> Outcome {
         Some(hints) => info::create(hints)?,
         None => MPI_INFO_NULL,
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Abi_get_fortran_info requires it of the caller.
     unsafe { out(info, handle, "info") }
 }
 
@@ -67,7 +67,7 @@ pub unsafe fn MPI_Abi_set_fortran_info(info: MPI_Info) -> Outcome {
     Ok(())
 }
 
-/// The size of a Fortran logical.
+/// Checks the size of a Fortran logical.
 fn logical(size: c_int) -> Result<usize, Failure> {
     match size {
         1 | 2 | 4 | 8 | 16 => Ok(size as usize),
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> Outcome {
     let size = logical(logical_size)?;
-    // SAFETY: values of the caller that have that many bytes.
+    // SAFETY: `logical_true` and `logical_false` have `logical_size` bytes: the C binding of MPI_Abi_set_fortran_booleans requires it of the caller.
     let (yes, no) = unsafe {
         let yes = slice(logical_true.cast::<u8>(), size, "logical_true")?;
         (
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans(
         .booleans
         .as_ref()
         .filter(|(yes, _)| yes.len() == size);
-    // SAFETY: output arguments of the caller, the values with that many bytes.
+    // SAFETY: `logical_true` and `logical_false` have `logical_size` bytes and `is_set` is writable: the C binding of MPI_Abi_get_fortran_booleans requires it of the caller.
     unsafe {
         if let Some((yes, no)) = known {
             slice_mut(logical_true.cast::<u8>(), size, "logical_true")?.copy_from_slice(yes);

@@ -1,6 +1,6 @@
-//! Reading and writing what C passes by pointer.
+//! Access to pointer arguments of C functions.
 //!
-//! Each function checks for null and says which argument was; what else a pointer must satisfy is the caller's promise.
+//! Each function checks for null and names the argument in its failure; all other requirements on a pointer are its `# Safety` contract.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -15,7 +15,7 @@ fn null(name: &str) -> Failure {
     Failure::new(MPI_ERR_ARG, format!("{name} is a null pointer"))
 }
 
-/// Stores a result.
+/// Stores a result in an output argument.
 ///
 /// # Safety
 /// A pointer that is not null is valid for writing.
@@ -24,12 +24,12 @@ pub unsafe fn out<T>(to: *mut T, value: T, name: &str) -> Outcome {
     if to.is_null() {
         return Err(null(name));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so valid for writing by the `# Safety` contract of this function.
     unsafe { to.write(value) };
     Ok(())
 }
 
-/// Reads an argument that is passed by pointer.
+/// Reads a pointer argument.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading.
@@ -38,11 +38,11 @@ pub unsafe fn read<T: Copy>(from: *const T, name: &str) -> Result<T, Failure> {
     if from.is_null() {
         return Err(null(name));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so valid for reading by the `# Safety` contract of this function.
     Ok(unsafe { *from })
 }
 
-/// An array argument; a null pointer is an empty array.
+/// Returns an input array; a null pointer is allowed if it is empty.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading `len` elements for as long as the result is used.
@@ -51,12 +51,12 @@ pub unsafe fn slice<'a, T>(from: *const T, len: usize, name: &str) -> Result<&'a
     match (from.is_null(), len) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(null(name)),
-        // SAFETY: not null, and otherwise valid by the caller's promise.
+        // SAFETY: not null, so valid for reading `len` elements by the `# Safety` contract of this function.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(from, len) }),
     }
 }
 
-/// An array that is written.
+/// Returns an input/output array; a null pointer is allowed if it is empty.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading and writing `len` elements for as long as the result is used, by nothing else.
@@ -69,22 +69,22 @@ pub unsafe fn slice_mut<'a, T>(
     match (from.is_null(), len) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(null(name)),
-        // SAFETY: not null, and otherwise valid by the caller's promise.
+        // SAFETY: not null, so exclusively valid for `len` elements by the `# Safety` contract of this function.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(from, len) }),
     }
 }
 
-/// The length of an array argument, which must not be negative.
+/// Converts the length of an array argument, which must not be negative.
 #[inline]
 pub fn length(value: c_int, name: &str) -> Result<usize, Failure> {
     usize::try_from(value)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("{name} is {value}, which is negative")))
 }
 
-/// A string argument shorter than `max` bytes, whose violation is an error of `class`.
+/// Returns a string argument shorter than `max` bytes; a violation is an error of `class`.
 ///
 /// # Safety
-/// A pointer that is not null leads to a string that ends with a zero byte.
+/// A pointer that is not null points to a NUL-terminated string.
 pub unsafe fn string(
     from: *const c_char,
     max: c_int,
@@ -94,7 +94,7 @@ pub unsafe fn string(
     if from.is_null() {
         return Err(Failure::new(class, format!("{name} is a null pointer")));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so NUL-terminated by the `# Safety` contract of this function.
     let text = unsafe { CStr::from_ptr(from) };
     let len = text.count_bytes();
     if len >= max.unsigned_abs() as usize {
@@ -109,7 +109,7 @@ pub unsafe fn string(
     Ok(text::from_bytes(text.to_bytes()))
 }
 
-/// A name for an object, cut to the length that names may have (section 7.8).
+/// Returns an object name, truncated to the maximum length of names (section 7.8).
 ///
 /// # Safety
 /// As [`string`].
@@ -117,11 +117,11 @@ pub unsafe fn name(from: *const c_char, argument: &str) -> Result<String, Failur
     if from.is_null() {
         return Err(null(argument));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so NUL-terminated by the `# Safety` contract of [`string`].
     let all = unsafe { CStr::from_ptr(from) }.to_bytes();
     let most = MPI_MAX_OBJECT_NAME as usize - 1;
     let mut end = all.len().min(most);
-    // In UTF-8 not in the middle of a character, which begins at most three bytes before.
+    // UTF-8: do not cut within a character, which begins at most three bytes earlier.
     let continues = |at: usize| all.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
     while end > most.saturating_sub(3) && continues(end) {
         end -= 1;
@@ -129,7 +129,7 @@ pub unsafe fn name(from: *const c_char, argument: &str) -> Result<String, Failur
     Ok(text::from_bytes(&all[..end]))
 }
 
-/// Stores a string and its length, cut to the room of `max` bytes with the terminating zero.
+/// Stores a string and its length, truncated to a buffer of `max` bytes including the terminating NUL.
 ///
 /// # Safety
 /// Pointers that are not null are valid for writing, `to` for `max` bytes.
@@ -145,7 +145,7 @@ pub unsafe fn write_string(
     }
     let bytes = text::to_bytes(text);
     let kept = bytes.len().min((max.max(1) - 1) as usize);
-    // SAFETY: room for `kept` bytes and the zero by the caller's promise; the source is another object.
+    // SAFETY: `to` is valid for `max` > `kept` bytes by the `# Safety` contract of this function; the source is another object.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), to, kept);
         to.add(kept).write(0);
@@ -153,7 +153,7 @@ pub unsafe fn write_string(
     }
 }
 
-/// An integer of one of the widths in which counts and displacements come.
+/// An integer type of counts and displacements.
 pub trait Wide: Copy {
     fn wide(self) -> i64;
 }
@@ -179,25 +179,25 @@ impl Wide for isize {
     }
 }
 
-/// An array of counts or displacements of any width.
+/// Reads an array of counts or displacements of any width.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading `len` elements.
 pub unsafe fn wides<T: Wide>(from: *const T, len: usize, name: &str) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `from` is valid for `len` elements by the `# Safety` contract of this function, as `slice` requires.
     Ok(unsafe { slice(from, len, name)? }
         .iter()
         .map(|v| v.wide())
         .collect())
 }
 
-/// The length in bytes of a buffer that is one run of a predefined type and needs no further check.
+/// Returns the length in bytes of a contiguous buffer of a predefined type that needs no further check.
 ///
-/// Everything else, wrong arguments among it, is for [`data`].
+/// Everything else, including wrong arguments, is left to [`data`].
 #[inline(always)]
 fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize> {
     let size = Named::dense_size(datatype.0);
-    // No buffer lies where MPI_BOTTOM (null) and MPI_IN_PLACE point.
+    // No buffer is at MPI_BOTTOM (null) or MPI_IN_PLACE.
     let usable = size != 0 && buf.addr() > MPI_IN_PLACE.addr() && count >= 0;
     if !usable {
         return None;
@@ -205,10 +205,10 @@ fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize
     (count as usize).checked_mul(size)
 }
 
-/// Data that is read and lies in one run.
+/// Returns contiguous send data.
 ///
 /// # Safety
-/// The caller of the C function promises that the buffer holds the data.
+/// The caller of the C function guarantees that the buffer holds the data.
 #[inline(always)]
 pub unsafe fn plain_data<'a>(
     buf: *const c_void,
@@ -216,14 +216,14 @@ pub unsafe fn plain_data<'a>(
     datatype: MPI_Datatype,
 ) -> Option<&'a [u8]> {
     let len = plain(buf, count, datatype)?;
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so valid for `len` bytes by the `# Safety` contract of this function.
     Some(unsafe { std::slice::from_raw_parts(buf.cast(), len) })
 }
 
-/// Room for data that lies in one run.
+/// Returns a contiguous receive buffer.
 ///
 /// # Safety
-/// The caller of the C function promises that the buffer has room until the operation is complete.
+/// The caller of the C function guarantees that the buffer is large enough and unused until the operation completes.
 #[inline(always)]
 pub unsafe fn plain_room(
     buf: *mut c_void,
@@ -231,17 +231,17 @@ pub unsafe fn plain_room(
     datatype: MPI_Datatype,
 ) -> Option<RecvBytes> {
     let len = plain(buf, count, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid for `len` bytes until completion by the `# Safety` contract of this function.
     Some(unsafe { RecvBytes::new(buf.cast(), len) })
 }
 
-/// Checks a buffer argument and gives its datatype.
+/// Checks a buffer argument and returns its datatype.
 #[inline]
 fn data(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Datatype, Failure> {
     checked(buf, count, state::datatype_of(count, datatype)?)
 }
 
-/// Checks a buffer argument of a datatype, and gives that back.
+/// Checks a buffer argument of a datatype, and returns the datatype.
 #[inline]
 fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatype, Failure> {
     if count < 0 {
@@ -256,7 +256,7 @@ fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatyp
             format!("{datatype} has not been committed"),
         ));
     }
-    // MPI_BOTTOM is null too, but only derived datatypes hold the addresses it needs.
+    // MPI_BOTTOM is null too, but requires a derived datatype with absolute addresses.
     if buf.is_null() && count > 0 && datatype.as_named().is_some() {
         return Err(Failure::new(
             MPI_ERR_BUFFER,
@@ -272,10 +272,10 @@ fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatyp
     Ok(datatype)
 }
 
-/// Data that is read.
+/// Returns a send buffer.
 ///
 /// # Safety
-/// The caller of the C function promises that the buffer holds the data until the operation is complete.
+/// The caller of the C function guarantees that the buffer holds the data until the operation completes.
 #[inline]
 pub unsafe fn send_buf(
     buf: *const c_void,
@@ -283,11 +283,11 @@ pub unsafe fn send_buf(
     datatype: MPI_Datatype,
 ) -> Result<SendBuf, Failure> {
     let datatype = data(buf, count, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` holds the data until completion by the `# Safety` contract of this function, as `SendBuf::new` requires.
     Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
 }
 
-/// Data that is read, of a datatype that has been looked up.
+/// Returns a send buffer of a datatype that has been looked up.
 ///
 /// # Safety
 /// As [`send_buf`].
@@ -298,11 +298,11 @@ pub unsafe fn send_of(
     datatype: &Datatype,
 ) -> Result<SendBuf, Failure> {
     let datatype = checked(buf, count, datatype.clone())?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` holds the data until completion by the `# Safety` contract of [`send_buf`], as `SendBuf::new` requires.
     Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
 }
 
-/// Data that is written, of a datatype that has been looked up.
+/// Returns a receive buffer of a datatype that has been looked up.
 ///
 /// # Safety
 /// As [`recv_buf`].
@@ -313,14 +313,14 @@ pub unsafe fn recv_of(
     datatype: &Datatype,
 ) -> Result<RecvBuf, Failure> {
     let datatype = checked(buf, count, datatype.clone())?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is large enough and unused until completion by the `# Safety` contract of [`recv_buf`], as `RecvBuf::new` requires.
     Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
 }
 
-/// Data that is written.
+/// Returns a receive buffer.
 ///
 /// # Safety
-/// The caller of the C function promises that the buffer has room for the data and is not used until the operation is complete.
+/// The caller of the C function guarantees that the buffer is large enough for the data and is not used until the operation completes.
 #[inline]
 pub unsafe fn recv_buf(
     buf: *mut c_void,
@@ -328,6 +328,6 @@ pub unsafe fn recv_buf(
     datatype: MPI_Datatype,
 ) -> Result<RecvBuf, Failure> {
     let datatype = data(buf, count, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is large enough and unused until completion by the `# Safety` contract of this function, as `RecvBuf::new` requires.
     Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
 }

@@ -11,24 +11,24 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// A copy function of any kind of object, from its address.
+/// Converts an address into a copy function.
 ///
 /// # Safety
-/// Unless it is one of the two special values, the address is that of a copy function.
+/// The address is one of the two special values or that of a copy function.
 unsafe fn copy_function(address: usize) -> Copy {
     match address {
         MPI_COMM_NULL_COPY_FN => Copy::Never,
         MPI_COMM_DUP_FN => Copy::Always,
-        // SAFETY: a function by the caller's promise; a handle is a number as wide as a pointer, so functions of
-        // communicators, datatypes and windows are called alike.
+        // SAFETY: the address of a copy function by the `# Safety` contract of this function; a handle is a number as wide as a pointer, so
+        // functions of communicators, datatypes and windows are called alike.
         other => Copy::Ask(unsafe { std::mem::transmute::<usize, CopyFunction>(other) }),
     }
 }
 
-/// Makes a keyval.
+/// Creates a keyval.
 ///
 /// # Safety
-/// The addresses are those of functions of the program or special values; `keyval` is an output argument of the caller.
+/// The addresses are special values or those of functions of the program; `keyval` is an output argument of the caller.
 unsafe fn create(
     carrier: Carrier,
     copy: usize,
@@ -36,10 +36,10 @@ unsafe fn create(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Outcome {
-    // SAFETY: as for copy functions.
+    // SAFETY: `delete` is a delete function by the `# Safety` contract of this function, and handles are pointer-sized numbers.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
-    // SAFETY: passed on.
+    // SAFETY: `keyval` and `extra_state` are valid by the `# Safety` contract of this function.
     unsafe {
         let made = state()
             .keyvals
@@ -51,21 +51,21 @@ unsafe fn create(
 /// Frees a keyval.
 ///
 /// # Safety
-/// `keyval` is an argument of the caller that is read and written.
+/// `keyval` is an input/output argument of the caller.
 unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid by the `# Safety` contract of this function.
     unsafe {
         state().keyvals.free(carrier, read(keyval, "keyval")?)?;
         out(keyval, MPI_KEYVAL_INVALID, "keyval")
     }
 }
 
-/// Stores what a get call found.
+/// Stores the result of a get call.
 ///
 /// # Safety
 /// `value` is the address of a pointer of the caller, `flag` an output argument.
 unsafe fn found(result: Option<*mut c_void>, value: *mut c_void, flag: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `value` and `flag` are null or writable: `# Safety` of this function.
     unsafe {
         if let Some(found) = result {
             out(value.cast(), found, "attribute_val")?;
@@ -84,12 +84,12 @@ pub unsafe fn MPI_Comm_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: functions and an output argument of the caller.
+    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Comm_create_keyval requires of its caller.
     unsafe { create(Carrier::Comm, copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Comm_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Comm_free_keyval requires of its caller.
     unsafe { free(Carrier::Comm, keyval) }
 }
 
@@ -103,12 +103,12 @@ pub unsafe fn MPI_Type_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: functions and an output argument of the caller.
+    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Type_create_keyval requires of its caller.
     unsafe { create(Carrier::Type, copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Type_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Type_free_keyval requires of its caller.
     unsafe { free(Carrier::Type, keyval) }
 }
 
@@ -122,12 +122,12 @@ pub unsafe fn MPI_Win_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: functions and an output argument of the caller.
+    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Win_create_keyval requires of its caller.
     unsafe { create(Carrier::Win, copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Win_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Win_free_keyval requires of its caller.
     unsafe { free(Carrier::Win, keyval) }
 }
 
@@ -148,7 +148,7 @@ pub unsafe fn MPI_Type_get_attr(
     flag: *mut c_int,
 ) -> Outcome {
     let value = type_object(datatype)?.owner(datatype).get(keyval)?;
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Type_get_attr requires of its caller.
     unsafe { found(value, attribute_val, flag) }
 }
 
@@ -156,7 +156,7 @@ pub unsafe fn MPI_Type_delete_attr(datatype: MPI_Datatype, keyval: c_int) -> Out
     type_object(datatype)?.owner(datatype).delete(keyval)
 }
 
-/// Whether a keyval is one that every window has, which programs can only read.
+/// Returns true for a predefined window attribute, which programs can only read.
 fn is_of_windows(keyval: c_int) -> bool {
     (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
 }
@@ -183,7 +183,7 @@ pub unsafe fn MPI_Win_get_attr(
         None => object.owner().get(win_keyval)?,
         some => some,
     };
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Win_get_attr requires of its caller.
     unsafe { found(value, attribute_val, flag) }
 }
 
@@ -200,16 +200,16 @@ pub unsafe fn MPI_Keyval_create(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Outcome {
-    // SAFETY: passed on; the two functions have the types of today's.
+    // SAFETY: `keyval` is null or writable: the C binding of MPI_Keyval_create requires it of the caller; the MPI-1 functions have the types of MPI_Comm_create_keyval's.
     unsafe { MPI_Comm_create_keyval(copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `keyval` is valid as the C binding of MPI_Keyval_free requires of its caller.
     unsafe { MPI_Comm_free_keyval(keyval) }
 }
 
-/// The attributes that every communicator has from the start (section 9.1.2); values are ints that live as long as the process.
+/// Returns the value of a predefined communicator attribute (section 9.1.2): an int that lives as long as the process.
 fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static TAG_UB: c_int = c_int::MAX;
     static NO_HOST: c_int = MPI_PROC_NULL;
@@ -217,7 +217,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static ANY_IO: c_int = MPI_ANY_SOURCE;
     // The clocks of different machines are not synchronized.
     static NOT_GLOBAL: c_int = 0;
-    // Whether the job goes on when a rank dies.
+    // Whether the job continues when a rank dies.
     static SURVIVES: [c_int; 2] = [0, 1];
     static JOB: OnceLock<(Option<c_int>, Option<c_int>)> = OnceLock::new();
     static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
@@ -240,8 +240,8 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
         MPI_UNIVERSE_SIZE => universe.as_ref(),
         MPI_LASTUSEDCODE => {
             LAST_USED.store(codes::last_used(), Relaxed);
-            // SAFETY: an atomic has the layout of its integer, and only this function, which one thread at a time is in,
-            // stores to it; the program reads.
+            // SAFETY: an atomic has the layout of its integer, and only this function stores to it, in one thread at a time; the program
+            // only reads it.
             Some(unsafe { &*LAST_USED.as_ptr() })
         }
         _ => None,
@@ -251,7 +251,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
 /// Open MPI's attribute of fault tolerance (`mpi-ext.h`); between the standard's of communicators and those of windows.
 const MPIX_FT: c_int = 575;
 
-/// Whether a keyval is one that every communicator has, which programs can only read.
+/// Returns true for a predefined communicator attribute, which programs can only read.
 fn is_predefined(keyval: c_int) -> bool {
     (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) || keyval == MPIX_FT
 }
@@ -286,7 +286,7 @@ pub unsafe fn MPI_Comm_get_attr(
     } else {
         object.owner().get(keyval)?
     };
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Comm_get_attr requires of its caller.
     unsafe { found(value, attribute_val, flag) }
 }
 
@@ -298,7 +298,7 @@ pub unsafe fn MPI_Comm_delete_attr(comm: MPI_Comm, keyval: c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` is valid as the C binding of MPI_Attr_put requires of its caller.
     unsafe { MPI_Comm_set_attr(comm, keyval, attribute_val) }
 }
 
@@ -308,11 +308,11 @@ pub unsafe fn MPI_Attr_get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Attr_get requires of its caller.
     unsafe { MPI_Comm_get_attr(comm, keyval, attribute_val, flag) }
 }
 
 pub unsafe fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: no pointer is passed; the contract of MPI_Attr_delete is that of MPI_Comm_delete_attr.
     unsafe { MPI_Comm_delete_attr(comm, keyval) }
 }

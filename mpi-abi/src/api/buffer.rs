@@ -23,7 +23,7 @@ fn attach(buffer: &Buffer, user: &UserBuffer, address: *mut c_void, size: MPI_Co
     Ok(())
 }
 
-/// Waits until the buffer is empty and gives it back.
+/// Waits until the buffer is empty and detaches it.
 ///
 /// # Safety
 /// `address` is the address of a pointer of the caller, `size` an output argument.
@@ -35,7 +35,7 @@ unsafe fn detach(
 ) -> Outcome {
     buffer.detach(&state::engine()?)?;
     let (was, long) = user.take().unwrap_or((std::ptr::null_mut(), 0));
-    // SAFETY: passed on.
+    // SAFETY: `address` and `size` are null or writable: `# Safety` of this function.
     unsafe {
         out(address.cast(), was, "buffer_addr")?;
         out(size, long, "size")
@@ -47,7 +47,7 @@ pub unsafe fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> Outco
 }
 
 pub unsafe fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `buffer_addr` and `size` are valid as the C binding of MPI_Buffer_detach_c requires of its caller.
     unsafe {
         detach(
             state::engine()?.buffer(),
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Buffer_flush() -> Outcome {
     Ok(engine.buffer().flush(&engine)?)
 }
 
-/// An operation that ends when all messages of a buffer have left.
+/// Starts an operation that completes when all messages of a buffer have been sent.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
@@ -77,18 +77,18 @@ unsafe fn iflush(
         false => Poll::Pending,
     });
     let req = state::engine()?.spawn(Box::pin(done));
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running_for(req, comm)?, "request") }
 }
 
 pub unsafe fn MPI_Buffer_iflush(request: *mut MPI_Request) -> Outcome {
     let engine = state::engine()?;
     let empty = move || is_empty(engine.buffer(), &engine);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is valid as the C binding of MPI_Buffer_iflush requires of its caller.
     unsafe { iflush(empty, None, request) }
 }
 
-/// Whether all messages have left.
+/// Returns true if all messages have been sent.
 fn is_empty(buffer: &Buffer, engine: &mpi_core::Engine) -> bool {
     buffer.reap(engine);
     buffer.is_empty()
@@ -109,7 +109,7 @@ pub unsafe fn MPI_Comm_detach_buffer_c(
     size: *mut MPI_Count,
 ) -> Outcome {
     let comm = state::comm(comm)?;
-    // SAFETY: passed on.
+    // SAFETY: `buffer_addr` and `size` are valid as the C binding of MPI_Comm_detach_buffer_c requires of its caller.
     unsafe { detach(&comm.buffer, &comm.user_buffer, buffer_addr, size) }
 }
 
@@ -121,7 +121,7 @@ pub unsafe fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) 
     let (engine, comm) = (state::engine()?, state::comm(comm)?);
     let held = comm.clone();
     let empty = move || is_empty(&held.buffer, &engine);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is valid as the C binding of MPI_Comm_iflush_buffer requires of its caller.
     unsafe { iflush(empty, Some(comm), request) }
 }
 
@@ -140,7 +140,7 @@ pub unsafe fn MPI_Session_detach_buffer_c(
     size: *mut MPI_Count,
 ) -> Outcome {
     let session = state::session(session)?;
-    // SAFETY: passed on.
+    // SAFETY: `buffer_addr` and `size` are valid as the C binding of MPI_Session_detach_buffer_c requires of its caller.
     unsafe { detach(&session.buffer, &session.user_buffer, buffer_addr, size) }
 }
 
@@ -154,6 +154,6 @@ pub unsafe fn MPI_Session_iflush_buffer(
 ) -> Outcome {
     let (engine, session) = (state::engine()?, state::session(session)?);
     let empty = move || is_empty(&session.buffer, &engine);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is valid as the C binding of MPI_Session_iflush_buffer requires of its caller.
     unsafe { iflush(empty, None, request) }
 }

@@ -18,36 +18,36 @@ use std::rc::Rc;
 
 pub unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
     let mine = state::comm(comm)?.comm.rank();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is null or writable: the C binding of MPI_Comm_rank requires it of the caller.
     unsafe { out(rank, mine as c_int, "rank") }
 }
 
 pub unsafe fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
     let members = state::comm(comm)?.comm.size();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Comm_size requires it of the caller.
     unsafe { out(size, members as c_int, "size") }
 }
 
 pub unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> Outcome {
     let compared = state::comm(comm1)?.comm.compare(&state::comm(comm2)?.comm);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `result` is null or writable: the C binding of MPI_Comm_compare requires it of the caller.
     unsafe { out(result, groups::comparison(compared), "result") }
 }
 
 pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     let object = state::comm(comm)?;
     let members = groups::register(object.comm.group().clone(), object.session.clone())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Comm_group requires it of the caller.
     unsafe { out(group, members, "group") }
 }
 
-/// Gives a communicator made from another one a handle, or none to a process that is not in it.
+/// Gives a communicator derived from another one a handle; the null handle for a process that is not a member.
 pub(super) fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_some(new, attached, parent.session.clone())
 }
 
-/// Gives a duplicate what hangs on its parent; if the program's functions refuse, the duplicate goes again.
+/// Copies the parent's attributes and sets the hints of a duplicate; if a copy function fails, the duplicate is freed.
 fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Failure> {
     let object = register(new, parent)?;
     arrange_as(&object, parent);
@@ -63,7 +63,7 @@ fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Fail
 /// Gives a duplicate the topology of its parent.
 fn arrange_as(object: &CommObject, parent: &CommObject) {
     if let Some(topology) = parent.topology.get() {
-        // A communicator made a moment ago has none yet.
+        // A new communicator has no topology yet, so this cannot fail.
         let _ = object.topology.set(topology.clone());
     }
 }
@@ -71,8 +71,8 @@ fn arrange_as(object: &CommObject, parent: &CommObject) {
 pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.dup())?;
-    // The hints of the parent stay with it, since MPI-4.0 (section 7.4.2).
-    // SAFETY: an output argument of the caller.
+    // The parent's hints are not copied, since MPI-4.0 (section 7.4.2).
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup requires it of the caller.
     unsafe { out(newcomm, dress(new, &parent, &Hints::new())?, "newcomm") }
 }
 
@@ -83,15 +83,15 @@ pub unsafe fn MPI_Comm_dup_with_info(
 ) -> Outcome {
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
     let new = state::engine()?.block_on(parent.comm.dup())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup_with_info requires it of the caller.
     unsafe { out(newcomm, dress(new, &parent, &hints)?, "newcomm") }
 }
 
-/// Where the result of a nonblocking call goes when the operation ends.
+/// The destination of a nonblocking call's result.
 pub(crate) enum Later {
     /// An output argument.
     Place(*mut MPI_Comm),
-    /// A function of a library for another ABI, whose place has another form.
+    /// A function of a library for another ABI, whose output argument has another form, and its context.
     Contextual(unsafe extern "C" fn(*mut c_void, MPI_Comm), *mut c_void),
 }
 
@@ -99,12 +99,12 @@ impl Later {
     /// Writes the handle.
     ///
     /// # Safety
-    /// The place is still valid.
+    /// The destination is still valid.
     unsafe fn write(&self, comm: MPI_Comm) {
         match self {
-            // SAFETY: passed on.
+            // SAFETY: `place` is still valid by the `# Safety` contract of this function.
             Later::Place(place) => unsafe { place.write(comm) },
-            // SAFETY: passed on.
+            // SAFETY: `deliver` may be called with `place` by the `# Safety` contract of this function.
             Later::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
         }
     }
@@ -117,8 +117,8 @@ impl Later {
     }
 }
 
-/// What the duplicate of a communicator will have, as it is now: what the program changes until the duplicate is there, stays
-/// with the parent (section 7.4.2).
+/// Copies the parent's state for a duplicate at the time of the call: what the program changes before the duplicate exists
+/// affects only the parent (section 7.4.2).
 fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     *attached.hints.borrow_mut() = Hints::known(hints);
@@ -134,7 +134,7 @@ fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     Ok(attached)
 }
 
-/// Starts a duplication that stores its result when it is complete.
+/// Starts a duplication that stores its result when it completes.
 ///
 /// # Safety
 /// The output arguments stay valid until the request is complete.
@@ -148,10 +148,10 @@ pub(crate) unsafe fn idup(
     let source = parent.clone();
     if later.is_null() {
         let nowhere: *mut MPI_Comm = std::ptr::null_mut();
-        // SAFETY: null, which is the failure that this gives.
+        // SAFETY: a null pointer, for which `out` returns the failure.
         unsafe { out(nowhere, MPI_COMM_NULL, "newcomm")? };
     }
-    // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
+    // SAFETY: `later` is valid by the `# Safety` contract of this function; it holds the null handle until the operation completes.
     unsafe { later.write(MPI_COMM_NULL) };
     let (attached, refusal) = match copied(&parent, hints) {
         Ok(attached) => (Some(attached), None),
@@ -162,10 +162,10 @@ pub(crate) unsafe fn idup(
         let Some(attached) = attached else {
             return Ok(());
         };
-        // There is no handle left for it only if the program holds 2^19 others; the null handle says so.
+        // Fails only if the program holds 2^19 other communicators; the null handle reports it.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
             arrange_as(&object, &source);
-            // SAFETY: the caller promised the place until now.
+            // SAFETY: `later` is valid until the request completes by the `# Safety` contract of this function.
             unsafe { later.write(object.handle()) };
         }
         Ok(())
@@ -173,11 +173,11 @@ pub(crate) unsafe fn idup(
     let req = state::engine()?.spawn(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
-        // The other members make theirs, for which they need this one; here the program does not get it.
+        // The other members create theirs, for which they need this member; here the program does not get it.
         request::free(handle)?;
         return Err(refusal);
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, handle, "request") }
 }
 
@@ -186,7 +186,7 @@ pub unsafe fn MPI_Comm_idup(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup requires of its caller.
     unsafe { idup(comm, &Hints::new(), Later::Place(newcomm), request) }
 }
 
@@ -196,14 +196,14 @@ pub unsafe fn MPI_Comm_idup_with_info(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup_with_info requires of its caller.
     unsafe { idup(comm, &info::hints(info)?, Later::Place(newcomm), request) }
 }
 
 pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     let new = state::engine()?.block_on(parent.comm.create(&group))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
@@ -216,7 +216,7 @@ pub unsafe fn MPI_Comm_create_group(
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     super::p2p::check_tag(tag)?;
     let new = state::engine()?.block_on(parent.comm.create_group(&group, tag))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_group requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
@@ -237,7 +237,7 @@ pub unsafe fn MPI_Comm_split(
         })?),
     };
     let new = state::engine()?.block_on(parent.comm.split(SplitKey { color, key }))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
@@ -274,7 +274,7 @@ pub unsafe fn MPI_Comm_split_type(
                     });
                     engine.block_on(comm.split(SplitKey { color: inside, key }))?
                 }
-                // A resource that we do not know is shared by no process.
+                // An unknown resource type is shared by no process.
                 _ => engine.block_on(comm.split(nobody))?,
             }
         }
@@ -301,12 +301,12 @@ pub unsafe fn MPI_Comm_split_type(
     let attached = Attached::inheriting(&parent.attached);
     *attached.hints.borrow_mut() = Hints::known(&given);
     let new = register_some(new, attached, parent.session.clone())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split_type requires it of the caller.
     unsafe { out(newcomm, new, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_free requires it of the caller.
     let handle = unsafe { read(comm, "comm")? };
     let object = freeable(handle)?;
     object.owner().delete_all().map_err(heard_by(handle))?;
@@ -316,22 +316,22 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     }
     let is_mixed = object.comm.is_mixed();
     drop(object);
-    // What is under way keeps the object to its end.
+    // Operations under way keep the object alive until they complete.
     remove(handle)?;
     reap_orphans();
     if is_mixed {
         tell_connections();
     }
-    // SAFETY: an argument of the caller that is written.
+    // SAFETY: `comm` is null or writable: the C binding of MPI_Comm_free requires it of the caller.
     unsafe { out(comm, MPI_COMM_NULL, "comm") }
 }
 
-/// Has the handler of a communicator hear of a failure where the argument is no handle but a pointer to one.
+/// Raises a failure on a communicator that is passed by pointer, so that the wrapper cannot determine it.
 fn heard_by(comm: MPI_Comm) -> impl Fn(Failure) -> Failure {
     move |failure| failure.on(Target::Comm(comm))
 }
 
-/// A communicator that the program may free.
+/// Returns a communicator that the program may free.
 fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let object = state::comm(handle)?;
     match handle {
@@ -344,22 +344,22 @@ fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
 }
 
 pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_disconnect requires it of the caller.
     let handle = unsafe { read(comm, "comm")? };
     let object = freeable(handle)?;
-    // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
+    // The program has completed its own requests (section 11.10.4); operations with freed handles are waited for here.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
-    // And no member leaves before all members have come, so that no message is still on its way.
+    // No member leaves before all members have arrived, so that no message is still on its way.
     let left = state::engine()?.block_on(object.comm.farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
     drop(object);
-    // SAFETY: passed on.
+    // SAFETY: `comm` is valid as the C binding of MPI_Comm_disconnect requires of its caller.
     unsafe { MPI_Comm_free(comm) }
 }
 
 pub unsafe fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Outcome {
     let object = state::comm(comm)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `comm_name` is null or NUL-terminated: the C binding of MPI_Comm_set_name requires it of the caller.
     let name = unsafe { name(comm_name, "comm_name")? };
     object.comm.set_name(&name);
     Ok(())
@@ -370,12 +370,12 @@ pub unsafe fn MPI_Comm_get_name(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    // The name of MPI_COMM_NULL may be asked for as well (section 7.8).
+    // The name of MPI_COMM_NULL may be queried as well (section 7.8).
     let name = match comm {
         MPI_COMM_NULL => "MPI_COMM_NULL".to_string(),
         _ => state::comm(comm)?.comm.name(),
     };
-    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    // SAFETY: `comm_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Comm_get_name requires it of the caller.
     unsafe {
         write_string(
             comm_name,
@@ -396,6 +396,6 @@ pub unsafe fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
 
 pub unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Outcome {
     let hints = state::comm(comm)?.attached.hints.borrow().in_force();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_Comm_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }

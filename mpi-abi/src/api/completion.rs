@@ -1,6 +1,6 @@
-//! Waiting for requests and testing them (section 3.7).
+//! Completion of requests: wait and test calls (section 3.7).
 //!
-//! All forms are made of three steps of [`crate::object::request`]: `look` at a handle, `finish` one that is complete, and wait
+//! All forms consist of three steps of [`crate::object::request`]: `look` at the state of a handle, `finish` a complete one, and wait
 //! with the engine in between.
 
 mod batch;
@@ -20,7 +20,7 @@ use mpi_core::request::Status;
 pub(super) use statuses::Statuses;
 use std::ffi::c_int;
 
-/// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).
+/// Stores a status for a call that returns one; its error field is not written (section 3.2.5).
 ///
 /// # Safety
 /// `to` is an output argument of the caller or `MPI_STATUS_IGNORE`.
@@ -29,7 +29,7 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
     if to.addr() == MPI_STATUS_IGNORE.addr() {
         return;
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not `MPI_STATUS_IGNORE`, so an output argument by the `# Safety` contract of this function.
     unsafe {
         (&raw mut (*to).MPI_SOURCE).write(status.MPI_SOURCE);
         (&raw mut (*to).MPI_TAG).write(status.MPI_TAG);
@@ -43,12 +43,12 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
 /// As [`set_status`].
 pub(super) unsafe fn set_empty(to: *mut MPI_Status) {
     if to.addr() != MPI_STATUS_IGNORE.addr() {
-        // SAFETY: not null, and otherwise valid by the caller's promise.
+        // SAFETY: not `MPI_STATUS_IGNORE`, so an output argument by the `# Safety` contract of [`set_status`].
         unsafe { to.write(EMPTY) };
     }
 }
 
-/// Stores how a blocking receive ended, also where it failed and yet a message came.
+/// Stores the status of a blocking receive, also of a failed one that has received a message.
 ///
 /// # Safety
 /// As [`set_status`].
@@ -57,7 +57,7 @@ pub(super) unsafe fn set_received(
     to: *mut MPI_Status,
     received: Result<Status, mpi_core::Error>,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     unsafe {
         match received {
             Ok(status) => set_status(to, &c_status(status)),
@@ -72,18 +72,18 @@ pub(super) unsafe fn set_received(
 #[cold]
 unsafe fn failed(to: *mut MPI_Status, error: mpi_core::Error) -> Failure {
     if error.received().is_some() {
-        // SAFETY: passed on.
+        // SAFETY: `to` is valid by the `# Safety` contract of this function.
         unsafe { set_status(to, &failed_status(&error)) };
     }
     error.into()
 }
 
-/// Finishes the request at a place of the caller, which becomes null unless it is persistent.
+/// Finishes the request at `place`, which becomes null unless it is persistent.
 ///
 /// # Safety
 /// `place` may be read and written.
 unsafe fn take(place: *mut MPI_Request) -> Result<Finished, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `place` is valid by the `# Safety` contract of this function.
     unsafe {
         let finished = finish(*place)?;
         if finished.gone {
@@ -98,7 +98,7 @@ unsafe fn take(place: *mut MPI_Request) -> Result<Finished, Failure> {
 /// # Safety
 /// `place` and `status` are arguments of the caller.
 unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `place` and `status` are valid by the `# Safety` contract of this function.
     unsafe {
         if let Some(well) = finish_simple(*place) {
             place.write(MPI_REQUEST_NULL);
@@ -112,7 +112,7 @@ unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome 
 }
 
 pub unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `request` and `status` are valid as the C binding of MPI_Wait requires of its caller.
     unsafe {
         let handle = read(request, "request")?;
         if look(handle)? == RequestState::Inactive {
@@ -129,7 +129,7 @@ pub unsafe fn MPI_Test(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `request`, `flag` and `status` are valid as the C binding of MPI_Test requires of its caller.
     unsafe {
         let handle = read(request, "request")?;
         let natural = || request::state_after_progress(handle);
@@ -151,7 +151,7 @@ pub unsafe fn MPI_Waitall(
     array_of_requests: *mut MPI_Request,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arrays of the caller.
+    // SAFETY: the arrays have the given number of elements: the C binding of MPI_Waitall requires it of the caller.
     unsafe { Batch::new(count, array_of_requests, array_of_statuses)?.take_all() }
 }
 
@@ -161,18 +161,18 @@ pub unsafe fn MPI_Testall(
     flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `flag` and `array_of_statuses` are valid as the C binding of MPI_Testall requires of its caller.
     unsafe {
         let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
         let natural = || Ok(batch.survey_twice(|s| s.running == 0)?.running == 0);
         let done = decide(Asker::Testall, batch.requests, natural)?;
         out(flag, done.into(), "flag")?;
-        // A replay says so of requests that are yet to end.
+        // A replay may report all complete while requests are still running; `take_all` waits for those.
         if done { batch.take_all() } else { Ok(()) }
     }
 }
 
-/// Finishes a complete request of a batch, or says that none is active.
+/// Finishes a complete request of a batch, or reports that none is active.
 ///
 /// # Safety
 /// `indx` and `status` are output arguments of the caller.
@@ -182,7 +182,7 @@ unsafe fn take_any(
     indx: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `indx` and `status` are valid by the `# Safety` contract of this function.
     unsafe {
         match complete {
             Some(i) => {
@@ -203,7 +203,7 @@ pub unsafe fn MPI_Waitany(
     indx: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `indx` and `status` are valid as the C binding of MPI_Waitany requires of its caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
         let natural = || {
@@ -222,7 +222,7 @@ pub unsafe fn MPI_Testany(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `indx`, `flag` and `status` are valid as the C binding of MPI_Testany requires of its caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
         let natural = || {
@@ -247,11 +247,11 @@ pub unsafe fn MPI_Waitsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `outcount`, `array_of_indices` and `array_of_statuses` are valid as the C binding of MPI_Waitsome requires of its caller.
     unsafe {
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
-            // As in MPI_Testsome, what has arrived is seen at once.
+            // As in MPI_Testsome: messages that have arrived are found in one call.
             batch.survey_twice(|s| s.running == 0)?;
             Ok(match batch.wait_any()? {
                 true => Several::Complete,
@@ -270,11 +270,11 @@ pub unsafe fn MPI_Testsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `outcount`, `array_of_indices` and `array_of_statuses` are valid as the C binding of MPI_Testsome requires of its caller.
     unsafe {
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
-            // All that can be complete by now, also when some is already: callers expect what has arrived to be seen at once.
+            // Polls even if some request is complete already: callers expect messages that have arrived to be found in one call.
             let survey = batch.survey_twice(|s| s.running == 0)?;
             Ok(match survey.running + survey.complete {
                 0 => Several::Inactive,

@@ -1,4 +1,4 @@
-//! Questions about the library and the machine that need no engine: versions, time, addresses, memory (chapter 9).
+//! Environment queries that need no engine: versions, time, addresses, memory allocation (chapter 9).
 
 use super::args::{out, write_string};
 use crate::abi::*;
@@ -8,7 +8,7 @@ use mpi_base::hardware::{Confinement, Kind};
 use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> Outcome {
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `version` and `subversion` are null or writable: the C binding of MPI_Get_version requires it of the caller.
     unsafe {
         out(version, MPI_VERSION, "version")?;
         out(subversion, MPI_SUBVERSION, "subversion")
@@ -21,7 +21,7 @@ pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_in
         env!("CARGO_PKG_VERSION"),
         ", MPI 5.0 with the standard ABI"
     );
-    // SAFETY: the caller promises room for MPI_MAX_LIBRARY_VERSION_STRING characters.
+    // SAFETY: `version` has MPI_MAX_LIBRARY_VERSION_STRING bytes and `resultlen` is writable: the C binding of MPI_Get_library_version requires it of the caller.
     unsafe {
         write_string(
             version,
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_in
 
 pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Outcome {
     let host = crate::host::host_name();
-    // SAFETY: the caller promises room for MPI_MAX_PROCESSOR_NAME characters.
+    // SAFETY: `name` has MPI_MAX_PROCESSOR_NAME bytes and `resultlen` is writable: the C binding of MPI_Get_processor_name requires it of the caller.
     unsafe { write_string(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME, "name") }
 }
 
@@ -46,7 +46,7 @@ pub unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> Outcome {
         let confined = here.instance(kind).is_some();
         hints.set(kind.uri().into(), confined.to_string());
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `hw_info` is null or writable: the C binding of MPI_Get_hw_resource_info requires it of the caller.
     unsafe { out(hw_info, info::create(hints)?, "hw_info") }
 }
 
@@ -70,7 +70,7 @@ pub unsafe fn MPI_Wtick() -> f64 {
 }
 
 pub unsafe fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `location` and `address` are valid as the C binding of MPI_Get_address requires of its caller.
     unsafe { out(address, location.expose_provenance() as MPI_Aint, "address") }
 }
 
@@ -82,10 +82,10 @@ pub unsafe fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)
 }
 
-/// Bytes of a cache line, to which memory is aligned unless more is asked for.
+/// Cache line size in bytes: the default alignment of memory.
 const CACHE_LINE: usize = 64;
 
-/// The alignment of memory under an info argument: the hint of section 9.2 asks for at least so many bytes.
+/// Returns the alignment requested by an info argument: a minimum in bytes (section 9.2).
 fn alignment(info: MPI_Info) -> Result<usize, Failure> {
     const KEY: &str = "mpi_minimum_memory_alignment";
     let hints = info::hints(info)?;
@@ -107,7 +107,7 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
-    // What lies in the node's memory can be a window that neighbours reach without help.
+    // Memory from the node's segment can be used as a window that neighbours access directly.
     if let Ok(engine) = crate::state::engine()
         && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
     {
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
             .heap
             .borrow_mut()
             .insert(memory.addr(), block);
-        // SAFETY: `baseptr` is the address of a pointer of the caller.
+        // SAFETY: `baseptr` is null or the address of a pointer: the C binding of MPI_Alloc_mem requires it of the caller.
         return unsafe { out(baseptr.cast(), memory, "baseptr") };
     }
     let mut memory = std::ptr::null_mut();
@@ -128,7 +128,7 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
             format!("there is no memory for {bytes} bytes"),
         ));
     }
-    // SAFETY: `baseptr` is the address of a pointer of the caller.
+    // SAFETY: `baseptr` is null or the address of a pointer: the C binding of MPI_Alloc_mem requires it of the caller.
     unsafe { out(baseptr.cast(), memory, "baseptr") }
 }
 
@@ -137,12 +137,12 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
     if taken.is_some() {
         return Ok(());
     }
-    // SAFETY: the caller promises that it came from MPI_Alloc_mem; null is allowed.
+    // SAFETY: `base` came from MPI_Alloc_mem: the C binding of MPI_Free_mem requires it of the caller; null is allowed.
     unsafe { libc::free(base) };
     Ok(())
 }
 
 pub unsafe fn MPI_Pcontrol(_level: c_int) -> Outcome {
-    // The library has no profiling of its own to control (section 15.2.4); tools intercept the call.
+    // The library has no profiling to control (section 15.2.4); tools intercept the call.
     Ok(())
 }

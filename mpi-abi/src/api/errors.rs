@@ -1,4 +1,4 @@
-//! Error classes, codes and texts (section 9.4 and 9.5) and the making of error handlers (section 9.3).
+//! Error classes, codes and texts (sections 9.4 and 9.5) and creation of error handlers (section 9.3).
 
 use super::args::{out, string, write_string};
 use crate::abi::*;
@@ -15,18 +15,18 @@ pub unsafe fn MPI_Error_string(
 ) -> Outcome {
     unseen::looks_at(errorcode);
     let text = codes::text(errorcode)?;
-    // SAFETY: the caller promises room for MPI_MAX_ERROR_STRING characters.
+    // SAFETY: `string` has MPI_MAX_ERROR_STRING bytes and `resultlen` is writable: the C binding of MPI_Error_string requires it of the caller.
     unsafe { write_string(string, resultlen, &text, MPI_MAX_ERROR_STRING, "string") }
 }
 
 pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> Outcome {
     unseen::looks_at(errorcode);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `errorclass` is null or writable: the C binding of MPI_Error_class requires it of the caller.
     unsafe { out(errorclass, codes::class(errorcode)?, "errorclass") }
 }
 
 pub unsafe fn MPI_Add_error_class(errorclass: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `errorclass` is null or writable: the C binding of MPI_Add_error_class requires it of the caller.
     unsafe { out(errorclass, codes::add(None)?, "errorclass") }
 }
 
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Remove_error_class(errorclass: c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `errorcode` is null or writable: the C binding of MPI_Add_error_code requires it of the caller.
     unsafe { out(errorcode, codes::add(Some(errorclass))?, "errorcode") }
 }
 
@@ -44,7 +44,7 @@ pub unsafe fn MPI_Remove_error_code(errorcode: c_int) -> Outcome {
 }
 
 pub unsafe fn MPI_Add_error_string(errorcode: c_int, text: *const c_char) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `text` is null or NUL-terminated: the C binding of MPI_Add_error_string requires it of the caller.
     let text = unsafe { string(text, MPI_MAX_ERROR_STRING, MPI_ERR_ARG, "string")? };
     codes::set_text(errorcode, Some(text))
 }
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Remove_error_string(errorcode: c_int) -> Outcome {
     codes::set_text(errorcode, None)
 }
 
-/// Makes a handler of a function that must be there.
+/// Creates a handler from a function pointer, which must not be null.
 ///
 /// # Safety
 /// `errhandler` is an output argument of the caller.
@@ -64,7 +64,7 @@ unsafe fn create<F>(
 ) -> Outcome {
     let function = function
         .ok_or_else(|| Failure::new(MPI_ERR_ARG, "the error handler function is a null pointer"))?;
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
     unsafe { out(errhandler, handler::create(kind(function))?, "errhandler") }
 }
 
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Comm_create_errhandler(
     comm_errhandler_fn: Option<MPI_Comm_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `comm_errhandler_fn` and `errhandler` are valid as the C binding of MPI_Comm_create_errhandler requires of its caller.
     unsafe { create(comm_errhandler_fn, UserHandler::Comm, errhandler) }
 }
 
@@ -80,7 +80,7 @@ pub unsafe fn MPI_Win_create_errhandler(
     win_errhandler_fn: Option<MPI_Win_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `win_errhandler_fn` and `errhandler` are valid as the C binding of MPI_Win_create_errhandler requires of its caller.
     unsafe { create(win_errhandler_fn, UserHandler::Win, errhandler) }
 }
 
@@ -88,7 +88,7 @@ pub unsafe fn MPI_File_create_errhandler(
     file_errhandler_fn: Option<MPI_File_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `file_errhandler_fn` and `errhandler` are valid as the C binding of MPI_File_create_errhandler requires of its caller.
     unsafe { create(file_errhandler_fn, UserHandler::File, errhandler) }
 }
 
@@ -96,25 +96,25 @@ pub unsafe fn MPI_Session_create_errhandler(
     session_errhandler_fn: Option<MPI_Session_errhandler_function>,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `session_errhandler_fn` and `errhandler` are valid as the C binding of MPI_Session_create_errhandler requires of its caller.
     unsafe { create(session_errhandler_fn, UserHandler::Session, errhandler) }
 }
 
 pub unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Errhandler_free requires of its caller.
     let handle = unsafe { super::args::read(errhandler, "errhandler")? };
     handler::release(handle)?;
-    // SAFETY: as above.
+    // SAFETY: `errhandler` is null or writable: the C binding of MPI_Errhandler_free requires it of the caller.
     unsafe { out(errhandler, MPI_ERRHANDLER_NULL, "errhandler") }
 }
 
-/// Gives the program a reference to the handler of an object.
+/// Returns the handler of an object with a reference for the program.
 ///
 /// # Safety
 /// `errhandler` is an output argument of the caller.
 unsafe fn hand_out(found: MPI_Errhandler, errhandler: *mut MPI_Errhandler) -> Outcome {
     handler::retain(found)?;
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
     unsafe { out(errhandler, found, "errhandler") }
 }
 
@@ -125,7 +125,7 @@ pub unsafe fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler
 }
 
 pub unsafe fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Comm_get_errhandler requires of its caller.
     unsafe { hand_out(state::comm(comm)?.attached.errhandler(), errhandler) }
 }
 
@@ -141,7 +141,7 @@ pub unsafe fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -
 }
 
 pub unsafe fn MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Win_get_errhandler requires of its caller.
     unsafe { hand_out(state::win(win)?.attached.errhandler(), errhandler) }
 }
 
@@ -163,7 +163,7 @@ pub unsafe fn MPI_Session_get_errhandler(
     session: MPI_Session,
     errhandler: *mut MPI_Errhandler,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_Session_get_errhandler requires of its caller.
     unsafe { hand_out(state::session(session)?.attached.errhandler(), errhandler) }
 }
 
@@ -173,7 +173,7 @@ pub unsafe fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_in
     called("MPI_Session_call_errhandler", target, error_code)
 }
 
-/// Does something with what hangs on a file, or on `MPI_FILE_NULL`, whose handler new files inherit.
+/// Calls `act` with the members of a file, or of `MPI_FILE_NULL`, whose handler new files inherit.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
         MPI_FILE_NULL => Ok(act(&state().no_file)),
@@ -188,7 +188,7 @@ pub unsafe fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler
 }
 
 pub unsafe fn MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `errhandler` is valid as the C binding of MPI_File_get_errhandler requires of its caller.
     unsafe { hand_out(on_file(file, Attached::errhandler)?, errhandler) }
 }
 
@@ -197,7 +197,7 @@ pub unsafe fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcom
     called("MPI_File_call_errhandler", Target::File(fh), errorcode)
 }
 
-/// Calls the handler of an object; that the handler returns is success (section 9.3.4).
+/// Calls the handler of an object; the call succeeds if the handler returns (section 9.3.4).
 fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
     let text = codes::text(errorcode)?;
     let failure = Failure::new(errorcode, format!("the program reports {text}"));

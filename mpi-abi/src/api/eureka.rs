@@ -1,6 +1,6 @@
-//! The eureka line, which is not in MPI 5.0: one rank tells all others that it has found it.
+//! Eureka: early termination of a parallel search. Any rank may raise one global flag. Not part of MPI 5.0.
 //!
-//! What the functions do stands in [`mpi_core::comm`], module `eureka`, and for users in `docs/eureka.md`.
+//! The semantics are documented in [`mpi_core::comm`], module `eureka`, and for users in `docs/eureka.md`.
 #![allow(unsafe_code)]
 
 use super::args::out;
@@ -21,9 +21,9 @@ pub unsafe fn MPIX_Eureka_raise(comm: MPI_Comm) -> Outcome {
 pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
     let (found, is_first) = object.comm.eureka_test()?;
-    // A program that looks in a loop is inside MPI: what others want of this process goes on.
+    // A program that polls in a loop is inside MPI, so requests of other ranks must progress.
     state::engine()?.poll_once();
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag` and `first` are null or writable: the C binding of MPIX_Eureka_test requires it of the caller.
     unsafe {
         out(flag, found.into(), "flag")?;
         out(first, is_first.into(), "first")
@@ -33,6 +33,6 @@ pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_i
 pub unsafe fn MPIX_Eureka_end(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
     let first = state::comm(comm)?.comm.eureka_end()?;
     let first = first.map_or(MPI_UNDEFINED, |first| first as c_int);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is null or writable: the C binding of MPIX_Eureka_end requires it of the caller.
     unsafe { out(rank, first, "rank") }
 }

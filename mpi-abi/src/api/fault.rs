@@ -1,6 +1,6 @@
-//! Fault tolerance (ULFM), which is not in MPI 5.0: the functions of Open MPI's `mpi-ext.h`.
+//! Fault tolerance (ULFM), which is not part of MPI 5.0: the functions of Open MPI's `mpi-ext.h`.
 //!
-//! What they do stands in [`mpi_core::fault`].
+//! The semantics are documented in [`mpi_core::fault`].
 #![allow(unsafe_code)]
 
 use super::args::{out, read};
@@ -17,7 +17,7 @@ use std::ffi::c_int;
 
 pub unsafe fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {
     state::comm(comm)?.comm.revoke();
-    // The others hear of it though this process may not call MPI again for long.
+    // Sends the revocation now, since this process may not call MPI again for long.
     state::engine()?.poll_once();
     Ok(())
 }
@@ -25,7 +25,7 @@ pub unsafe fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {
 pub unsafe fn MPIX_Comm_is_revoked(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
     state::engine()?.poll_once();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPIX_Comm_is_revoked requires it of the caller.
     unsafe { out(flag, object.comm.is_revoked().into(), "flag") }
 }
 
@@ -33,7 +33,7 @@ pub unsafe fn MPIX_Comm_get_failed(comm: MPI_Comm, failedgrp: *mut MPI_Group) ->
     let object = state::comm(comm)?;
     crate::init::look_after_launcher();
     let failed = groups::register(object.comm.get_failed(), object.session.clone())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Comm_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }
 }
 
@@ -50,7 +50,7 @@ pub unsafe fn MPIX_Comm_ack_failed(
         )
     })?;
     let acknowledged = object.comm.acknowledge(how_many);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_acked` is null or writable: the C binding of MPIX_Comm_ack_failed requires it of the caller.
     unsafe { out(num_acked, acknowledged as c_int, "num_acked") }
 }
 
@@ -62,23 +62,23 @@ pub unsafe fn MPIX_Comm_failure_ack(comm: MPI_Comm) -> Outcome {
 pub unsafe fn MPIX_Comm_failure_get_acked(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::comm(comm)?;
     let acknowledged = groups::register(object.comm.acknowledged(), object.session.clone())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Comm_failure_get_acked requires it of the caller.
     unsafe { out(failedgrp, acknowledged, "failedgrp") }
 }
 
-/// Stores what was agreed on, also where the agreement is an error.
+/// Stores the agreed flag, also if the agreement returns an error.
 ///
 /// # Safety
 /// `flag` may be written.
 unsafe fn store(flag: *mut c_int, agreed: Agreed) -> Result<(), mpi_core::Error> {
-    // SAFETY: passed on.
+    // SAFETY: `flag` is valid by the `# Safety` contract of this function.
     unsafe { flag.write(agreed.flag as c_int) };
     agreed.error.map_or(Ok(()), Err)
 }
 
 pub unsafe fn MPIX_Comm_agree(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `flag` is valid as the C binding of MPIX_Comm_agree requires of its caller.
     unsafe {
         let mine = read(flag, "flag")?;
         let agreed = object.comm.agree_now(mine as u32)?;
@@ -92,23 +92,23 @@ pub unsafe fn MPIX_Comm_iagree(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::comm(comm)?;
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `flag` is null or readable: the C binding of MPIX_Comm_iagree requires it of the caller.
     let mine = unsafe { read(flag, "flag")? };
     let agreeing = object.comm.clone();
     let agreement = async move {
         let agreed = agreeing.agree(mine as u32).await?;
-        // SAFETY: the caller promised the place until the request is complete.
+        // SAFETY: `flag` is valid until the request completes: the C binding of MPIX_Comm_iagree requires it of the caller.
         unsafe { store(flag, agreed) }
     };
     let req = state::engine()?.spawn(Box::pin(agreement));
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is null or writable: the C binding of MPIX_Comm_iagree requires it of the caller.
     unsafe { out(request, running(req, &object)?, "request") }
 }
 
 pub unsafe fn MPIX_Comm_shrink(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.shrink())?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPIX_Comm_shrink requires it of the caller.
     unsafe { out(newcomm, child(Some(new), &parent)?, "newcomm") }
 }
 
@@ -118,21 +118,21 @@ pub unsafe fn MPIX_Comm_ishrink(
     request: *mut MPI_Request,
 ) -> Outcome {
     let parent = state::comm(comm)?;
-    // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
+    // SAFETY: `newcomm` is writable: the C binding of MPIX_Comm_ishrink requires it of the caller; it holds the null handle until the operation completes.
     unsafe { out(newcomm, MPI_COMM_NULL, "newcomm")? };
     let source = parent.clone();
     let attached = Attached::inheriting(&parent.attached);
     let shrinking = async move {
         let new = source.comm.shrink().await?;
-        // There is no handle left for it only if the program holds 2^19 others; the null handle says so.
+        // Fails only if the program holds 2^19 other communicators; the null handle reports it.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
-            // SAFETY: the caller promised the place until the request is complete.
+            // SAFETY: `newcomm` is valid until the request completes: the C binding of MPIX_Comm_ishrink requires it of the caller.
             unsafe { newcomm.write(object.handle()) };
         }
         Ok(())
     };
     let req = state::engine()?.spawn(Box::pin(shrinking));
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is null or writable: the C binding of MPIX_Comm_ishrink requires it of the caller.
     unsafe { out(request, running(req, &parent)?, "request") }
 }
 
@@ -145,7 +145,7 @@ pub unsafe fn MPIX_Win_revoke(win: MPI_Win) -> Outcome {
 pub unsafe fn MPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> Outcome {
     let object = state::win(win)?;
     state::engine()?.poll_once();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPIX_Win_is_revoked requires it of the caller.
     unsafe { out(flag, object.win.is_revoked().into(), "flag") }
 }
 
@@ -153,6 +153,6 @@ pub unsafe fn MPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> Ou
     let object = state::win(win)?;
     crate::init::look_after_launcher();
     let failed = groups::register(object.win.get_failed(), None)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Win_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }
 }

@@ -1,4 +1,4 @@
-//! Groups (section 7.3).
+//! Groups of processes (section 7.3).
 
 use super::args::{length, out, read, slice, slice_mut};
 use crate::abi::*;
@@ -10,7 +10,7 @@ use mpi_core::group::{Comparison, Group};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Gives a group a handle, with the session it comes from; the empty one has its own.
+/// Gives a group a handle, with the session it derives from; the empty group has its predefined handle.
 pub(crate) fn register(
     group: Group,
     session: Option<Rc<SessionObject>>,
@@ -24,17 +24,17 @@ pub(crate) fn register(
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
 }
 
-/// Gives a group made from another one a handle.
+/// Gives a group derived from another one a handle.
 fn derive(group: Group, from: MPI_Group) -> Result<MPI_Group, Failure> {
     register(group, session_of(from))
 }
 
-/// The session that a group comes from, if it comes from one.
+/// Returns the session that a group derives from, if any.
 pub(crate) fn session_of(group: MPI_Group) -> Option<Rc<SessionObject>> {
     state().groups.borrow().get(group.0)?.1.clone()
 }
 
-/// A rank argument that must be in a group.
+/// Checks a rank argument that must be in a group.
 pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Failure> {
     u32::try_from(rank)
         .ok()
@@ -48,7 +48,7 @@ pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Fail
         })
 }
 
-/// The value of a comparison.
+/// Converts the result of a comparison.
 pub(crate) fn comparison(result: Comparison) -> c_int {
     match result {
         Comparison::Identical => MPI_IDENT,
@@ -60,13 +60,13 @@ pub(crate) fn comparison(result: Comparison) -> c_int {
 
 pub unsafe fn MPI_Group_size(group: MPI_Group, size: *mut c_int) -> Outcome {
     let members = state::group(group)?.size();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Group_size requires it of the caller.
     unsafe { out(size, members as c_int, "size") }
 }
 
 pub unsafe fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> Outcome {
     let mine = state::group(group)?.rank_of(state::engine()?.me());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is null or writable: the C binding of MPI_Group_rank requires it of the caller.
     unsafe { out(rank, mine.map_or(MPI_UNDEFINED, |r| r as c_int), "rank") }
 }
 
@@ -79,7 +79,7 @@ pub unsafe fn MPI_Group_translate_ranks(
 ) -> Outcome {
     let (from, to) = (state::group(group1)?, state::group(group2)?);
     let n = length(n, "n")?;
-    // SAFETY: arrays of the caller with `n` elements.
+    // SAFETY: `ranks1` and `ranks2` have `n` elements: the C binding of MPI_Group_translate_ranks requires it of the caller.
     let (ranks1, ranks2) =
         unsafe { (slice(ranks1, n, "ranks1")?, slice_mut(ranks2, n, "ranks2")?) };
     for (rank, translated) in ranks1.iter().zip(ranks2) {
@@ -109,7 +109,7 @@ pub unsafe fn MPI_Group_compare(
     result: *mut c_int,
 ) -> Outcome {
     let compared = state::group(group1)?.compare(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `result` is null or writable: the C binding of MPI_Group_compare requires it of the caller.
     unsafe { out(result, comparison(compared), "result") }
 }
 
@@ -119,7 +119,7 @@ pub unsafe fn MPI_Group_union(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let new = state::group(group1)?.union(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_union requires it of the caller.
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
@@ -129,7 +129,7 @@ pub unsafe fn MPI_Group_intersection(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let new = state::group(group1)?.intersection(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_intersection requires it of the caller.
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
@@ -139,16 +139,16 @@ pub unsafe fn MPI_Group_difference(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let new = state::group(group1)?.difference(&state::group(group2)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_difference requires it of the caller.
     unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
-/// The ranks argument.
+/// Reads the ranks argument.
 ///
 /// # Safety
 /// `ranks` is an array of the caller with `n` elements.
 unsafe fn ranks_of(n: c_int, ranks: *const c_int) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `ranks` is valid by the `# Safety` contract of this function.
     unsafe { super::args::wides(ranks, length(n, "n")?, "ranks") }
 }
 
@@ -158,7 +158,7 @@ pub unsafe fn MPI_Group_incl(
     ranks: *const c_int,
     newgroup: *mut MPI_Group,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranks` and `newgroup` are valid as the C binding of MPI_Group_incl requires of its caller.
     unsafe {
         let new = state::group(group)?.include(&ranks_of(n, ranks)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -171,19 +171,19 @@ pub unsafe fn MPI_Group_excl(
     ranks: *const c_int,
     newgroup: *mut MPI_Group,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranks` and `newgroup` are valid as the C binding of MPI_Group_excl requires of its caller.
     unsafe {
         let new = state::group(group)?.exclude(&ranks_of(n, ranks)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
     }
 }
 
-/// The ranks that range triplets name.
+/// Expands range triplets into ranks.
 ///
 /// # Safety
 /// `ranges` is an array of the caller with `n` elements.
 unsafe fn expand(group: &Group, n: c_int, ranges: *const [c_int; 3]) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `ranges` is valid by the `# Safety` contract of this function.
     let ranges = unsafe { slice(ranges, length(n, "n")?, "ranges")? };
     let ranges: Vec<_> = ranges
         .iter()
@@ -199,7 +199,7 @@ pub unsafe fn MPI_Group_range_incl(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let members = state::group(group)?;
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranges` and `newgroup` are valid as the C binding of MPI_Group_range_incl requires of its caller.
     unsafe {
         let new = members.include(&expand(&members, n, ranges)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Group_range_excl(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let members = state::group(group)?;
-    // SAFETY: arguments of the caller.
+    // SAFETY: `ranges` and `newgroup` are valid as the C binding of MPI_Group_range_excl requires of its caller.
     unsafe {
         let new = members.exclude(&expand(&members, n, ranges)?)?;
         out(newgroup, derive(new, group)?, "newgroup")
@@ -221,13 +221,13 @@ pub unsafe fn MPI_Group_range_excl(
 }
 
 pub unsafe fn MPI_Group_free(group: *mut MPI_Group) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `group` is null or readable: the C binding of MPI_Group_free requires it of the caller.
     let handle = unsafe { read(group, "group")? };
     // Freeing the empty group is allowed, since functions return it (section 7.3.2).
     if handle != MPI_GROUP_EMPTY {
         let removed = state().groups.borrow_mut().remove(handle.0);
         removed.ok_or_else(|| wrong(Kind::Group, handle.0))?;
     }
-    // SAFETY: as above.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Group_free requires it of the caller.
     unsafe { out(group, MPI_GROUP_NULL, "group") }
 }

@@ -1,4 +1,4 @@
-//! Handles as Fortran integers and back (section 20.4).
+//! Conversion of handles to Fortran integers and back (section 20.4).
 
 use crate::abi::*;
 use crate::handle::{from_int, to_int};

@@ -7,12 +7,12 @@ use crate::info::{self, Hints};
 use mpi_base::text;
 use std::ffi::{c_char, c_int};
 
-/// A key argument.
+/// Reads a key argument.
 ///
 /// # Safety
 /// `key` is a string of the caller or null.
 unsafe fn key_of(key: *const c_char) -> Result<String, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `key` is null or NUL-terminated: `# Safety` of this function.
     let key = unsafe { string(key, MPI_MAX_INFO_KEY, MPI_ERR_INFO_KEY, "key")? };
     if key.is_empty() {
         return Err(Failure::new(MPI_ERR_INFO_KEY, "key is an empty string"));
@@ -21,7 +21,7 @@ unsafe fn key_of(key: *const c_char) -> Result<String, Failure> {
 }
 
 pub unsafe fn MPI_Info_create(info: *mut MPI_Info) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Info_create requires it of the caller.
     unsafe { out(info, info::create(Hints::default())?, "info") }
 }
 
@@ -30,19 +30,19 @@ pub unsafe fn MPI_Info_create_env(
     _argv: *mut *mut c_char,
     info: *mut MPI_Info,
 ) -> Outcome {
-    // The arguments may be zero and null; the process knows its own.
-    // SAFETY: an output argument of the caller.
+    // The arguments may be zero and null; the process knows its own command line.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Info_create_env requires it of the caller.
     unsafe { out(info, info::create(info::hints(MPI_INFO_ENV)?)?, "info") }
 }
 
 pub unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> Outcome {
     let copy = info::read(info, Hints::clone)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newinfo` is null or writable: the C binding of MPI_Info_dup requires it of the caller.
     unsafe { out(newinfo, info::create(copy)?, "newinfo") }
 }
 
 pub unsafe fn MPI_Info_free(info: *mut MPI_Info) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `info` is valid as the C binding of MPI_Info_free requires of its caller.
     unsafe {
         info::free(read(info, "info")?)?;
         out(info, MPI_INFO_NULL, "info")
@@ -50,7 +50,7 @@ pub unsafe fn MPI_Info_free(info: *mut MPI_Info) -> Outcome {
 }
 
 pub unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) -> Outcome {
-    // SAFETY: strings of the caller.
+    // SAFETY: `key` and `value` are valid as the C binding of MPI_Info_set requires of its caller.
     let (key, value) = unsafe {
         let value = string(value, MPI_MAX_INFO_VAL, MPI_ERR_INFO_VALUE, "value");
         (key_of(key)?, value?)
@@ -59,7 +59,7 @@ pub unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_c
 }
 
 pub unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `key` is valid as the C binding of MPI_Info_delete requires of its caller.
     let key = unsafe { key_of(key)? };
     if info::change(info, |hints| hints.delete(&key))? {
         Ok(())
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> Outcome {
 
 pub unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> Outcome {
     let count = info::read(info, Hints::len)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `nkeys` is null or writable: the C binding of MPI_Info_get_nkeys requires it of the caller.
     unsafe { out(nkeys, count as c_int, "nkeys") }
 }
 
@@ -89,16 +89,16 @@ pub unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) ->
         )
     })?;
     let mut ignored = 0;
-    // SAFETY: the caller promises room for MPI_MAX_INFO_KEY characters.
+    // SAFETY: `key` has MPI_MAX_INFO_KEY bytes: the C binding of MPI_Info_get_nthkey requires it of the caller.
     unsafe { write_string(key, &mut ignored, &found, MPI_MAX_INFO_KEY, "key") }
 }
 
-/// The value of a key, if it is there.
+/// Returns the value of a key, if it is set.
 ///
 /// # Safety
 /// `key` is a string of the caller or null.
 unsafe fn value_of(info: MPI_Info, key: *const c_char) -> Result<Option<String>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `key` is valid by the `# Safety` contract of this function.
     let key = unsafe { key_of(key)? };
     info::read(info, |hints| hints.get(&key).map(str::to_string))
 }
@@ -110,10 +110,10 @@ pub unsafe fn MPI_Info_get(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `key` is valid as the C binding of MPI_Info_get requires of its caller.
     let found = unsafe { value_of(info, key)? };
     let room = length(valuelen, "valuelen")? as c_int;
-    // SAFETY: output arguments of the caller, which promises room for `valuelen` characters and the zero.
+    // SAFETY: `value` is null or writable for `valuelen` characters and the NUL, and `flag` is null or writable: the C binding of MPI_Info_get requires it of the caller.
     unsafe {
         if let Some(text) = &found {
             let mut ignored = 0;
@@ -129,7 +129,7 @@ pub unsafe fn MPI_Info_get_valuelen(
     valuelen: *mut c_int,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: a string and output arguments of the caller.
+    // SAFETY: `key`, `valuelen` and `flag` are valid as the C binding of MPI_Info_get_valuelen requires of its caller.
     unsafe {
         let found = value_of(info, key)?;
         if let Some(text) = &found {
@@ -146,7 +146,7 @@ pub unsafe fn MPI_Info_get_string(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> Outcome {
-    // SAFETY: a string of the caller, and arguments that are read and written; `value` has room for `*buflen` bytes.
+    // SAFETY: `key`, `buflen`, `value` (for `*buflen` bytes) and `flag` are valid as the C binding of MPI_Info_get_string requires of its caller.
     unsafe {
         let found = value_of(info, key)?;
         let room = length(read(buflen, "buflen")?, "buflen")? as c_int;
@@ -155,7 +155,7 @@ pub unsafe fn MPI_Info_get_string(
                 let mut ignored = 0;
                 write_string(value, &mut ignored, text, room, "value")?;
             }
-            // The length asked for counts the terminating zero.
+            // `buflen` counts the terminating NUL.
             out(buflen, text::to_bytes(text).len() as c_int + 1, "buflen")?;
         }
         out(flag, found.is_some().into(), "flag")

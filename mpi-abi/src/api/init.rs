@@ -1,4 +1,4 @@
-//! Starting and ending (sections 11.2 to 11.4).
+//! Initialization, finalization and abort (sections 11.2 to 11.4).
 
 use super::args::out;
 use crate::abi::*;
@@ -17,17 +17,17 @@ pub unsafe fn MPI_Init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `provided` is null or writable: the C binding of MPI_Init_thread requires it of the caller.
     unsafe { out(provided, init::initialize(required)?, "provided") }
 }
 
 pub unsafe fn MPI_Initialized(flag: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Initialized requires it of the caller.
     unsafe { out(flag, phase::initialized().into(), "flag") }
 }
 
 pub unsafe fn MPI_Finalized(flag: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Finalized requires it of the caller.
     unsafe { out(flag, phase::finalized().into(), "flag") }
 }
 
@@ -37,23 +37,23 @@ pub unsafe fn MPI_Finalize() -> Outcome {
 
 pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> Outcome {
     state::engine()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `provided` is null or writable: the C binding of MPI_Query_thread requires it of the caller.
     unsafe { out(provided, phase::thread_level(), "provided") }
 }
 
 pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> Outcome {
     state::engine()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Is_thread_main requires it of the caller.
     unsafe { out(flag, phase::is_main_thread().into(), "flag") }
 }
 
 pub unsafe fn MPI_Abort(_comm: MPI_Comm, errorcode: c_int) -> Outcome {
-    // The standard asks for a best attempt on the group of the communicator and allows more (section 9.3.1).
+    // The standard requires a best attempt on the group of the communicator and allows more (section 9.3.1).
     abort(errorcode, "it called MPI_Abort")
 }
 
 pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     state::engine()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `parent` is null or writable: the C binding of MPI_Comm_get_parent requires it of the caller.
     unsafe { out(parent, MPI_COMM_NULL, "parent") }
 }

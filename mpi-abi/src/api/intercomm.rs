@@ -12,11 +12,11 @@ use std::ffi::c_int;
 
 pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     let inter = state::comm(comm)?.comm.is_inter();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Comm_test_inter requires it of the caller.
     unsafe { out(flag, inter.into(), "flag") }
 }
 
-/// The other group of an intercommunicator.
+/// Returns the remote group of an intercommunicator.
 fn remote_group(comm: MPI_Comm) -> Result<Group, Failure> {
     let object = state::comm(comm)?;
     object.comm.remote_group().cloned().ok_or_else(|| {
@@ -26,18 +26,18 @@ fn remote_group(comm: MPI_Comm) -> Result<Group, Failure> {
 }
 
 pub unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Comm_remote_size requires it of the caller.
     unsafe { out(size, remote_group(comm)?.size() as c_int, "size") }
 }
 
 pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     let session = state::comm(comm)?.session.clone();
     let remote = groups::register(remote_group(comm)?, session)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Comm_remote_group requires it of the caller.
     unsafe { out(group, remote, "group") }
 }
 
-/// What a leader's mistake is to its group, which would wait for it in vain if the call just ended here.
+/// Converts a leader's error into one for its group, which would wait indefinitely if the call returned only here.
 pub(super) fn astray(mistake: &Failure) -> LeaderError {
     LeaderError {
         code: mistake.code(),
@@ -55,7 +55,7 @@ pub unsafe fn MPI_Intercomm_create(
 ) -> Outcome {
     let local = state::comm(local_comm)?;
     let leader = groups::member(local.comm.group(), local_leader, "local_leader")?;
-    // The way to the other side is significant at the local leader only.
+    // The peer communicator is significant only at the local leader.
     let bridge = (local.comm.rank() == leader).then(|| {
         let peer = state::comm(peer_comm)?;
         let remote = groups::member(peer.comm.peers(), remote_leader, "remote_leader")?;
@@ -67,7 +67,7 @@ pub unsafe fn MPI_Intercomm_create(
         Err(failure) => Err(astray(failure)),
     });
     let new = state::engine()?.block_on(local.comm.inter(leader, across, tag))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create requires it of the caller.
     unsafe {
         out(
             newintercomm,
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Intercomm_merge(
 ) -> Outcome {
     let parent = state::comm(intercomm)?;
     let new = state::engine()?.block_on(parent.comm.merge(high != 0))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newintracomm` is null or writable: the C binding of MPI_Intercomm_merge requires it of the caller.
     unsafe {
         out(
             newintracomm,

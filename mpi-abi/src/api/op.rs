@@ -1,4 +1,4 @@
-//! Reduction operators of the program, and reducing without communication (section 6.9).
+//! User-defined reduction operators, and local reductions (section 6.9).
 
 use super::args::{out, read, recv_buf, send_buf};
 use super::collective::alias_check;
@@ -20,17 +20,17 @@ pub(crate) unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
     let handle = state().ops.borrow_mut().insert(new);
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
-    // SAFETY: passed on.
+    // SAFETY: `op` is null or writable: `# Safety` of this function.
     unsafe { out(op, MPI_Op(handle), "op") }
 }
 
-/// Runs a callback with the handle of a datatype.
+/// Calls a callback with a handle of a datatype.
 pub(crate) fn with_handle(datatype: &Datatype, call: impl FnOnce(MPI_Datatype)) {
-    // Without a handle left the callback cannot be told its datatype; the null handle says so.
+    // If no handle is left, the callback gets the null handle.
     let (handle, temporary) = handle_of(datatype).unwrap_or((MPI_DATATYPE_NULL, false));
     call(handle);
     if temporary {
-        // It was registered a moment ago; should the callback have freed it, nothing is left to do.
+        // It was registered just above; if the callback has freed it, nothing is left to do.
         let _ = remove(handle);
     }
 }
@@ -47,7 +47,7 @@ pub unsafe fn MPI_Op_create(
     let function = user_fn.ok_or_else(no_function)?;
     let call = move |input: *const u8, inout: *mut u8, len: i64, datatype: &Datatype| {
         with_handle(datatype, |mut handle| {
-            // A reduction of more elements than an int holds goes in several calls.
+            // A reduction of more elements than an int holds takes several calls.
             let (mut at, mut left) = (0i64, len);
             while left > 0 {
                 let mut part = c_int::try_from(left).unwrap_or(c_int::MAX);
@@ -55,8 +55,8 @@ pub unsafe fn MPI_Op_create(
                 let input = input.cast_mut().wrapping_offset(offset).cast();
                 let inout = inout.wrapping_offset(offset).cast();
                 let (part, handle) = (&raw mut part, &raw mut handle);
-                // SAFETY: the program promises that its function combines that many elements; the engine's buffers hold
-                // them, and the input is not changed by a function that keeps to the standard.
+                // SAFETY: the program registered this function as a reduction function; the engine's buffers hold that many elements,
+                // and a conforming function does not change the input.
                 guarded((), move || unsafe { function(input, inout, part, handle) });
                 let done = i64::from(c_int::try_from(left).unwrap_or(c_int::MAX));
                 at += done;
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Op_create(
             }
         });
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `op` is valid as the C binding of MPI_Op_create requires of its caller.
     unsafe { register(Op::user(call, commute != 0), op) }
 }
 
@@ -78,16 +78,16 @@ pub unsafe fn MPI_Op_create_c(
         with_handle(datatype, |mut handle| {
             let (input, inout) = (input.cast_mut().cast(), inout.cast());
             let (len, handle) = (&raw mut len, &raw mut handle);
-            // SAFETY: as for the small form.
+            // SAFETY: the program registered this function as a large-count reduction function; the engine's buffers hold `len` elements.
             guarded((), move || unsafe { function(input, inout, len, handle) });
         });
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `op` is valid as the C binding of MPI_Op_create_c requires of its caller.
     unsafe { register(Op::user(call, commute != 0), op) }
 }
 
 pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `op` is null or readable: the C binding of MPI_Op_free requires it of the caller.
     let handle = unsafe { read(op, "op")? };
     if handle.0 < FIRST_DYNAMIC {
         let predefined = state::op(handle)?;
@@ -98,13 +98,13 @@ pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
     }
     let removed = state().ops.borrow_mut().remove(handle.0);
     removed.ok_or_else(|| wrong(Kind::Op, handle.0))?;
-    // SAFETY: as above.
+    // SAFETY: `op` is null or writable: the C binding of MPI_Op_free requires it of the caller.
     unsafe { out(op, MPI_OP_NULL, "op") }
 }
 
 pub unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> Outcome {
     let commutes = state::op(op)?.is_commutative();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `commute` is null or writable: the C binding of MPI_Op_commutative requires it of the caller.
     unsafe { out(commute, commutes.into(), "commute") }
 }
 
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Reduce_local_c(
     op: MPI_Op,
 ) -> Outcome {
     let op = state::op(op)?;
-    // SAFETY: buffers of the caller that hold `count` elements.
+    // SAFETY: `inbuf` and `inoutbuf` hold `count` elements: the C binding of MPI_Reduce_local_c requires it of the caller.
     let (input, mut inout) = unsafe {
         (
             send_buf(inbuf, count, datatype)?,

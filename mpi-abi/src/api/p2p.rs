@@ -1,4 +1,4 @@
-//! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10 but send-receive).
+//! Point-to-point communication except send-receive: blocking, nonblocking and persistent (sections 3.2 to 3.10).
 
 use super::args::{out, plain_data, plain_room, recv_buf, send_buf};
 use super::completion::set_received;
@@ -14,7 +14,7 @@ use mpi_core::request::Operation;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A tag that a message may carry.
+/// Checks the tag of a send.
 #[inline]
 pub(crate) fn check_tag(tag: c_int) -> Outcome {
     if tag < 0 {
@@ -23,7 +23,7 @@ pub(crate) fn check_tag(tag: c_int) -> Outcome {
     Ok(())
 }
 
-/// A tag that a receive may ask for.
+/// Checks the tag of a receive.
 #[inline]
 pub(crate) fn check_recv_tag(tag: c_int) -> Outcome {
     if tag < 0 && tag != MPI_ANY_TAG {
@@ -42,7 +42,7 @@ fn wrong_tag(tag: c_int) -> Failure {
     Failure::new(MPI_ERR_TAG, format!("tag is {tag}{name}"))
 }
 
-/// The arguments of a send, checked.
+/// Checks the arguments of a send.
 ///
 /// # Safety
 /// As [`send_buf`].
@@ -56,11 +56,11 @@ pub(super) unsafe fn outgoing(
 ) -> Result<(Rc<CommObject>, SendBuf), Failure> {
     let comm = state::comm(comm)?;
     check_tag(tag)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Ok((comm, unsafe { send_buf(buf, count, datatype)? }))
 }
 
-/// The arguments of a receive, checked.
+/// Checks the arguments of a receive.
 ///
 /// # Safety
 /// As [`recv_buf`].
@@ -74,11 +74,11 @@ pub(super) unsafe fn incoming(
 ) -> Result<(Rc<CommObject>, RecvBuf), Failure> {
     let comm = state::comm(comm)?;
     check_recv_tag(tag)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     Ok((comm, unsafe { recv_buf(buf, count, datatype)? }))
 }
 
-/// Sends a short message of a predefined type, if that is possible at once; else nothing has happened.
+/// Sends a short message of a predefined type, if it can be sent at once; otherwise has no effect.
 ///
 /// # Safety
 /// As [`send_buf`].
@@ -91,7 +91,7 @@ unsafe fn sent_at_once(
     tag: c_int,
     comm: &CommObject,
 ) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let data = unsafe { plain_data(buf, count, datatype) };
     tag >= 0 && data.is_some_and(|data| comm.comm.try_send(data, dest, tag))
 }
@@ -110,12 +110,12 @@ unsafe fn send_standard(
     comm: MPI_Comm,
 ) -> Outcome {
     let comm = state::comm(comm)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     if unsafe { sent_at_once(buf, count, datatype, dest, tag, &comm) } {
         return Ok(());
     }
     check_tag(tag)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
     Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
 }
@@ -135,7 +135,7 @@ unsafe fn isend_standard(
     request: *mut MPI_Request,
 ) -> Outcome {
     let comm = state::comm(comm)?;
-    // SAFETY: passed on.
+    // SAFETY: `buf` and `request` are valid by the `# Safety` contract of this function.
     unsafe {
         if !request.is_null() && sent_at_once(buf, count, datatype, dest, tag, &comm) {
             request.write(DONE);
@@ -148,7 +148,7 @@ unsafe fn isend_standard(
     }
 }
 
-/// A handle for a send that has been started.
+/// Returns a handle for a send that has been started.
 fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     match sent {
         Sent::Done => Ok(DONE),
@@ -170,7 +170,7 @@ pub unsafe fn MPI_Send_c(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid as the C binding of MPI_Send_c requires of its caller.
     unsafe { send_standard(buf, count, datatype, dest, tag, comm) }
 }
 
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Isend_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Isend_c requires of its caller.
     unsafe { isend_standard(buf, count, datatype, dest, tag, comm, request) }
 }
 
@@ -197,7 +197,7 @@ pub unsafe fn MPI_Send_init_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Send_init_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
         let mode = Mode::Standard;
@@ -225,7 +225,7 @@ pub unsafe fn MPI_Ssend_c(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid as the C binding of MPI_Ssend_c requires of its caller.
     let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
     Ok(comm.comm.send(buf, dest, tag, Mode::Synchronous)?)
 }
@@ -239,7 +239,7 @@ pub unsafe fn MPI_Issend_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Issend_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
         let started = comm.comm.isend(buf, dest, tag, Mode::Synchronous)?;
@@ -256,7 +256,7 @@ pub unsafe fn MPI_Ssend_init_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Ssend_init_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
         let mode = Mode::Synchronous;
@@ -284,7 +284,7 @@ pub unsafe fn MPI_Rsend_c(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid as the C binding of MPI_Rsend_c requires of its caller.
     unsafe { send_standard(buf, count, datatype, dest, tag, comm) }
 }
 
@@ -297,7 +297,7 @@ pub unsafe fn MPI_Irsend_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Irsend_c requires of its caller.
     unsafe { isend_standard(buf, count, datatype, dest, tag, comm, request) }
 }
 
@@ -310,7 +310,7 @@ pub unsafe fn MPI_Rsend_init_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Rsend_init_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
         let mode = Mode::Standard;
@@ -338,7 +338,7 @@ pub unsafe fn MPI_Bsend_c(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid as the C binding of MPI_Bsend_c requires of its caller.
     let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
     send_buffered(&comm, &buf, dest, tag)
 }
@@ -352,7 +352,7 @@ pub unsafe fn MPI_Ibsend_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Ibsend_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
         send_buffered(&comm, &buf, dest, tag)?;
@@ -369,7 +369,7 @@ pub unsafe fn MPI_Bsend_init_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Bsend_init_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
         out(
@@ -392,7 +392,7 @@ pub unsafe fn MPI_Recv_c(
 ) -> Outcome {
     let object = state::comm(comm)?;
     check_recv_tag(tag)?;
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_Recv_c requires of its caller.
     unsafe {
         let received = match plain_room(buf, count, datatype) {
             Some(room) => object.comm.recv_bytes(room, source, tag),
@@ -417,7 +417,7 @@ pub unsafe fn MPI_Irecv_c(
 ) -> Outcome {
     let object = state::comm(comm)?;
     check_recv_tag(tag)?;
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Irecv_c requires of its caller.
     unsafe {
         let req = match plain_room(buf, count, datatype) {
             Some(room) => object.comm.irecv(room, source, tag)?,
@@ -439,7 +439,7 @@ pub unsafe fn MPI_Recv_init_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Recv_init_c requires of its caller.
     unsafe {
         let (comm, buf) = incoming(buf, count, datatype, tag, comm)?;
         out(

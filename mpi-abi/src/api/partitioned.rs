@@ -1,6 +1,6 @@
 //! Partitioned communication (chapter 4).
 //!
-//! These are the functions that several threads call at once to hand over their parts; each call is short.
+//! Several threads call these functions at once to hand over their partitions; each call is short.
 
 use super::args::{length, out, recv_buf, send_buf, slice};
 use super::p2p::check_tag;
@@ -12,7 +12,7 @@ use crate::state;
 use mpi_core::request::{Operation, Partitioned, PartitionedRecv, PartitionedSend};
 use std::ffi::{c_int, c_void};
 
-/// The partitions of a message: how many, how many elements in each, and how many in all.
+/// Checks the partitions of a message: returns their number, the elements in each, and the total.
 fn shape(partitions: c_int, count: MPI_Count) -> Result<(u32, i64, i64), Failure> {
     let number = u32::try_from(partitions).ok().filter(|n| *n > 0);
     let number = number.ok_or_else(|| {
@@ -41,7 +41,7 @@ pub unsafe fn MPI_Psend_init(
     check_tag(tag)?;
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Psend_init requires of its caller.
     unsafe {
         let buf = send_buf(buf, all, datatype)?;
         let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
@@ -62,7 +62,7 @@ pub unsafe fn MPI_Precv_init(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::comm(comm)?;
-    // Wildcards do not exist here (section 4.2.2).
+    // Wildcards are not allowed here (section 4.2.2).
     check_tag(tag)?;
     if source == MPI_ANY_SOURCE {
         return Err(Failure::new(
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Precv_init(
     }
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: a buffer and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Precv_init requires of its caller.
     unsafe {
         let buf = recv_buf(buf, all, datatype)?;
         let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
@@ -114,7 +114,7 @@ pub unsafe fn MPI_Pready_list(
     array_of_partitions: *const c_int,
     request: MPI_Request,
 ) -> Outcome {
-    // SAFETY: an array of the caller.
+    // SAFETY: `array_of_partitions` is valid as the C binding of MPI_Pready_list requires of its caller.
     let list = unsafe {
         slice(
             array_of_partitions,
@@ -126,9 +126,9 @@ pub unsafe fn MPI_Pready_list(
 }
 
 pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
-    // Nothing is left to arrive (section 4.2.2).
+    // A null request has no partitions left to receive (section 4.2.2).
     if request == MPI_REQUEST_NULL {
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
         return unsafe { out(flag, 1, "flag") };
     }
     let arrived = || {
@@ -144,6 +144,6 @@ pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_
         state::engine()?.poll_once();
         arrived()?
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
     unsafe { out(flag, here.into(), "flag") }
 }

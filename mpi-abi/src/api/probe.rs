@@ -1,4 +1,4 @@
-//! Probing, and receiving what a matched probe took (section 3.8).
+//! Probes and matched receives (section 3.8).
 
 use super::args::{out, read, recv_buf};
 use super::completion::{set_received, set_status};
@@ -14,7 +14,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// The arguments of a probe, checked.
+/// Checks the arguments of a probe.
 fn probing(source: c_int, tag: c_int, comm: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let comm = state::comm(comm)?;
     check_recv_tag(tag)?;
@@ -41,7 +41,7 @@ pub unsafe fn MPI_Probe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let found = probing(source, tag, comm)?.comm.probe(source, tag)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid as the C binding of MPI_Probe requires of its caller.
     unsafe { set_status(status, &c_status(found)) };
     Ok(())
 }
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Iprobe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let found = probing(source, tag, comm)?.comm.iprobe(source, tag)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag` and `status` are valid as the C binding of MPI_Iprobe requires of its caller.
     unsafe {
         if let Some(found) = found {
             set_status(status, &c_status(found));
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Iprobe(
     }
 }
 
-/// Gives a message that a probe took a handle.
+/// Gives a message taken by a matched probe a handle.
 fn register(probed: Probed, comm: &Rc<CommObject>) -> Result<(MPI_Message, Status), Failure> {
     let Probed::Message(message) = probed else {
         return Ok((MPI_MESSAGE_NO_PROC, Status::PROC_NULL));
@@ -87,7 +87,7 @@ pub unsafe fn MPI_Mprobe(
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
     let (handle, found) = register(comm.comm.mprobe(source, tag)?, &comm)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `message` and `status` are valid as the C binding of MPI_Mprobe requires of its caller.
     unsafe {
         set_status(status, &c_status(found));
         out(message, handle, "message")
@@ -104,7 +104,7 @@ pub unsafe fn MPI_Improbe(
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
     let probed = comm.comm.improbe(source, tag)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag`, `message` and `status` are valid as the C binding of MPI_Improbe requires of its caller.
     unsafe {
         out(flag, probed.is_some().into(), "flag")?;
         let Some(probed) = probed else {
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Improbe(
     }
 }
 
-/// What the two receives of matched messages have in common.
+/// A matched receive, blocking or not.
 enum Taken {
     /// The message was from `MPI_PROC_NULL`.
     Nothing,
@@ -126,14 +126,14 @@ enum Taken {
 /// Starts receiving a message and makes its handle null.
 ///
 /// # Safety
-/// As [`recv_buf`]; `message` is an argument of the caller that is read and written.
+/// As [`recv_buf`]; `message` is an input/output argument of the caller.
 unsafe fn take(
     buf: *mut c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
     message: *mut MPI_Message,
 ) -> Result<Taken, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` and `message` are valid by the `# Safety` contract of this function.
     let (handle, buf) = unsafe { (read(message, "message")?, recv_buf(buf, count, datatype)?) };
     let taken = if handle == MPI_MESSAGE_NO_PROC {
         Taken::Nothing
@@ -142,7 +142,7 @@ unsafe fn take(
         let (found, comm) = found.ok_or_else(|| wrong(Kind::Message, handle.0))?;
         Taken::Receiving(comm.comm.imrecv(found, buf), comm)
     };
-    // SAFETY: passed on.
+    // SAFETY: `message` is null or writable: `# Safety` of this function.
     unsafe { out(message, MPI_MESSAGE_NULL, "message")? };
     Ok(taken)
 }
@@ -154,11 +154,11 @@ pub unsafe fn MPI_Mrecv_c(
     message: *mut MPI_Message,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: a buffer and arguments of the caller.
+    // SAFETY: `buf`, `message` and `status` are valid as the C binding of MPI_Mrecv_c requires of its caller.
     unsafe {
         match take(buf, count, datatype, message)? {
             Taken::Nothing => set_received(status, Ok(Status::PROC_NULL)),
-            // The communicator is not among the arguments, but its handler hears.
+            // The communicator is not among the arguments, but its handler is called.
             Taken::Receiving(req, comm) => {
                 let received = comm.comm.engine().wait(&req);
                 set_received(status, received).map_err(|failure| failure.of(&comm))
@@ -174,7 +174,7 @@ pub unsafe fn MPI_Imrecv_c(
     message: *mut MPI_Message,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: a buffer and arguments of the caller.
+    // SAFETY: `buf`, `message` and `request` are valid as the C binding of MPI_Imrecv_c requires of its caller.
     unsafe {
         let handle = match take(buf, count, datatype, message)? {
             Taken::Nothing => running_for(state::engine()?.completed(Status::PROC_NULL), None)?,

@@ -1,10 +1,10 @@
-//! The shortest way of calls that programs make in loops and that only tell what is known already.
+//! Trivial calls: the shortest path of queries that programs make in loops.
 //!
-//! The exported function asks `quick_X` first, if calls are not traced. It has the arguments of `MPI_X` and answers whether it has
-//! done all that the call has to do; if not, it has done nothing, and the call goes the way of all others, with its checks,
+//! Unless calls are traced, the exported function first calls `quick_X`. It has the arguments of `MPI_X` and returns true if it has
+//! completed the call; otherwise it has had no effect, and the call takes the normal path with its checks,
 //! its lock, the state page and the error handlers.
-//! So what stands here cannot fail, cannot wait, and uses nothing that another thread may change:
-//! constants, atomics, and where it says so the state, if calls take no lock.
+//! So these functions cannot fail or wait, and use nothing that another thread may change:
+//! constants, atomics, and the state only if calls take no lock.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -15,7 +15,7 @@ use std::ffi::c_int;
 
 use super::completion::set_empty;
 
-/// What a communicator's rank and size are, without a copy of it.
+/// Returns rank or size of a communicator without cloning it.
 #[inline(always)]
 fn of_comm(
     comm: MPI_Comm,
@@ -32,7 +32,7 @@ fn of_comm(
     Some(other(&comms.get(comm.0)?.comm) as c_int)
 }
 
-/// Writes an output argument, if there is something to write and a place for it.
+/// Writes an output argument, if a value exists and the pointer is not null; returns true if it did.
 ///
 /// # Safety
 /// `place` is null or an output argument of the caller.
@@ -40,7 +40,7 @@ fn of_comm(
 unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
     match value {
         Some(value) if !place.is_null() => {
-            // SAFETY: an output argument of the caller.
+            // SAFETY: `place` is valid by the `# Safety` contract of this function.
             unsafe { place.write(value) };
             true
         }
@@ -50,17 +50,17 @@ unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
 
 #[inline(always)]
 pub unsafe fn quick_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `rank` is valid as the C binding of MPI_Comm_rank requires of its caller.
     unsafe { give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank())) }
 }
 
 #[inline(always)]
 pub unsafe fn quick_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is valid as the C binding of MPI_Comm_size requires of its caller.
     unsafe { give(size, of_comm(comm, |(_, size)| size, |comm| comm.size())) }
 }
 
-/// Size, lower bound and extent of a datatype.
+/// Returns size, lower bound and extent of a datatype.
 #[inline(always)]
 fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
     let dense = Named::dense_size(datatype.0) as i64;
@@ -82,7 +82,7 @@ fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
 #[inline(always)]
 pub unsafe fn quick_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
     let bytes = of_type(datatype).and_then(|[size, ..]| c_int::try_from(size).ok());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is valid as the C binding of MPI_Type_size requires of its caller.
     unsafe { give(size, bytes) }
 }
 
@@ -95,7 +95,7 @@ pub unsafe fn quick_Type_get_extent(
     let Some([_, low, apart]) = of_type(datatype) else {
         return false;
     };
-    // SAFETY: output arguments of the caller; the first is written only if the second can be.
+    // SAFETY: `lb` and `extent` are null or writable: the C binding of MPI_Type_get_extent requires it of the caller; `lb` is written only if `extent` is not null.
     unsafe {
         !extent.is_null()
             && give(lb, Some(low as MPI_Aint))
@@ -113,13 +113,13 @@ pub unsafe fn quick_Get_count(
     if status.is_null() || !size.is_power_of_two() {
         return false;
     }
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `status` is valid as the C binding of MPI_Get_count requires of its caller.
     let bytes = unsafe { &*status }.bytes();
     let whole = match bytes & (size as i64 - 1) {
         0 => c_int::try_from(bytes >> size.trailing_zeros()).ok(),
         _ => None,
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `count` is valid as the C binding of MPI_Get_count requires of its caller.
     unsafe { give(count, whole) }
 }
 
@@ -129,11 +129,11 @@ pub unsafe fn quick_Test(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> bool {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `request` is valid as the C binding of MPI_Test requires of its caller.
     if request.is_null() || unsafe { *request } != MPI_REQUEST_NULL {
         return false;
     }
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `flag` and `status` are valid as the C binding of MPI_Test requires of its caller.
     unsafe {
         if !give(flag, Some(1)) {
             return false;
@@ -145,12 +145,12 @@ pub unsafe fn quick_Test(
 
 #[inline(always)]
 pub unsafe fn quick_Initialized(flag: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is valid as the C binding of MPI_Initialized requires of its caller.
     unsafe { give(flag, Some(crate::phase::initialized().into())) }
 }
 
 #[inline(always)]
 pub unsafe fn quick_Finalized(flag: *mut c_int) -> bool {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is valid as the C binding of MPI_Finalized requires of its caller.
     unsafe { give(flag, Some(crate::phase::finalized().into())) }
 }

@@ -1,7 +1,7 @@
-//! Which requests a call finds complete: the one place where a run that is recorded or replayed (`mpi_core::record`) is asked.
+//! Record and replay of completion calls (`mpi_core::record`): decides which requests a call finds complete.
 //!
-//! Every call whose answer depends on which process was faster goes through [`decide`], with a closure that finds the answer out.
-//! In any other run that is this closure and one branch on a plain load.
+//! Every call whose result depends on timing uses [`decide`], with a closure that computes the natural result.
+//! Outside record and replay that is this closure and one branch on a relaxed load.
 
 use super::completion::Several;
 use crate::abi::*;
@@ -10,16 +10,16 @@ use crate::object::request::{self, RequestState, look};
 use crate::state;
 use mpi_core::record::{Asker, Decision};
 
-/// An answer about requests.
+/// The result of a completion call.
 pub(super) trait Found: Sized {
-    /// The places of the requests that are complete by this answer, `None` if it says that nothing is yet.
+    /// Returns the indices of the complete requests, or `None` if the result is that none is complete yet.
     fn places(&self, requests: &[MPI_Request]) -> Option<Vec<usize>>;
 
-    /// The answer that says so.
+    /// Builds the result from such indices.
     fn of(places: Option<Vec<usize>>, requests: &[MPI_Request]) -> Result<Self, Failure>;
 }
 
-/// What a call finds: what `natural` finds out, or in a replay what was recorded.
+/// Returns the result of a call: that of `natural`, or in a replay the recorded one.
 #[inline(always)]
 pub(super) fn decide<F: Found>(
     asker: Asker,
@@ -42,7 +42,7 @@ fn decided<F: Found>(
     let engine = state::engine()?;
     let script = match engine.script() {
         Some(script) if looks.iter().any(|look| *look != RequestState::Inactive) => script,
-        // Where no request is active there is one answer only.
+        // If no request is active, only one result is possible.
         _ => return natural(),
     };
     if !script.is_replay() {
@@ -80,7 +80,7 @@ fn complete_ones(looks: &[RequestState]) -> Option<Vec<usize>> {
     (!places.is_empty()).then_some(places)
 }
 
-/// Of one request.
+/// The state of one request.
 impl Found for RequestState {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         (*self == RequestState::Complete).then(|| vec![0])
@@ -94,7 +94,7 @@ impl Found for RequestState {
     }
 }
 
-/// Of each request.
+/// The state of each request.
 impl Found for Vec<RequestState> {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         complete_ones(self)
@@ -115,7 +115,7 @@ impl Found for Vec<RequestState> {
     }
 }
 
-/// Whether all are complete, so that no place need be named.
+/// True if all are complete, so that no index is needed.
 impl Found for bool {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         self.then(Vec::new)
@@ -126,7 +126,7 @@ impl Found for bool {
     }
 }
 
-/// Which is complete.
+/// The index of the complete request.
 impl Found for Option<usize> {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         self.map(|place| vec![place])
@@ -137,7 +137,7 @@ impl Found for Option<usize> {
     }
 }
 
-/// Whether one is complete or none is active, and which it is.
+/// `None` if none is complete; else the index, or `None` if no request is active.
 impl Found for Option<Option<usize>> {
     fn places(&self, requests: &[MPI_Request]) -> Option<Vec<usize>> {
         self.flatten().places(requests)

@@ -1,4 +1,4 @@
-//! Requests apart from waiting: looking at their outcomes, starting, freeing and cancelling them (sections 3.7 to 3.9),
+//! Request calls other than completion: reading outcomes, starting, freeing and cancelling (sections 3.7 to 3.9),
 //! and generalized requests (13.2).
 
 use super::args::{length, out, read, slice};
@@ -12,23 +12,23 @@ use mpi_core::record::Asker;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// Looks at a complete request, leaving it as it is.
+/// Reads the outcome of a complete request without taking it.
 ///
 /// # Safety
 /// `status` is an output argument of the caller.
 unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
     if look(handle)? == RequestState::Inactive {
-        // SAFETY: passed on.
+        // SAFETY: `status` is valid by the `# Safety` contract of this function.
         unsafe { set_empty(status) };
         return Ok(());
     }
     let (seen, failure) = peek(handle)?;
-    // SAFETY: passed on.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &seen) };
     failure.map_or(Ok(()), Err)
 }
 
-/// Looks at a request that is not running, one of several, and stores its status at place `at`.
+/// Reads the outcome of a request that is not running, one of several, and stores its status at index `at`.
 ///
 /// # Safety
 /// As [`Statuses::store`].
@@ -38,10 +38,10 @@ unsafe fn peek_next(handle: MPI_Request, at: usize, statuses: &mut Statuses) -> 
         true => (EMPTY, None),
         false => peek(handle)?,
     };
-    // SAFETY: passed on.
+    // SAFETY: `statuses` has an element `at` by the `# Safety` contract of this function, which is that of `store`.
     unsafe { statuses.store(at, &seen, failure) };
     if let (true, Some(place)) = (inactive, statuses.place(at)) {
-        // SAFETY: passed on; the error field is part of an empty status (section 3.7.3).
+        // SAFETY: `place` is the address of element `at`; an empty status includes its error field (section 3.7.3).
         unsafe { set_empty(place) };
     }
     Ok(())
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Request_get_status(
 ) -> Outcome {
     let natural = || request::state_after_progress(request);
     let done = decide(Asker::GetStatus, &[request], natural)? != RequestState::Running;
-    // SAFETY: arguments of the caller.
+    // SAFETY: `flag` and `status` are valid as the C binding of MPI_Request_get_status requires of its caller.
     unsafe {
         out(flag, done.into(), "flag")?;
         if done {
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Request_get_status(
     }
 }
 
-/// The places of an array of requests that are complete, after a turn of progress.
+/// Returns the states of an array of requests, after one poll.
 ///
 /// # Safety
 /// The array is an argument of the caller with `count` elements.
@@ -73,7 +73,7 @@ unsafe fn looked_at<'a>(
     count: c_int,
     requests: *const MPI_Request,
 ) -> Result<(&'a [MPI_Request], Vec<RequestState>), Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `requests` is valid by the `# Safety` contract of this function.
     let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
     let natural = || {
         state::engine()?.poll_once();
@@ -89,7 +89,7 @@ pub unsafe fn MPI_Request_get_status_all(
     flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `flag` and `array_of_statuses` are valid as the C binding of MPI_Request_get_status_all requires of its caller.
     unsafe {
         let (requests, looks) = looked_at(count, array_of_requests)?;
         let done = !looks.contains(&RequestState::Running);
@@ -111,7 +111,7 @@ pub unsafe fn MPI_Request_get_status_any(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `indx`, `flag` and `status` are valid as the C binding of MPI_Request_get_status_any requires of its caller.
     unsafe {
         let (requests, looks) = looked_at(count, array_of_requests)?;
         if let Some(i) = looks.iter().position(|l| *l == RequestState::Complete) {
@@ -135,7 +135,7 @@ pub unsafe fn MPI_Request_get_status_some(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_requests`, `outcount`, `array_of_indices` and `array_of_statuses` are valid as the C binding of MPI_Request_get_status_some requires of its caller.
     unsafe {
         let (requests, looks) = looked_at(incount, array_of_requests)?;
         if looks.iter().all(|l| *l == RequestState::Inactive) {
@@ -159,12 +159,12 @@ pub unsafe fn MPI_Request_get_status_some(
 }
 
 pub unsafe fn MPI_Start(request: *mut MPI_Request) -> Outcome {
-    // SAFETY: an argument of the caller.
+    // SAFETY: `request` is null or readable: the C binding of MPI_Start requires it of the caller.
     request::start(unsafe { read(request, "request")? })
 }
 
 pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> Outcome {
-    // SAFETY: an array of the caller.
+    // SAFETY: `array_of_requests` is valid as the C binding of MPI_Startall requires of its caller.
     let requests = unsafe {
         slice(
             array_of_requests,
@@ -178,7 +178,7 @@ pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) ->
 }
 
 pub unsafe fn MPI_Request_free(request: *mut MPI_Request) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `request` is valid as the C binding of MPI_Request_free requires of its caller.
     unsafe {
         request::free(read(request, "request")?)?;
         out(request, MPI_REQUEST_NULL, "request")
@@ -186,7 +186,7 @@ pub unsafe fn MPI_Request_free(request: *mut MPI_Request) -> Outcome {
 }
 
 pub unsafe fn MPI_Cancel(request: *mut MPI_Request) -> Outcome {
-    // SAFETY: an argument of the caller.
+    // SAFETY: `request` is null or readable: the C binding of MPI_Cancel requires it of the caller.
     request::cancel(unsafe { read(request, "request")? })
 }
 
@@ -211,7 +211,7 @@ pub unsafe fn MPI_Grequest_start(
         complete: false.into(),
     };
     let handle = request::register(RequestObject::General(Rc::new(general)))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `request` is null or writable: the C binding of MPI_Grequest_start requires it of the caller.
     unsafe { out(request, handle, "request") }
 }
 

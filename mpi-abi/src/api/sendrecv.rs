@@ -1,4 +1,4 @@
-//! Send-receive, which cannot deadlock with itself: blocking, nonblocking, and with one buffer for both (section 3.11).
+//! Send-receive: blocking, nonblocking, and with one buffer for both (section 3.11).
 
 use super::args::{out, recv_buf};
 use super::completion::set_received;
@@ -14,7 +14,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A send-receive under way: the receive, and the send unless it was over at once.
+/// A send-receive under way: the receive, and the send unless it completed at once.
 struct Exchange {
     comm: Rc<CommObject>,
     receive: Req,
@@ -22,7 +22,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Posts the receive first, so that the peer's message finds it.
+    /// Starts both; posts the receive first, so that the peer's message is not unexpected.
     fn start(
         comm: Rc<CommObject>,
         (outgoing, dest, sendtag): (SendBuf, c_int, c_int),
@@ -54,7 +54,7 @@ impl Exchange {
         received
     }
 
-    /// A handle for both halves.
+    /// Returns a handle for both halves.
     fn register(self) -> Result<MPI_Request, Failure> {
         register(RequestObject::Running {
             req: self.receive,
@@ -64,7 +64,7 @@ impl Exchange {
     }
 }
 
-/// The exchange of two buffers.
+/// Starts an exchange with two buffers.
 ///
 /// # Safety
 /// As [`send_buf`](crate::api::args::send_buf) and [`recv_buf`].
@@ -81,7 +81,7 @@ unsafe fn exchange(
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function.
     unsafe {
         let (comm, outgoing) = outgoing(sendbuf, sendcount, sendtype, sendtag, comm)?;
         check_recv_tag(recvtag)?;
@@ -90,7 +90,7 @@ unsafe fn exchange(
     }
 }
 
-/// The exchange of one buffer for another message; what is sent is copied first.
+/// Starts an exchange in one buffer; the data to send are copied first.
 ///
 /// # Safety
 /// As [`recv_buf`].
@@ -104,7 +104,7 @@ unsafe fn exchange_in_place(
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let (comm, buf) = unsafe { incoming(buf, count, datatype, recvtag, comm)? };
     check_tag(sendtag)?;
     let copy = Scratch::bytes(buf.bytes())?;
@@ -132,7 +132,7 @@ pub unsafe fn MPI_Sendrecv_c(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `sendbuf`, `recvbuf` and `status` are valid as the C binding of MPI_Sendrecv_c requires of its caller.
     unsafe {
         let exchange = exchange(
             sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -156,7 +156,7 @@ pub unsafe fn MPI_Isendrecv_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `sendbuf`, `recvbuf` and `request` are valid as the C binding of MPI_Isendrecv_c requires of its caller.
     unsafe {
         let exchange = exchange(
             sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -177,7 +177,7 @@ pub unsafe fn MPI_Sendrecv_replace_c(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_Sendrecv_replace_c requires of its caller.
     unsafe {
         let exchange =
             exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
@@ -196,7 +196,7 @@ pub unsafe fn MPI_Isendrecv_replace_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Isendrecv_replace_c requires of its caller.
     unsafe {
         let exchange =
             exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;

@@ -1,4 +1,4 @@
-//! Sessions, process sets, and communicators made of groups alone (sections 7.4.2, 7.6.2 and 11.3).
+//! Sessions, process sets, and communicators created from groups (sections 7.4.2, 7.6.2 and 11.3).
 
 use super::args::{out, read, string, write_string};
 use super::{groups, intercomm::astray};
@@ -18,10 +18,10 @@ use std::ffi::{c_char, c_int};
 /// The process sets of every job (section 11.3.2).
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The members of a process set.
+/// Returns the members of a process set.
 pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     let engine = state::engine()?;
-    // Names are URIs, whose scheme and, for those of the standard, the rest as well ignore case.
+    // Names are URIs: the scheme and, for those of the standard, the rest too are case-insensitive.
     match PROCESS_SETS
         .iter()
         .position(|p| p.eq_ignore_ascii_case(name))
@@ -35,7 +35,7 @@ pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     }
 }
 
-/// Makes an object of the kind of `target` with an error handler, which hears of failures of that as well.
+/// Creates an object of the kind of `target` with an error handler, which is also called if the creation fails.
 fn with_handler(
     errhandler: MPI_Errhandler,
     target: Target,
@@ -55,29 +55,29 @@ pub unsafe fn MPI_Session_init(
     with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
         let level = init::begin_session(info::hints(info)?.get(THREAD_LEVEL))?;
         *attached.hints.borrow_mut() = Hints::of_session(level);
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `session` is null or writable: the C binding of MPI_Session_init requires it of the caller.
         unsafe { out(session, session::register(attached)?.handle(), "session") }
     })
 }
 
 pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `session` is null or readable: the C binding of MPI_Session_finalize requires it of the caller.
     let handle = unsafe { read(session, "session")? };
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
-        // The argument is no handle but a pointer to one, so the handler is named here.
+        // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
         let flushed = object.buffer.flush(&state::engine()?);
         flushed.map_err(|error| Failure::from(error).on(Target::Session(handle)))?;
     }
     session::remove(handle)?;
     init::end_session()?;
-    // SAFETY: an argument of the caller that is written.
+    // SAFETY: `session` is null or writable: the C binding of MPI_Session_finalize requires it of the caller.
     unsafe { out(session, MPI_SESSION_NULL, "session") }
 }
 
 pub unsafe fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> Outcome {
     let hints = state::session(session)?.attached.hints.borrow().clone();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_Session_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }
 
@@ -87,7 +87,7 @@ pub unsafe fn MPI_Session_get_num_psets(
     npset_names: *mut c_int,
 ) -> Outcome {
     state::session(session)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `npset_names` is null or writable: the C binding of MPI_Session_get_num_psets requires it of the caller.
     unsafe { out(npset_names, PROCESS_SETS.len() as c_int, "npset_names") }
 }
 
@@ -107,14 +107,14 @@ pub unsafe fn MPI_Session_get_nth_pset(
             format!("n is {n}, but there are {sets} process sets"),
         )
     })?;
-    // SAFETY: arguments of the caller; of the name as many bytes may be written as the length says.
+    // SAFETY: `pset_len` and `pset_name` (for `*pset_len` bytes) are valid as the C binding of MPI_Session_get_nth_pset requires of its caller.
     unsafe {
         let room = read(pset_len, "pset_len")?;
         if room > 0 {
             let mut written = 0;
             write_string(pset_name, &mut written, name, room, "pset_name")?;
         }
-        // The length that is asked for and told counts the terminating zero.
+        // `pset_len` counts the terminating NUL.
         out(pset_len, name.len() as c_int + 1, "pset_len")
     }
 }
@@ -125,11 +125,11 @@ pub unsafe fn MPI_Session_get_pset_info(
     info: *mut MPI_Info,
 ) -> Outcome {
     state::session(session)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `pset_name` is null or NUL-terminated: the C binding of MPI_Session_get_pset_info requires it of the caller.
     let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
     let mut hints = Hints::new();
     hints.set("mpi_size".into(), process_set(&name)?.size().to_string());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info` is null or writable: the C binding of MPI_Session_get_pset_info requires it of the caller.
     unsafe { out(info, info::create(hints)?, "info") }
 }
 
@@ -139,19 +139,19 @@ pub unsafe fn MPI_Group_from_session_pset(
     newgroup: *mut MPI_Group,
 ) -> Outcome {
     let object = state::session(session)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `pset_name` is null or NUL-terminated: the C binding of MPI_Group_from_session_pset requires it of the caller.
     let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
     let group = groups::register(process_set(&name)?, Some(object))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_from_session_pset requires it of the caller.
     unsafe { out(newgroup, group, "newgroup") }
 }
 
-/// The string that keeps apart what is made at the same time.
+/// Reads the string tag that distinguishes concurrent creations.
 ///
 /// # Safety
 /// A string of the caller or null.
 unsafe fn tag_of(stringtag: *const c_char) -> Result<String, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `stringtag` is null or NUL-terminated: `# Safety` of this function.
     unsafe { string(stringtag, MPI_MAX_STRINGTAG_LEN, MPI_ERR_TAG, "stringtag") }
 }
 
@@ -164,17 +164,17 @@ pub unsafe fn MPI_Comm_create_from_group(
 ) -> Outcome {
     with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
         let (members, session) = (state::group(group)?, groups::session_of(group));
-        // SAFETY: a string of the caller.
+        // SAFETY: `stringtag` is valid as the C binding of MPI_Comm_create_from_group requires of its caller.
         let tag = unsafe { tag_of(stringtag)? };
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let engine = state::engine()?;
         let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_from_group requires it of the caller.
         unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
     })
 }
 
-/// The process that leads the other group.
+/// Returns the process that leads the other group.
 fn leader_of(group: MPI_Group, rank: c_int) -> Result<ProcId, Failure> {
     let group = state::group(group)?;
     let leader = groups::member(&group, rank, "remote_leader")?;
@@ -196,22 +196,22 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
         let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
         let engine = state::engine()?;
         // An empty group on either side makes this a local call without a communicator (section 7.6.2).
-        // The remote group is significant at the local leader only, so elsewhere it may also be no group.
+        // The remote group is significant only at the local leader, so elsewhere it need not be a valid handle.
         let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
         if members.size() == 0 || is_alone {
-            // SAFETY: an output argument of the caller.
+            // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
             return unsafe { out(newintercomm, MPI_COMM_NULL, "newintercomm") };
         }
         let leader = groups::member(&members, local_leader, "local_leader")?;
-        // What lies on the other side is significant at the local leader only.
+        // The remote arguments are significant only at the local leader.
         let leads = members.proc(leader) == Some(engine.me());
         let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
-        // SAFETY: a string of the caller.
+        // SAFETY: `stringtag` is valid as the C binding of MPI_Intercomm_create_from_groups requires of its caller.
         let tag = unsafe { tag_of(stringtag)? };
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let made = engine.inter_from_groups((&members, leader), other, &tag);
         let new = engine.block_on(made)?;
-        // SAFETY: an output argument of the caller.
+        // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
         unsafe {
             out(
                 newintercomm,

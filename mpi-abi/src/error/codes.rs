@@ -1,8 +1,8 @@
-//! Error classes and codes that programs add (section 9.5), and the text of every code.
+//! Registry of error classes and codes: those that programs add (section 9.5), and the text of every code.
 //!
-//! Codes of the standard are their own class.
-//! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`; the numbers of removed ones are not used again, and nothing of
-//! them is kept, so that a library inside a program may add and remove its own as often as it is called.
+//! A predefined code is its own class.
+//! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`. Numbers of removed ones are never reused, and removed ones
+//! take no memory, so a library inside a program may add and remove its own any number of times.
 //! All functions here may be called at any time from any thread, so the registry has its own mutex.
 
 use super::{Failure, class_text};
@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A class or code that the program added.
+/// A class or code added by the program.
 #[derive(Clone, Debug)]
 struct Added {
-    /// Its class; a class is its own.
+    /// Its class; a class is its own class.
     class: c_int,
-    /// How many codes a class has.
+    /// The number of codes in a class.
     codes: usize,
     text: Option<String>,
 }
 
-/// What the program added, by number.
+/// Everything the program added, by number.
 #[derive(Debug)]
 struct Registry {
     last: c_int,
@@ -30,7 +30,7 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
-/// The last failure that was raised, so that the text of its code can say what happened.
+/// The failure raised last, so that the text of its code can include the message.
 static LAST: Mutex<Option<(c_int, String)>> = Mutex::new(None);
 
 fn registry() -> MutexGuard<'static, Registry> {
@@ -52,7 +52,7 @@ impl Registry {
         }
     }
 
-    /// The added class of this number.
+    /// Returns the added class of this number.
     fn class_mut(&mut self, class: c_int) -> Option<&mut Added> {
         self.added.get_mut(&class).filter(|a| a.class == class)
     }
@@ -107,7 +107,7 @@ impl Registry {
         Ok(())
     }
 
-    /// An added class or code that has no text.
+    /// Returns an added class or code that has no text, so that it may be removed.
     fn removable(
         &self,
         code: c_int,
@@ -146,12 +146,12 @@ impl Registry {
     }
 }
 
-/// Adds a class (none given) or a code of a class.
+/// Adds a class (`None`) or a code of the given class.
 pub fn add(class: Option<c_int>) -> Result<c_int, Failure> {
     registry().add(class)
 }
 
-/// Removes an added class; codes of it, and its text, must have been removed before.
+/// Removes an added class; its codes and its text must have been removed before.
 pub fn remove_class(class: c_int) -> Result<(), Failure> {
     registry().remove_class(class)
 }
@@ -161,12 +161,12 @@ pub fn remove_code(code: c_int) -> Result<(), Failure> {
     registry().remove_code(code)
 }
 
-/// Gives an added class or code a text, or takes it away.
+/// Sets the text of an added class or code, or removes it.
 pub fn set_text(code: c_int, text: Option<String>) -> Result<(), Failure> {
     registry().set_text(code, text)
 }
 
-/// The class of a code.
+/// Returns the class of a code.
 pub fn class(code: c_int) -> Result<c_int, Failure> {
     if class_text(code).is_some() {
         return Ok(code);
@@ -175,7 +175,7 @@ pub fn class(code: c_int) -> Result<c_int, Failure> {
     class.ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
 }
 
-/// The text of a code: what the standard says of the class, and for the failure raised last also what happened.
+/// Returns the text of a code: the standard's text of the class and, for the failure raised last, its message.
 pub fn text(code: c_int) -> Result<String, Failure> {
     if let Some((name, text)) = class_text(code) {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,12 +189,12 @@ pub fn text(code: c_int) -> Result<String, Failure> {
         .ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
 }
 
-/// The largest code in use, the value of the attribute `MPI_LASTUSEDCODE`.
+/// Returns the largest code in use, the value of the attribute `MPI_LASTUSEDCODE`.
 pub fn last_used() -> c_int {
     registry().last_used()
 }
 
-/// Remembers what was raised.
+/// Records the failure that was raised last.
 pub fn remember(code: c_int, message: String) {
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((code, message));
 }

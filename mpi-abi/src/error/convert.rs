@@ -1,4 +1,4 @@
-//! The engine's errors as failures: here, and only here, they get their MPI error classes.
+//! Conversion of the engine's errors into failures: the only place that assigns MPI error classes to them.
 
 use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;
@@ -156,7 +156,7 @@ impl From<Error> for Failure {
         if let Some(e) = e.find::<OscError>() {
             return e.clone().into();
         }
-        // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
+        // A run that deviates from its recording is useless, whatever the program does with errors.
         if let Some(e) = e.find::<RecordError>() {
             crate::abort::abort(1, &e.to_string());
         }
@@ -175,7 +175,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The class of an operation whose peer is dead: where the job goes on without it, programs look for the class of fault tolerance.
+/// The class of an operation whose peer is dead: where the job continues without it, programs check for the fault-tolerance class.
 fn gone_class() -> c_int {
     let engine = crate::state::state().engine.try_borrow();
     let tolerant = engine.is_ok_and(|engine| {
@@ -228,7 +228,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
             LeaderError::LOST => None,
             LeaderError::FAILED => Some(gone_class()),
             LeaderError::REVOKED => Some(MPIX_ERR_REVOKED),
-            // The class that this crate has told the leader's group.
+            // The class that this crate has sent to the leader's group.
             class => Some(class),
         },
         CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {

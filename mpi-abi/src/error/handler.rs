@@ -1,13 +1,13 @@
-//! Error handlers (section 9.3): their registry.
+//! Registry of error handlers (section 9.3).
 //!
-//! The handler that hears of a failure is that of the object that the call is made on: of the parent where a communicator is made.
-//! A new communicator inherits the handler that its parent has *then* (section 9.3, "newly created"); a handler that is set on
-//! `MPI_COMM_WORLD` later does not reach it. MPICH lets a communicator whose handler was never set follow `MPI_COMM_WORLD`'s, on which
-//! four of its own tests rely (`*_nullarg` of its `errors/comm`); that is not what the standard says, so it is not done here.
+//! A failure is reported to the handler of the object that the call is made on: the parent's where a communicator is created.
+//! A new communicator inherits the handler that its parent has *at creation* (section 9.3, "newly created"); a handler that is set on
+//! `MPI_COMM_WORLD` later does not affect it. MPICH lets a communicator whose handler was never set follow `MPI_COMM_WORLD`'s, on which
+//! four of its own tests rely (`*_nullarg` of its `errors/comm`); the standard says otherwise, so this library does not do it.
 //! A call without an object raises its error on `MPI_COMM_SELF`.
 //!
-//! An object holds the handle of its error handler and counts as one reference to it; so does each handle the program got.
-//! Error handlers may be made and used from any thread before initialization, so the registry has its own mutex, which is
+//! Handlers are reference counted: each object holds one reference, and so does each handle that the program has obtained.
+//! Error handlers may be created and used from any thread before initialization, so the registry has its own mutex, which is
 //! never held while a handler runs.
 
 use super::{Contextual, Failure, Target};
@@ -15,18 +15,18 @@ use crate::abi::*;
 use crate::handle::{Kind, Table, wrong};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A handler that the program made, by the kind of object it serves.
+/// A handler created by the program, by the kind of object it serves.
 #[derive(Clone, Debug)]
 pub enum UserHandler {
     Comm(MPI_Comm_errhandler_function),
     Win(MPI_Win_errhandler_function),
     File(MPI_File_errhandler_function),
     Session(MPI_Session_errhandler_function),
-    /// One of a program of another ABI.
+    /// A handler of a program of another ABI.
     Contextual(Serves, Contextual),
 }
 
-/// A kind of object that error handlers serve.
+/// A kind of object that has an error handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
     Comm,
@@ -51,7 +51,7 @@ fn is_predefined(handler: MPI_Errhandler) -> bool {
     [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN].contains(&handler)
 }
 
-/// Registers a handler of the program, with one reference.
+/// Registers a handler of the program with one reference.
 pub fn create(handler: UserHandler) -> Result<MPI_Errhandler, Failure> {
     handlers()
         .insert(Entry {
@@ -92,7 +92,7 @@ pub fn release(handler: MPI_Errhandler) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a handler may serve an object of the kind of `target`.
+/// Checks that a handler may serve an object of the kind of `target`.
 pub fn check_serves(handler: MPI_Errhandler, target: Target) -> Result<(), Failure> {
     if is_predefined(handler) {
         return Ok(());
@@ -125,7 +125,7 @@ pub fn check_serves(handler: MPI_Errhandler, target: Target) -> Result<(), Failu
     }
 }
 
-/// The handler of the program behind a handle.
+/// Returns the program's handler behind a handle.
 pub(super) fn user(handler: MPI_Errhandler) -> Option<UserHandler> {
     handlers().get(handler.0).map(|entry| entry.handler.clone())
 }

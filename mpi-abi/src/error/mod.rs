@@ -1,8 +1,8 @@
-//! Failures, their classes and texts, and the error handlers that hear of them.
+//! Failures of calls: error classes, codes, texts, and the error handlers they are reported to.
 //!
-//! Below this crate every operation has its own closed error enum; here each becomes a [`Failure`]: an MPI error code and a
-//! sentence.  [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers, and
-//! [`raise`](mod@raise) takes a failure to them.
+//! Every operation below this crate has its own closed error enum; this module converts each into a [`Failure`]: an MPI error code and a
+//! sentence. [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers, and
+//! [`raise`](mod@raise) reports a failure to its handler.
 
 pub mod codes;
 mod contextual;
@@ -21,9 +21,9 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Why a call failed.
+/// The failure of a call.
 ///
-/// Boxed, so that the result of a successful call fits a register.
+/// Boxed, so that the result of a successful call fits in a register.
 #[derive(Clone, Debug)]
 pub struct Failure(Box<Inner>);
 
@@ -32,12 +32,12 @@ struct Inner {
     code: c_int,
     message: String,
     target: Option<Target>,
-    /// What has to live until the failure has been heard.
+    /// An object that must live until the failure has been reported.
     kept: Option<Rc<dyn Any>>,
 }
 
 impl Failure {
-    /// A failure of the class `code` (or a code that the program added), with the sentence the user reads.
+    /// A failure of the class `code` (or a code that the program added), with the message for the user.
     #[cold]
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
         Failure(Box::new(Inner {
@@ -48,7 +48,7 @@ impl Failure {
         }))
     }
 
-    /// The same failure, heard by the handler of `target` instead of that of the call's argument.
+    /// The same failure, reported to the handler of `target` instead of that of the call's argument.
     ///
     /// Completion calls use it: their requests belong to a communicator that is not among the arguments.
     pub fn on(mut self, target: Target) -> Self {
@@ -56,20 +56,20 @@ impl Failure {
         self
     }
 
-    /// The same failure, with something that lives until the handler of `target` has heard.
+    /// The same failure, with an object that lives until the handler of `target` has been called.
     pub(crate) fn on_kept(self, target: Target, kept: Rc<dyn Any>) -> Self {
         let mut failure = self.on(target);
         failure.0.kept = Some(kept);
         failure
     }
 
-    /// The same failure under another code.
+    /// The same failure with another code.
     pub fn with_code(mut self, code: c_int) -> Self {
         self.0.code = code;
         self
     }
 
-    /// Function `id` is not there yet.
+    /// Function `id` is not implemented.
     #[cold]
     pub fn unsupported(id: usize) -> Self {
         Failure::new(
@@ -78,7 +78,7 @@ impl Failure {
         )
     }
 
-    /// A function of the tool interface is not there yet.
+    /// A function of the tool interface is not implemented.
     #[cold]
     pub fn unsupported_tool() -> Self {
         Failure::new(
@@ -91,7 +91,7 @@ impl Failure {
         self.0.code
     }
 
-    /// Whether it says that a process has failed or a communicator is revoked.
+    /// Returns true if the failure reports a failed process or a revoked communicator.
     pub fn is_of_fault_tolerance(&self) -> bool {
         FAULT_CLASSES
             .iter()
@@ -107,7 +107,7 @@ impl Failure {
     }
 }
 
-/// The classes of fault tolerance, which the standard does not have yet: Open MPI's numbers, which are no other class's here.
+/// The classes of fault tolerance, which MPI 5.0 does not define: Open MPI's numbers, which no other class here has.
 pub const MPIX_ERR_PROC_FAILED: c_int = 75;
 pub const MPIX_ERR_PROC_FAILED_PENDING: c_int = 76;
 pub const MPIX_ERR_REVOKED: c_int = 77;
@@ -130,10 +130,10 @@ const FAULT_CLASSES: &[(c_int, &str, &str)] = &[
     ),
 ];
 
-/// What the functions of the C interface return.
+/// The result of the functions of the C interface.
 pub type Outcome = Result<(), Failure>;
 
-/// The name and the text of a class of the standard.
+/// Returns the name and the text of a predefined class.
 pub fn class_text(class: c_int) -> Option<(&'static str, &'static str)> {
     ERROR_CLASSES
         .iter()

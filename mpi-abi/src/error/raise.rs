@@ -1,4 +1,4 @@
-//! What happens when a call fails: the error handler of the object hears of it, or the job ends.
+//! Raising a failure: the error handler of the object is called, or the job ends.
 #![allow(unsafe_code)]
 
 use super::handler::{self, Serves, UserHandler};
@@ -10,7 +10,7 @@ use crate::state;
 use crate::thrown::guarded;
 use std::ffi::c_int;
 
-/// Takes a failure of function `id` to the error handler of the object it concerns, and returns the code the call returns.
+/// Reports a failure of function `id` to the error handler of the object it concerns, and returns the error code of the call.
 #[cold]
 pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     codes::remember(
@@ -32,28 +32,28 @@ pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     invoke(user, id, target, &failure)
 }
 
-/// Calls the handler of the program on the object it was set on.
+/// Calls the program's handler with the object it was set on.
 fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failure) -> c_int {
     let mut code = failure.code();
     match (user, target) {
         (Some(UserHandler::Comm(f)), Target::Comm(mut c)) => {
             let (object, code) = (&raw mut c, &raw mut code);
-            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Win(f)), Target::Win(mut w)) => {
             let (object, code) = (&raw mut w, &raw mut code);
-            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::File(f)), Target::File(mut h)) => {
             let (object, code) = (&raw mut h, &raw mut code);
-            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Session(f)), Target::Session(mut s)) => {
             let (object, code) = (&raw mut s, &raw mut code);
-            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Contextual(Serves::Comm, f)), Target::Comm(c)) => {
@@ -75,23 +75,23 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         (Some(UserHandler::Comm(f)), Target::New(_)) => {
             let mut none = MPI_COMM_NULL;
             let (object, code) = (&raw mut none, &raw mut code);
-            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Session(f)), Target::New(_)) => {
             let mut none = MPI_SESSION_NULL;
             let (object, code) = (&raw mut none, &raw mut code);
-            // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
-        // The object's handler has gone or is of another kind, which `check_serves` and the reference counts exclude.
+        // The object has no handler any more or one of another kind: excluded by `check_serves` and the reference counts.
         _ => fatal(id, target, failure),
     }
-    // The second argument is the code that the call returns (section 9.3), also where the handler has changed it.
+    // The second argument is the code that the call returns (section 9.3), even if the handler has changed it.
     code
 }
 
-/// Prints one line that says which process failed where and why, and ends the job.
+/// Prints one line with the failed process, the place and the reason, and ends the job.
 #[cold]
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);

@@ -1,10 +1,10 @@
-//! Errors of files whose class and text the program has not asked for.
+//! Warning at `MPI_Finalize` about file errors that the program ignored.
 //!
-//! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes goes on as if nothing
-//! had happened. Where [`TELL_UNSEEN`] asks for it, such a rank prints one line at `MPI_Finalize`: the first error, and how many followed.
-//! It is off by default: a program that compares the code with `MPI_SUCCESS` has seen the error, and the library does not notice that.
-//! A missing name in `MPI_File_delete` is no error to tell of: programs delete what may not be there before they create it.
-//! Nor is a failure of another rank that ends a collective call here too: that rank tells of it.
+//! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes continues after
+//! a failure. If [`TELL_UNSEEN`] is set, such a rank prints one line at `MPI_Finalize`: the first error, and the number of others.
+//! It is off by default: a program that compares the code with `MPI_SUCCESS` has handled the error, which the library cannot detect.
+//! Two errors are not reported: a missing name in `MPI_File_delete`, since programs delete files that may not exist before they create them,
+//! and a failure of another rank that also ends a collective call here, since that rank reports it.
 
 use super::{Failure, class_text};
 use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
@@ -13,7 +13,7 @@ use mpi_base::param::{Level, Param};
 use mpi_core::io::file::ELSEWHERE;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether a rank says so at all.
+/// Enables the warning.
 pub static TELL_UNSEEN: Param<bool> = Param::new(
     "io",
     "base",
@@ -23,7 +23,7 @@ pub static TELL_UNSEEN: Param<bool> = Param::new(
     "Whether a rank says at MPI_Finalize that a call on a file returned an error whose class and text the program never asked for",
 );
 
-/// The first error that was not looked at, and how many there are.
+/// The first ignored error, and the number of all.
 struct Unseen {
     first: String,
     count: usize,
@@ -35,7 +35,7 @@ fn unseen() -> MutexGuard<'static, Option<Unseen>> {
     UNSEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Function `id` returns an error of a file.
+/// Records that function `id` returned an error of a file.
 #[cold]
 pub fn returned(id: usize, failure: &Failure) {
     let function = functions::name(id);
@@ -56,14 +56,14 @@ pub fn returned(id: usize, failure: &Failure) {
     }
 }
 
-/// The program asks what an error code means.
+/// Records that the program asked for the class or text of an error code.
 pub fn looks_at(code: i32) {
     if code != MPI_SUCCESS {
         *unseen() = None;
     }
 }
 
-/// Says what was never looked at.
+/// Prints the warning, if `wanted` and an error was ignored.
 pub fn tell(wanted: bool) {
     let Some(Unseen { first, count }) = unseen().take() else {
         return;

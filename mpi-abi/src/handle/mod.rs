@@ -1,18 +1,18 @@
-//! Handles: numbers that stand for objects, never addresses.
+//! Handles: numbers that identify objects, never addresses.
 //!
-//! A predefined handle has the value the standard gives it, below 2^12.
-//! A handle made at run time is a number of 31 bits, so it converts to a Fortran `INTEGER` by taking it as it is:
+//! A predefined handle has the value that the standard assigns, below 2^12.
+//! A handle created at run time is a number of 31 bits, so it converts to a Fortran `INTEGER` unchanged:
 //!
 //! ```text
 //!   30..27   26..20       19..0
 //!   kind     generation   index into the table of the kind
 //! ```
 //!
-//! Kinds 12 to 15 are no kinds of their own but further requests, of which a program may have millions.
+//! Kinds 12 to 15 are not separate kinds but further requests, of which a program may have millions.
 //!
-//! The generation of a slot grows each time the slot is given out, so a handle that was freed is told from its successor, and
-//! the kind tells a request from a datatype.
-//! Looking one up is a load, a comparison and an index check.
+//! The generation of a slot increases each time the slot is reused, so a freed handle is distinguished from its successor, and
+//! the kind distinguishes a request from a datatype.
+//! A lookup is a load, a comparison and an index check.
 
 mod table;
 
@@ -22,7 +22,7 @@ use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_int;
 
-/// What a handle stands for.
+/// The kind of object behind a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Op = 1,
@@ -46,16 +46,16 @@ const GENERATION_SHIFT: u32 = 20;
 const INDEX_MASK: usize = (1 << GENERATION_SHIFT) - 1;
 const GENERATION_MASK: usize = (1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1;
 
-/// The numbers of kinds under which requests go on.
+/// The kind numbers of further requests.
 const MORE_REQUESTS: std::ops::RangeInclusive<usize> = 12..=15;
 
-/// So many requests have handles of their own kind in the table of the process; the other half of its indices is the engine's.
+/// Number of requests in the process's table that have the kind `Request`; the other half of its indices is the engine's.
 const FIRST_REQUESTS: usize = 1 << (GENERATION_SHIFT - 1);
 
-/// The bits of a handle in which the generation is.
+/// The generation bits of a handle.
 pub const GENERATIONS: usize = GENERATION_MASK << GENERATION_SHIFT;
 
-/// The handle of this kind, of this generation as far as there is room for it, at this index below two to the power of 20.
+/// Builds a handle from kind, generation (truncated to its field) and an index below 2^20.
 #[inline]
 pub const fn make(kind: Kind, generation: u32, index: usize) -> usize {
     (kind as usize) << KIND_SHIFT
@@ -78,7 +78,7 @@ impl Kind {
         Kind::Datatype,
     ];
 
-    /// The kind a dynamic handle claims to be of.
+    /// The kind field of a dynamic handle, not yet verified.
     fn of(handle: usize) -> Option<Kind> {
         if MORE_REQUESTS.contains(&(handle >> KIND_SHIFT)) {
             return Some(Kind::Request);
@@ -88,7 +88,7 @@ impl Kind {
             .find(|k| *k as usize == handle >> KIND_SHIFT)
     }
 
-    /// As a sentence names it, with its article.
+    /// The noun for messages, with its article.
     pub fn noun(self) -> &'static str {
         match self {
             Kind::Op => "an operator",
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// The class of the error that a wrong handle is.
+    /// The error class of a wrong handle of this kind.
     pub fn error_class(self) -> c_int {
         match self {
             Kind::Op => MPI_ERR_OP,
@@ -148,7 +148,7 @@ pub fn predefined_name(handle: usize) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// The failure that a handle is where one of `kind` was expected.
+/// The failure for a handle where one of `kind` was expected.
 #[cold]
 pub fn wrong(kind: Kind, handle: usize) -> Failure {
     let noun = kind.noun();
@@ -163,12 +163,12 @@ pub fn wrong(kind: Kind, handle: usize) -> Failure {
     Failure::new(kind.error_class(), sentence)
 }
 
-/// A handle as a Fortran integer; a handle that no table gave out becomes one that no table knows.
+/// Converts a handle to a Fortran integer; a handle that no table issued becomes one that no table contains.
 pub fn to_int(handle: usize) -> c_int {
     c_int::try_from(handle).unwrap_or(-1)
 }
 
-/// A Fortran integer as a handle.
+/// Converts a Fortran integer to a handle.
 pub fn from_int(value: c_int) -> usize {
     value as isize as usize
 }

@@ -1,4 +1,4 @@
-//! The table of one kind of object: a vector of slots with a list of the free ones.
+//! Handle table for one kind of object: a vector of slots with a free list.
 
 use super::{FIRST_REQUESTS, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind, MORE_REQUESTS, make};
 
@@ -7,13 +7,13 @@ use super::{FIRST_REQUESTS, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind, MORE
 pub struct Table<T> {
     kind: Kind,
     slots: Vec<Slot<T>>,
-    /// Indices of empty slots; the one freed last is given out next, because its memory is warm.
+    /// Indices of empty slots, last freed first, because its memory is still in the cache.
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Slot<T> {
-    /// The handle of the object in the slot, or the last one that was.
+    /// The handle of the object in the slot, or that of the previous object.
     handle: usize,
     value: Option<T>,
 }
@@ -27,7 +27,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Gives an object a handle; none when two to the power of 20 objects of the kind live, or more than four times as many requests.
+    /// Inserts an object and returns its handle; `None` if 2^20 objects of the kind exist, or more than four times as many requests.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<usize> {
         let slot = match self.free.pop() {
@@ -44,7 +44,7 @@ impl<T> Table<T> {
         Some(slot.handle)
     }
 
-    /// An empty slot that has never been given out.
+    /// Appends a slot that has never been used.
     #[cold]
     fn grow(&mut self) -> Option<&mut Slot<T>> {
         let handle = first_handle(self.kind, self.slots.len())?;
@@ -73,7 +73,7 @@ impl<T> Table<T> {
         slot.value.as_mut()
     }
 
-    /// Takes an object out; its handle is stale from now on.
+    /// Removes an object; its handle is stale from then on.
     pub fn remove(&mut self, handle: usize) -> Option<T> {
         let index = slot_of(handle);
         let slot = self.slots.get_mut(index)?;
@@ -104,7 +104,7 @@ fn first_handle(kind: Kind, slot: usize) -> Option<usize> {
     (slot <= INDEX_MASK).then(|| make(kind, 0, slot))
 }
 
-/// The slot that a handle leads to, whatever its kind.
+/// The slot index of a handle, whatever its kind.
 #[inline]
 fn slot_of(handle: usize) -> usize {
     let page = handle >> KIND_SHIFT;
@@ -117,7 +117,7 @@ fn slot_of(handle: usize) -> usize {
     }
 }
 
-/// A generation at its place in a handle.
+/// A generation shifted to its bits in a handle.
 #[inline]
 fn make_generation(generation: u32) -> usize {
     (generation as usize) << GENERATION_SHIFT & super::GENERATIONS

@@ -1,10 +1,10 @@
-//! Threads that wait in the engine together: one looks, the others are told.
+//! Leader and followers: of the threads that wait in the engine, one polls and notifies the others.
 //!
-//! The leader tells its news when a burst of them is over, because a follower that comes back takes the lock.
-//! Followers look for news as other waiters look for messages, first awake and then asleep; only sleepers cost the leader a call of the system.
+//! The leader notifies at the end of a burst of news, because a follower that wakes takes the lock.
+//! Followers wait for a notification as other waiters wait for messages: they spin first and then sleep. Only sleepers cost the leader a system call.
 //!
-//! Protocol: a thread that has news counts `bulletins` up, or clears `leader`, and then looks at `asleep`; a follower counts `asleep` up under `inside`
-//! and then looks at both once more. Between the two steps of each stands [`Giant::order`] or its counterpart.
+//! Protocol: a notifying thread increments `bulletins`, or clears `leader`, and then reads `asleep`; a follower increments `asleep` under `inside`
+//! and then reads both once more. [`Giant::order`] or its counterpart separates the two steps on each side.
 
 use super::{Giant, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
@@ -12,10 +12,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a follower waits for may come without a message, through shared memory alone; so it looks for itself now and then.
+/// The event a follower waits for may arrive without a message, through shared memory alone; so it polls for itself at this interval.
 const OWN_LOOK: Duration = Duration::from_millis(1);
 
-/// How followers wait: awake about as long as waking one takes.
+/// The wait policy of followers: they spin about as long as a wake-up takes.
 const FOLLOWING: WaitPolicy = WaitPolicy {
     spins: 0,
     pauses: Duration::from_micros(20),
@@ -24,19 +24,19 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
     ..WaitPolicy::ROOMY
 };
 
-/// Turns with news after which the leader tells them although more are coming.
+/// Number of polls with news after which the leader notifies although more is arriving.
 const LONG_BURST: u32 = 64;
 
 impl Giant {
-    /// Between two looks of a wait in the engine: makes the caller the leader and answers no, or, if there is one, waits until that one
-    /// has news or has gone, and answers yes.
-    /// The caller's last look may have found something for others, and is likely to find more at once, if it was `busy`;
-    /// so may something have come while it `slept`.
+    /// Runs between two polls of a wait in the engine. Without another leader, makes the caller the leader and returns false; otherwise
+    /// waits until the leader has news or has left, and returns true.
+    /// `busy`: the caller's last poll may have found something for other threads, and more is likely to arrive at once.
+    /// `slept`: something may have arrived while the caller slept.
     ///
-    /// Only the owner calls it, and only where nothing is borrowed from the state.
+    /// Only the owner may call it, and only while nothing is borrowed from the state.
     pub fn follow(&self, busy: bool, slept: bool) -> bool {
         if self.is_reserved() {
-            // There has never been a thread to follow, or to tell.
+            // No second thread has ever called, so there is none to follow or to notify.
             return false;
         }
         let (me, leader) = (me(), self.leader.load(Relaxed));
@@ -58,7 +58,7 @@ impl Giant {
         true
     }
 
-    /// What this call did may be what a follower waits for: the leader will tell, and if there is none, one of them has to lead.
+    /// Ends a call whose effects followers may be waiting for: the leader will notify them; without a leader, one of them is woken to lead.
     #[cold]
     pub(super) fn leave_followers(&self) {
         self.stirred
@@ -67,14 +67,14 @@ impl Giant {
         let idle = self.leader.load(Relaxed) == 0 && !self.called.load(Relaxed);
         if idle && self.asleep.load(Relaxed) > 0 {
             let inside = self.lock();
-            // He may have looked for himself meanwhile.
+            // It may have woken up for its own poll meanwhile.
             self.called.store(self.asleep.load(Relaxed) > 0, Relaxed);
             drop(inside);
             self.news.notify_one();
         }
     }
 
-    /// Tells the followers, if there is news and no more is coming just now.
+    /// Notifies the followers, if there is news and no more is arriving just now.
     fn lead(&self, busy: bool, slept: bool) {
         let stirred = self.stirred.load(Relaxed) + u32::from(busy || slept);
         let tell = stirred > 0 && (!busy || stirred > LONG_BURST);
@@ -93,7 +93,7 @@ impl Giant {
     #[cold]
     fn follow_on(&self, me: usize) {
         let depth = self.depth.load(Relaxed);
-        // The leader publishes only with the lock, which is still ours.
+        // The leader publishes only while it holds the lock, which this thread still holds.
         let seen = self.bulletins.load(Relaxed);
         self.followers.fetch_add(1, Relaxed);
         mpi_base::race_detectors::releasing(self);
@@ -111,13 +111,13 @@ impl Giant {
         self.followers.fetch_sub(1, Relaxed);
     }
 
-    /// Sleeps as long as it `waits`, until the next look of its own at most.
+    /// Sleeps while `waits` holds, at most until its next own poll.
     fn follow_asleep(&self, waits: impl Fn() -> bool) {
         let inside = self.lock();
         self.asleep.fetch_add(1, Relaxed);
         self.order_for_all();
         let woken = self.news.wait_timeout_while(inside, OWN_LOOK, |()| waits());
-        // A thread that is called to lead and finds a leader may be called again.
+        // A thread that was woken to lead and finds a leader may be woken again.
         self.called.store(false, Relaxed);
         self.asleep.fetch_sub(1, Relaxed);
         drop(woken.unwrap_or_else(PoisonError::into_inner));

@@ -1,22 +1,22 @@
-//! The one lock of the library, for `MPI_THREAD_MULTIPLE`.
+//! The global lock of the library, for `MPI_THREAD_MULTIPLE`.
 //!
-//! Below that level no thread takes it: asking whether to is one relaxed load.
-//! It is re-entrant, because a program's callback may call MPI again, and a thread that waits in the engine lets the others in
-//! between two looks ([`Giant::relax`]).
-//! Until a second thread comes, the first one has it reserved and pays no atomic operation at all ([`reserved`]);
-//! from then on a lock that no other thread wants is taken by one atomic operation and given back by a store.
+//! Below that level no thread takes it: the check is one relaxed load.
+//! It is re-entrant, because a program's callback may call MPI again, and a thread that waits in the engine admits the others
+//! between two polls ([`Giant::relax`]).
+//! Until a second thread arrives, the lock is reserved for the first one, which pays no atomic operation at all ([`reserved`]);
+//! afterwards an uncontended lock is taken by one atomic operation and released by a store.
 //!
-//! Of several threads that wait in the engine one looks, the leader, and it alone may sleep while it holds the lock;
-//! the others follow it without the lock until it has news or has gone ([`following`]).
-//! A thread that comes and finds the lock taken says so and rings the process's bell, so that a sleeping leader makes way.
+//! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
+//! the others follow it without the lock until it has news or has left ([`following`]).
+//! A thread that finds the lock taken increments `wanting` and rings the process's bell, so that a sleeping leader releases the lock.
 //!
-//! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and given back by a store (Release).
-//! A thread that goes to sleep sets `sleeper` under `inside`, and only then looks whether the lock is still taken;
-//! the thread that gives it back looks at `sleeper` after its store, and wakes one under `inside`.
-//! Between the two steps of each stands a fence, so no waking is lost: the sleeper's [`fence::heavy`] executes it for both
-//! where the system can do that, and else both have their own ([`Giant::order`]).
-//! `depth`, `turns`, `unheeded`, `leader`, `stirred` and `bulletins` are the owner's to write, and so is `called` but for a follower that wakes.
-//! `wanting` is counted up before the bell is rung and read by the leader between saying that it sleeps and sleeping.
+//! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and released by a store (Release).
+//! A thread that goes to sleep sets `sleeper` under `inside`, and only then checks that the lock is still taken;
+//! the thread that releases it reads `sleeper` after its store, and wakes one under `inside`.
+//! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
+//! where the system supports that, and otherwise both have their own ([`Giant::order`]).
+//! Only the owner writes `depth`, `turns`, `unheeded`, `leader`, `stirred` and `bulletins`, and `called` except for a follower that wakes.
+//! `wanting` is incremented before the bell is rung; the leader reads it after announcing that it sleeps and before sleeping.
 #![allow(unsafe_code)]
 
 mod following;
@@ -35,20 +35,20 @@ use std::time::Duration;
 
 use reserved::Reservation;
 
-/// How long a thread looks whether the lock is free before it gives its core away: about as long as a short call takes.
+/// Spins on a taken lock before the thread yields its core: about as long as a short call takes.
 const SPINS: u32 = 32;
 
-/// A waiting thread looks at the lock once in so many spins: the holder makes several calls meanwhile, instead of each one being another thread's with all
-/// that the engine touches on the wrong core.
+/// A waiting thread reads the lock once in this many spins, so that the holder makes several calls meanwhile. Otherwise the lock would change
+/// threads at each call, and with it all cache lines that the engine touches.
 const LOOK: u32 = 16;
 
-/// How often it gives its core away before it sleeps.
+/// Number of yields before a waiting thread sleeps.
 const YIELDS: u32 = 4;
 
-/// How often a thread makes way in vain before it stays away for a while.
+/// Number of hand-overs without a taker after which a thread sleeps for [`MAKING_WAY`].
 const PATIENCE: u32 = 32;
 
-/// And for how long.
+/// The duration of that sleep.
 const MAKING_WAY: Duration = Duration::from_micros(50);
 
 /// A re-entrant lock with hand-over.
@@ -56,47 +56,47 @@ const MAKING_WAY: Duration = Duration::from_micros(50);
 pub struct Giant {
     /// The thread that holds the lock, 0 for none.
     owner: AtomicUsize,
-    /// How often the owner has taken it.
+    /// Nesting depth of the owner.
     depth: AtomicU32,
-    /// Which thread has the lock as long as no other has come.
+    /// The thread that has the lock reserved until a second one arrives.
     reservation: Reservation,
-    /// Whether every thread's fences are executed by the thread that needs them ([`fence::heavy`]).
+    /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
     asymmetric: AtomicBool,
-    /// Whether a thread sleeps until the lock has been given back.
+    /// True if a thread sleeps until the lock is released.
     sleeper: AtomicBool,
-    /// Counts acquisitions, so that a thread that stepped aside knows that another had its turn.
+    /// Counts acquisitions, so that a thread that released the lock detects that another has taken it.
     turns: AtomicU32,
-    /// How often making way was in vain.
+    /// Number of consecutive hand-overs without a taker.
     unheeded: AtomicU32,
-    /// How many threads wait for the lock.
+    /// Number of threads that wait for the lock.
     wanting: AtomicU32,
-    /// The thread that looks for all that wait in the engine, 0 for none; and how many follow it.
+    /// The thread that polls for all that wait in the engine, 0 for none; and the number of its followers.
     leader: AtomicUsize,
     followers: AtomicU32,
-    /// Turns with news of which the followers have not been told.
+    /// Polls with news that the followers have not been notified of.
     stirred: AtomicU32,
-    /// Counts what may be news to followers.
+    /// Counts notifications of followers.
     bulletins: AtomicU32,
-    /// How many followers sleep.
+    /// Number of followers that sleep.
     asleep: AtomicU32,
-    /// Whether a follower has been woken to lead.
+    /// True if a follower has been woken to lead.
     called: AtomicBool,
     /// Held by a thread that goes to sleep or wakes another.
     inside: Mutex<()>,
-    /// Tells a sleeper that the lock is free.
+    /// Wakes a sleeper when the lock is free.
     free: Condvar,
-    /// Tells followers of news.
+    /// Wakes followers when there is news.
     news: Condvar,
-    /// Whose bell wakes the owner; null while there is none.
+    /// The inbox whose bell wakes the owner; null while there is none.
     inbox: AtomicPtr<Inbox>,
 }
 
 thread_local! {
-    /// Its address tells threads apart.
+    /// Its address identifies the thread.
     static MARK: u64 = const { 0 };
 }
 
-/// A number that no other thread of the process has, and not 0.
+/// Returns a number that no other thread of the process has, and that is not 0.
 pub fn me() -> usize {
     MARK.with(|m| std::ptr::from_ref(m).addr())
 }
@@ -125,20 +125,20 @@ impl Giant {
         }
     }
 
-    /// From now on a thread that finds the lock taken rings this bell.
+    /// Makes a thread that finds the lock taken ring this bell from now on.
     pub fn ring_at(&self, inbox: &'static Inbox) {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
     }
 
-    /// Whether a thread waits for the lock.
+    /// Returns true if a thread waits for the lock.
     #[inline]
     pub fn is_wanted(&self) -> bool {
         self.wanting.load(Ordering::SeqCst) > 0
     }
 
-    /// Takes the lock, or takes it once more.
+    /// Takes the lock, or increments its nesting depth.
     #[inline]
     pub fn acquire(&self) {
         let me = me();
@@ -153,7 +153,7 @@ impl Giant {
         }
     }
 
-    /// Gives the lock back, or gives one taking back.
+    /// Decrements the nesting depth; at 0 releases the lock.
     #[inline]
     pub fn release(&self) {
         race_detectors::releasing(self);
@@ -184,7 +184,7 @@ impl Giant {
         }
     }
 
-    /// Stands between a store that a sleeper looks for and the look for a sleeper.
+    /// The releasing side's fence, between its store and its check for a sleeper.
     #[inline]
     fn order(&self) {
         if self.asymmetric.load(Relaxed) {
@@ -203,16 +203,16 @@ impl Giant {
 
     #[cold]
     fn wake(&self) {
-        // A sleeper has set the flag under `inside` and is on its condition by the time we get it.
+        // A sleeper has set the flag under `inside` and waits on its condition variable by the time this thread holds the mutex.
         let inside = self.lock();
         self.sleeper.store(false, Relaxed);
         drop(inside);
         self.free.notify_one();
     }
 
-    /// Lets other threads have a turn, if any is waiting; returns whether one was.
+    /// Admits other threads, if any is waiting; returns true if one was.
     ///
-    /// Only the owner calls it, and only where nothing is borrowed from the state.
+    /// Only the owner may call it, and only while nothing is borrowed from the state.
     #[inline]
     pub fn relax(&self) -> bool {
         self.is_wanted() && self.make_way()
@@ -235,11 +235,11 @@ impl Giant {
             spins += 1;
         }
         if !had_turn() {
-            // The thread that wants it may need this core.
+            // The waiting thread may need this core.
             std::thread::yield_now();
         }
         if !had_turn() && unheeded >= PATIENCE {
-            // The thread that wants it is asleep, or kept away by the scheduler.
+            // The waiting thread is asleep, or preempted.
             std::thread::sleep(MAKING_WAY);
         }
         let heeded = had_turn();
@@ -249,13 +249,13 @@ impl Giant {
         true
     }
 
-    /// Whether the lock is this thread's, which has it in the ordinary way afterwards if it had it reserved.
+    /// Returns true if this thread owns the lock; a reservation becomes ordinary ownership.
     fn holds(&self, me: usize) -> bool {
         self.end_own_reservation(me);
         self.owner.load(Relaxed) == me
     }
 
-    /// Takes the lock, which is not ours.
+    /// Takes the lock, which this thread does not hold.
     #[inline]
     fn take(&self, me: usize, depth: u32) {
         if !self.try_take(me) {
@@ -277,11 +277,11 @@ impl Giant {
     #[cold]
     fn wait_for_it(&self, me: usize) {
         self.wanting.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null, or an inbox that `ring_at` was given for the rest of the process.
+        // SAFETY: null, or an inbox that `ring_at` received with lifetime `'static`.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
             inbox.bell().ring();
         }
-        // It may be reserved between our first look and the next.
+        // It may be reserved between the first check and the next.
         self.end_reservation();
         let mut slept = false;
         while !self.spin(me) {
@@ -290,13 +290,13 @@ impl Giant {
             self.end_reservation();
         }
         if slept {
-            // The thread that woke us has forgotten the other sleepers; they are to be woken after us.
+            // The thread that woke this one cleared the flag for all sleepers; set it again so that they are woken after this one.
             self.sleeper.store(true, Relaxed);
         }
         self.wanting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Looks for a moment whether the lock becomes free, and takes it.
+    /// Spins for a moment until the lock is free, and takes it; returns false if it stayed taken.
     fn spin(&self, me: usize) -> bool {
         for _ in 0..YIELDS {
             for spin in 0..SPINS {
@@ -310,7 +310,7 @@ impl Giant {
         false
     }
 
-    /// Sleeps until the lock has been given back, unless it is free.
+    /// Sleeps until the lock is released, unless it is free.
     fn sleep(&self) {
         let inside = self.lock();
         self.sleeper.store(true, Relaxed);

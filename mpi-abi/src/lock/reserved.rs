@@ -1,30 +1,30 @@
-//! The lock of a program that asks for `MPI_THREAD_MULTIPLE` and calls from one thread: reserved, so that taking it is a store.
+//! Lock reservation for a program that requests `MPI_THREAD_MULTIPLE` and calls from one thread: the holder takes the lock by a store.
 //!
-//! The reservation is made once, for the thread that initializes MPI, and is lost for good when another thread wants the lock.
-//! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002, here with the rare side's fence executed for both.)
+//! The reservation is made once, for the thread that initializes MPI, and is revoked permanently when another thread wants the lock.
+//! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002; here the revoking side executes the fence for both.)
 //!
 //! Protocol: while the lock is reserved, `owner` is [`RESERVED`], which no thread can take, and only the holder is ever inside.
-//! The holder raises or lowers `within` and then looks at `lost`; the thread that ends the reservation sets `lost` and then looks at `within`.
-//! The fence between the two steps of each is [`fence::light`] for the holder and [`fence::heavy`] for the other, so one of them sees the other:
-//! either the holder is known to be outside, and the lock is made free for it;
-//! or the holder finds its loss, on its way in or out, and makes the lock free itself.
-//! Both may; the step from [`RESERVED`] is made under `inside`, by the thread that finds it still to be made.
+//! The holder changes `within` and then reads `lost`; the thread that revokes the reservation sets `lost` and then reads `within`.
+//! The fence between the two steps is [`fence::light`] for the holder and [`fence::heavy`] for the other, so at least one sees the other's store:
+//! either the revoking thread sees that the holder is outside, and frees the lock;
+//! or the holder sees the revocation when it enters or leaves, and frees the lock itself.
+//! Both may happen; `owner` leaves [`RESERVED`] under `inside`, by the thread that finds it still reserved.
 
 use super::{Giant, me};
 use mpi_base::fence;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 
-/// In `owner`: the lock is the holder's; no thread has this number, since a thread's is the address of a word.
+/// Value of `owner` while the lock is reserved; no thread has this number, since a thread's number is the address of a word.
 const RESERVED: usize = 1;
 
-/// Which thread has the lock as long as no other has come.
+/// The thread that has the lock reserved until a second one arrives.
 #[derive(Debug)]
 pub(super) struct Reservation {
-    /// The thread that has or had it, 0 for none.
+    /// The thread that has or had the reservation, 0 for none.
     holder: AtomicUsize,
-    /// How often the holder has entered; only the holder writes it.
+    /// The holder's nesting depth; only the holder writes it.
     within: AtomicU32,
-    /// Whether another thread has come.
+    /// True if the reservation has been revoked.
     lost: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ impl Reservation {
 }
 
 impl Giant {
-    /// Reserves the lock for the calling thread, which is inside, unless another waits already or the system cannot execute other threads' fences.
+    /// Reserves the lock for the calling thread, which holds it, unless another waits already or the system cannot execute other threads' fences.
     pub fn reserve(&self) {
         if !(fence::register() && fence::heavy()) {
             return;
@@ -56,13 +56,13 @@ impl Giant {
         }
     }
 
-    /// Whether no thread but the holder has ever come.
+    /// Returns true while no thread but the holder has ever used the lock.
     #[inline]
     pub(super) fn is_reserved(&self) -> bool {
         self.owner.load(Relaxed) == RESERVED
     }
 
-    /// Whether the lock has been reserved and no thread has ended that yet.
+    /// Returns true if the lock is reserved and no thread has revoked the reservation yet.
     pub(super) fn is_unattended(&self) -> bool {
         self.is_reserved() && !self.reservation.lost.load(Relaxed)
     }
@@ -96,7 +96,7 @@ impl Giant {
         false
     }
 
-    /// Leaves as it was entered by reservation; answers whether it was.
+    /// Leaves if the lock was entered by reservation; returns true if it was.
     #[inline]
     pub(super) fn leave_reserved(&self) -> bool {
         if !self.is_reserved() {
@@ -112,7 +112,7 @@ impl Giant {
         true
     }
 
-    /// The holder, which is inside, has the lock in the ordinary way from here on.
+    /// Converts the reservation of the holder, which is inside, into ordinary ownership.
     pub(super) fn end_own_reservation(&self, me: usize) {
         let Reservation {
             holder,
@@ -128,7 +128,7 @@ impl Giant {
         }
     }
 
-    /// Another thread wants the lock: the reservation ends, and if its holder is not inside the lock is free.
+    /// Revokes the reservation for another thread; if its holder is outside, the lock becomes free.
     pub(super) fn end_reservation(&self) {
         if !self.is_reserved() {
             return;
@@ -137,14 +137,14 @@ impl Giant {
         let _inside = self.lock();
         if self.is_reserved() && !lost.load(Relaxed) {
             lost.store(true, Relaxed);
-            // Without its answer nothing is known of the holder, which then makes the lock free when it comes by.
+            // If the heavy fence fails, nothing is known of the holder, which then frees the lock at its next entry or exit.
             if fence::heavy() && within.load(Ordering::Acquire) == 0 {
                 self.owner.store(0, Ordering::Release);
             }
         }
     }
 
-    /// The holder has lost the reservation and is outside.
+    /// Frees the lock of a holder that is outside and has lost the reservation.
     #[cold]
     fn make_free(&self) {
         let inside = self.lock();

@@ -1,10 +1,10 @@
-//! Claims about the lock.
+//! Tests of the lock.
 
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Makes way, as the owner, until another thread has been in and out.
+/// Admits other threads, as the owner, until one has entered and left.
 fn let_another_in(giant: &Arc<Giant>) -> std::thread::JoinHandle<()> {
     let done = Arc::new(AtomicBool::new(false));
     let other = {
@@ -66,7 +66,7 @@ fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
             std::thread::spawn(move || {
                 for round in 0..300 {
                     giant.acquire();
-                    // Not one operation: only the lock keeps it right.
+                    // A load and a store, not one atomic operation: only the lock makes it correct.
                     let seen = total.load(Relaxed);
                     if (round + thread) % 3 == 0 {
                         giant.acquire();
@@ -146,7 +146,7 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
     giant.acquire();
     giant.reserve();
     if !giant.is_reserved() {
-        // The system cannot execute other threads' fences; the lock is an ordinary one.
+        // The system cannot execute other threads' fences, so the lock is an ordinary one.
         return giant.release();
     }
     giant.acquire();
@@ -205,7 +205,7 @@ fn a_reservation_is_lost_at_any_moment_and_never_lets_two_in() {
         giant.release();
         std::thread::scope(|scope| {
             let others: Vec<_> = (0..2).map(|_| scope.spawn(visit)).collect();
-            // From not at all to far beyond the others' coming.
+            // From no delay to far beyond the arrival of the others.
             for _ in 0..round {
                 visit();
             }

@@ -1,9 +1,9 @@
 //! Attributes that programs cache on communicators, datatypes and windows (section 7.7).
 //!
-//! A keyval names an attribute and the functions that copy and delete it.
+//! A keyval identifies an attribute and its copy and delete functions.
 //! Protocol: the program's functions may call MPI again, so no borrow is held while one runs.
-//! A keyval that is freed lives on until the last attribute under it has gone: its functions are still called, a program that
-//! kept the number reads and deletes those attributes by it and may free it again, but no attribute comes under it any more.
+//! A freed keyval lives until the last attribute with it is deleted: its functions are still called, and a program that
+//! kept the number can read and delete those attributes and may free it again, but it cannot set new ones.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -12,7 +12,7 @@ use crate::thrown::guarded;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
-/// What a keyval belongs to.
+/// The kind of object that a keyval is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     Comm,
@@ -20,7 +20,7 @@ pub enum Carrier {
     Win,
 }
 
-/// A copy function; communicators, datatypes and windows are all numbers to it.
+/// A copy function; handles of communicators, datatypes and windows are all plain numbers to it.
 pub type CopyFunction = unsafe extern "C-unwind" fn(
     usize,
     c_int,
@@ -33,12 +33,12 @@ pub type CopyFunction = unsafe extern "C-unwind" fn(
 pub type DeleteFunction =
     unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// What happens to an attribute when its carrier is duplicated.
+/// The action for an attribute when its object is duplicated.
 #[derive(Clone, Copy, Debug)]
 pub enum Copy {
-    /// `MPI_COMM_NULL_COPY_FN` and its kin: it is not copied.
+    /// `MPI_COMM_NULL_COPY_FN` and its counterparts: the attribute is not copied.
     Never,
-    /// `MPI_COMM_DUP_FN` and its kin: the pointer is copied.
+    /// `MPI_COMM_DUP_FN` and its counterparts: the pointer is copied.
     Always,
     Ask(CopyFunction),
 }
@@ -49,7 +49,7 @@ struct Keyval {
     copy: Copy,
     delete: Option<DeleteFunction>,
     extra_state: *mut c_void,
-    /// Attributes under it, and one for the program until it frees the keyval.
+    /// Number of attributes with this keyval, plus one for the program until it frees the keyval.
     references: usize,
     freed: bool,
 }
@@ -58,7 +58,7 @@ struct Keyval {
 #[derive(Debug)]
 pub struct Keyvals(RefCell<Vec<Option<Keyval>>>);
 
-/// Keyvals of the standard are below; those of programs start here.
+/// Predefined keyvals are below; those of programs start here.
 const FIRST: c_int = 1024;
 
 fn unknown(keyval: c_int) -> Failure {
@@ -74,7 +74,7 @@ impl Keyvals {
         Keyvals(RefCell::new(Vec::new()))
     }
 
-    /// Makes a keyval.
+    /// Creates a keyval.
     pub fn create(
         &self,
         carrier: Carrier,
@@ -107,7 +107,7 @@ impl Keyvals {
             .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many keyvals"))
     }
 
-    /// The program's reference goes, if it has not gone already; attributes under it stay.
+    /// Drops the program's reference, if it has not been dropped already; attributes with the keyval stay.
     pub fn free(&self, carrier: Carrier, keyval: c_int) -> Result<(), Failure> {
         if self.known(carrier, keyval)?.freed {
             return Ok(());
@@ -119,14 +119,14 @@ impl Keyvals {
         Ok(())
     }
 
-    /// A keyval that there is, if only because there are attributes under it.
+    /// Returns a keyval that exists, if only because attributes with it remain.
     fn known(&self, carrier: Carrier, keyval: c_int) -> Result<Keyval, Failure> {
         self.get(keyval)
             .filter(|k| k.carrier == carrier)
             .ok_or_else(|| unknown(keyval))
     }
 
-    /// A keyval that the program may use for new attributes.
+    /// Returns a keyval that the program may use for new attributes.
     fn live(&self, carrier: Carrier, keyval: c_int) -> Result<Keyval, Failure> {
         let known = self.known(carrier, keyval)?;
         if known.freed {
@@ -189,7 +189,7 @@ impl Default for Attributes {
     }
 }
 
-/// An object that carries attributes, as its functions see it.
+/// An object with attributes, as the copy and delete functions see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
     pub carrier: Carrier,
@@ -198,7 +198,7 @@ pub struct Owner<'a> {
     pub keyvals: &'a Keyvals,
 }
 
-/// The failure that a program's function reports.
+/// The failure for an error code returned by a copy or delete function.
 fn refused(which: &str, keyval: c_int, code: c_int) -> Failure {
     let known = if class_text(code).is_some() || code > MPI_ERR_LASTCODE {
         code
@@ -212,7 +212,7 @@ fn refused(which: &str, keyval: c_int, code: c_int) -> Failure {
 }
 
 impl Owner<'_> {
-    /// The value under a keyval.
+    /// Returns the attribute value of a keyval.
     pub fn get(&self, keyval: c_int) -> Result<Option<*mut c_void>, Failure> {
         self.keyvals.known(self.carrier, keyval)?;
         Ok(self
@@ -224,7 +224,7 @@ impl Owner<'_> {
             .map(|(_, v)| *v))
     }
 
-    /// Sets a value; one that was there is deleted first.
+    /// Sets an attribute; an existing value is deleted first.
     pub fn set(&self, keyval: c_int, value: *mut c_void) -> Result<(), Failure> {
         self.keyvals.live(self.carrier, keyval)?;
         let old = self
@@ -252,7 +252,7 @@ impl Owner<'_> {
         Ok(())
     }
 
-    /// Deletes the value under a keyval.
+    /// Deletes the attribute of a keyval.
     pub fn delete(&self, keyval: c_int) -> Result<(), Failure> {
         let Some(value) = self.get(keyval)? else {
             return Err(Failure::new(
@@ -265,7 +265,7 @@ impl Owner<'_> {
         Ok(())
     }
 
-    /// Deletes all, the last set first; stops where a delete function refuses.
+    /// Deletes all attributes, the last set first; stops at the first delete function that fails.
     pub fn delete_all(&self) -> Result<(), Failure> {
         loop {
             let last = self.attributes.borrow().0.last().copied();
@@ -277,7 +277,7 @@ impl Owner<'_> {
         }
     }
 
-    /// Copies what is to be copied onto a duplicate.
+    /// Copies the attributes to a duplicate, as their copy functions decide.
     pub fn copy_all(&self, duplicate: &Owner<'_>) -> Result<(), Failure> {
         let all = self.attributes.borrow().0.clone();
         for (keyval, value) in all {
@@ -289,7 +289,7 @@ impl Owner<'_> {
         Ok(())
     }
 
-    /// Takes an attribute off the object, if its delete function has not done so itself.
+    /// Removes an attribute from the object, unless its delete function has already done so.
     fn forget(&self, keyval: c_int) {
         let mut attributes = self.attributes.borrow_mut();
         let before = attributes.0.len();
@@ -309,16 +309,16 @@ impl Owner<'_> {
             return Ok(());
         };
         let handle = self.handle;
-        // SAFETY: the program gave the function for this purpose and promises that it takes what the standard passes.
+        // SAFETY: the program registered this function as a delete function, so it takes these arguments (section 7.7).
         let delete = move || unsafe { delete(handle, keyval, value, extra_state) };
-        // An attribute whose function throws is gone: it would be deleted again with its carrier.
+        // An attribute whose delete function throws is removed: otherwise the function would be called again when the object is freed.
         match guarded(MPI_SUCCESS, delete) {
             MPI_SUCCESS => Ok(()),
             code => Err(refused("delete", keyval, code)),
         }
     }
 
-    /// The value that the duplicate gets, if it gets one.
+    /// Returns the value for the duplicate, if it gets one.
     fn call_copy(&self, keyval: c_int, value: *mut c_void) -> Result<Option<*mut c_void>, Failure> {
         let Some(k) = self.keyvals.get(keyval) else {
             return Ok(None);
@@ -332,7 +332,7 @@ impl Owner<'_> {
         let mut flag = 0;
         let (handle, extra) = (self.handle, k.extra_state);
         let (place, has_copied) = ((&raw mut copied).cast(), &raw mut flag);
-        // SAFETY: as for deletion; the new value and the flag are locals that outlive the call.
+        // SAFETY: the program registered this function as a copy function, so it takes these arguments; the new value and the flag are locals that outlive the call.
         let copy = move || unsafe { copy(handle, keyval, extra, value, place, has_copied) };
         match guarded(MPI_SUCCESS, copy) {
             MPI_SUCCESS => Ok((flag != 0).then_some(copied)),

@@ -1,11 +1,11 @@
-//! The buffer a program attaches for buffered sends (section 3.6).
+//! The buffer that a program attaches for buffered sends (section 3.6).
 //!
-//! The engine keeps messages in memory of its own and counts them against the size; the address is only given back.
+//! The engine stores messages in its own memory and counts them against the size; the address is only returned at detach.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 
-/// Where the program's buffer lies and how large it is.
+/// Address and size of the program's buffer.
 #[derive(Debug)]
 pub struct UserBuffer(Cell<Option<(*mut c_void, i64)>>);
 

@@ -1,4 +1,4 @@
-//! Communicators as the program holds them: the engine's value with an error handler, attributes, hints and a buffer.
+//! Communicator objects: the engine's communicator with an error handler, attributes, hints and a buffer.
 
 use super::Attached;
 use super::buffer::UserBuffer;
@@ -11,22 +11,22 @@ use mpi_core::topo::Topology;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A communicator and what the program has hung on it.
+/// A communicator with everything the program has attached to it.
 pub struct CommObject {
     pub comm: Comm,
     handle: Cell<MPI_Comm>,
     pub attached: Attached,
-    /// Buffered sends of this communicator alone.
+    /// The buffer for buffered sends of this communicator alone.
     pub buffer: Buffer,
     pub user_buffer: UserBuffer,
-    /// How its processes are arranged; set when it is made, if at all.
+    /// Its virtual topology; set at creation, if at all.
     pub topology: OnceCell<Topology>,
-    /// Where it comes from, if not from `MPI_COMM_WORLD` or `MPI_COMM_SELF`.
+    /// The session it derives from; none if it derives from `MPI_COMM_WORLD` or `MPI_COMM_SELF`.
     pub session: Option<Rc<SessionObject>>,
 }
 
 impl CommObject {
-    /// A communicator without anything but what its origin gives it.
+    /// Creates a communicator with nothing but what it inherits.
     pub(crate) fn new(
         comm: Comm,
         handle: MPI_Comm,
@@ -44,28 +44,28 @@ impl CommObject {
         })
     }
 
-    /// A communicator with a predefined handle.
+    /// Creates a communicator with a predefined handle.
     pub fn predefined(comm: Comm, handle: MPI_Comm) -> Rc<CommObject> {
         CommObject::new(comm, handle, Attached::new(), None)
     }
 
-    /// The handle, also after it has been freed.
+    /// Returns the handle, also after it has been freed.
     pub fn handle(&self) -> MPI_Comm {
         self.handle.get()
     }
 
-    /// It has got this handle.
+    /// Sets its handle.
     pub(crate) fn set_handle(&self, handle: MPI_Comm) {
         self.handle.set(handle);
     }
 
-    /// The name the program gave, or what can be said without one.
+    /// Returns the name that the program set, or a description.
     pub fn label(&self) -> String {
         self.comm.label()
     }
 
-    /// What its buffered sends go through: the buffer attached to it, or else to its session, or else to the process; the last
-    /// serves also if none is attached (section 3.6).
+    /// The buffer for its buffered sends: the one attached to it, or else to its session, or else to the process; the last
+    /// one is also used if none is attached (section 3.6).
     pub fn send_buffer(&self) -> &Buffer {
         match &self.session {
             _ if self.buffer.is_attached() => &self.buffer,
@@ -76,7 +76,7 @@ impl CommObject {
 }
 
 impl Failure {
-    /// The same failure of an operation on a communicator, which may have been freed and is kept until its handler has heard.
+    /// The same failure, raised on a communicator, which may have been freed and is kept alive until its handler has been called.
     pub fn of(self, comm: &Rc<CommObject>) -> Failure {
         self.on_kept(Target::Comm(comm.handle()), comm.clone())
     }

@@ -1,11 +1,11 @@
-//! Datatypes as the program holds them: the engine's value with a name, attributes, and a handle.
+//! Datatype objects: the engine's datatype with a name, attributes, and a handle.
 
 use super::Attached;
 use mpi_core::datatype::Datatype;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A datatype and what the program has hung on it.
+/// A datatype with everything the program has attached to it.
 #[derive(Debug)]
 pub struct TypeObject {
     pub datatype: Datatype,

@@ -1,4 +1,4 @@
-//! Files as the program holds them: the engine's value with an error handler and hints.
+//! File objects: the engine's file with an error handler and hints.
 
 use super::Attached;
 use crate::abi::*;
@@ -6,7 +6,7 @@ use mpi_core::io::File;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A file and what the program has hung on it.
+/// A file with everything the program has attached to it.
 pub struct FileObject {
     pub file: File,
     handle: Cell<MPI_File>,
@@ -14,7 +14,7 @@ pub struct FileObject {
 }
 
 impl FileObject {
-    /// A file without a handle.
+    /// Creates a file without a handle.
     pub(crate) fn new(file: File, attached: Attached) -> Rc<FileObject> {
         Rc::new(FileObject {
             file,
@@ -23,7 +23,7 @@ impl FileObject {
         })
     }
 
-    /// It has got this handle.
+    /// Sets its handle.
     pub(crate) fn set_handle(&self, handle: MPI_File) {
         self.handle.set(handle);
     }

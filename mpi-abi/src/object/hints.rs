@@ -1,11 +1,11 @@
-//! The hints that communicators and sessions know (sections 7.4.4 and 11.3.1 of MPI 5.0).
+//! The hints of communicators and sessions (sections 7.4.4 and 11.3.1 of MPI 5.0).
 //!
-//! The promise: a hint that the standard does not define is dropped when it is given, and a program that asks gets what was
-//! given and is known, and what goes without saying for the rest.
+//! A hint that the standard does not define is dropped when it is given; a program that queries the hints gets those
+//! that it gave and that are known, and the defaults of the others.
 
 use crate::info::Hints;
 
-/// What a program may assert of a communicator; each is false until it does.
+/// The assertions a program may make about a communicator; each is false by default.
 const ASSERTIONS: [&str; 5] = [
     "mpi_assert_no_any_tag",
     "mpi_assert_no_any_source",
@@ -14,34 +14,34 @@ const ASSERTIONS: [&str; 5] = [
     STRICT_ORDER,
 ];
 
-/// With this hint a program promises that all members start their persistent collectives in the same order.
+/// With this hint a program asserts that all members start their persistent collectives in the same order.
 pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
 
-/// The kinds of memory that buffers may lie in (section 11.4.3): a program asks for some, and hears which there are.
+/// The kinds of memory that buffers may be in (section 11.4.3): a program requests some and gets the list of supported ones.
 const ALLOC_KINDS: (&str, &str) = ("mpi_memory_alloc_kinds", "mpi,system");
 
-/// The thread level that a session asks for, and the one it has.
+/// The thread level that a session requests, and the one it gets.
 pub const THREAD_LEVEL: &str = "thread_level";
 
-/// Hints for sessions and communicators under this prefix are the standard's, and implementations define none (section 10.1).
+/// Hints of sessions and communicators with this prefix are the standard's; implementations define none (section 10.1).
 const STANDARD: &str = "mpi_";
 
 impl Hints {
-    /// Takes over those that the standard defines.
+    /// Adopts the hints that the standard defines.
     pub fn take_known(&mut self, given: &Hints) {
         for (key, value) in given.iter().filter(|(key, _)| key.starts_with(STANDARD)) {
             self.set(key.to_string(), value.to_string());
         }
     }
 
-    /// Those of a new communicator.
+    /// The known hints of a new communicator.
     pub fn known(given: &Hints) -> Hints {
         let mut known = Hints::new();
         known.take_known(given);
         known
     }
 
-    /// All that is in force on a communicator, with what the program has not set.
+    /// All hints in force on a communicator, with defaults for those that the program has not set.
     pub fn in_force(&self) -> Hints {
         let mut all = self.clone();
         for key in ASSERTIONS {
@@ -53,7 +53,7 @@ impl Hints {
         all
     }
 
-    /// All that is in force in a session with this thread level; it may be asked for nothing else.
+    /// All hints in force in a session with this thread level; nothing else can be requested.
     pub fn of_session(thread_level: &str) -> Hints {
         let mut all = Hints::new();
         all.set(THREAD_LEVEL.into(), thread_level.into());
@@ -61,7 +61,7 @@ impl Hints {
         all
     }
 
-    /// Whatever was asked for, these are the kinds that there are.
+    /// Sets the supported memory kinds, whatever was requested.
     fn set_alloc_kinds(&mut self) {
         let (key, kinds) = ALLOC_KINDS;
         self.set(key.into(), kinds.into());

@@ -1,4 +1,4 @@
-//! What the program hangs on objects of any kind: an error handler, attributes and hints.
+//! Objects behind handles: an engine value with an error handler, attributes and hints of the program.
 
 pub mod attribute;
 pub mod buffer;
@@ -17,11 +17,11 @@ use crate::info::Hints;
 use attribute::Attributes;
 use std::cell::{Cell, RefCell};
 
-/// The parts that communicators, windows, files, sessions and datatypes have in common.
+/// The members that communicators, windows, files, sessions and datatypes have in common.
 #[derive(Debug)]
 pub struct Attached {
     errhandler: Cell<MPI_Errhandler>,
-    /// Whether the program has set it.
+    /// True if the program has set it.
     errhandler_is_chosen: Cell<bool>,
     pub attributes: RefCell<Attributes>,
     pub hints: RefCell<Hints>,
@@ -32,7 +32,7 @@ impl Attached {
         Attached::with_errhandler(MPI_ERRORS_ARE_FATAL)
     }
 
-    /// A new object whose error handler is predefined.
+    /// Creates the members for an object with a predefined error handler.
     pub const fn with_errhandler(errhandler: MPI_Errhandler) -> Self {
         Attached {
             errhandler: Cell::new(errhandler),
@@ -42,10 +42,10 @@ impl Attached {
         }
     }
 
-    /// A new object that inherits the error handler of the one it is made from.
+    /// Creates the members for an object that inherits the error handler of `parent`.
     pub fn inheriting(parent: &Attached) -> Self {
         let new = Attached::new();
-        // The parent's reference proves that the handler exists.
+        // The parent's reference guarantees that the handler exists.
         if handler::retain(parent.errhandler()).is_ok() {
             new.errhandler.set(parent.errhandler());
         }
@@ -56,7 +56,7 @@ impl Attached {
         self.errhandler.get()
     }
 
-    /// Whether the program has set the error handler, be it to the one that was there.
+    /// Returns true if the program has set the error handler, even to the one that was in force.
     pub fn errhandler_is_chosen(&self) -> bool {
         self.errhandler_is_chosen.get()
     }

@@ -1,10 +1,10 @@
-//! Requests as the program holds them.
+//! Request objects: state, waiting, starting.
 //!
-//! A handle leads to an operation of the engine, a persistent operation, or a generalized request of the program;
-//! by which way, [`handles`] knows.
-//! A send that was over when it returned needs none of these: it gets the handle [`DONE`], which is always complete.
+//! A handle refers to an operation of the engine, a persistent operation, or a generalized request of the program;
+//! [`handles`] resolves it.
+//! A send that was complete when the call returned needs none of these: it gets the handle [`DONE`], which is always complete.
 //!
-//! Protocol: the table is never borrowed while the engine progresses or a function of the program runs.
+//! Protocol: the table is never borrowed while the engine makes progress or a function of the program runs.
 
 mod free_cancel;
 mod general;
@@ -29,7 +29,7 @@ use crate::handle::{Kind, wrong};
 use crate::state::{self, state};
 use mpi_core::request::Partitioned;
 
-/// How far an operation is.
+/// The state of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestState {
     /// A null handle or a persistent request that is not started: nothing to wait for.
@@ -38,7 +38,7 @@ pub enum RequestState {
     Complete,
 }
 
-/// How far the operation behind a handle is.
+/// Returns the state of the operation behind a handle.
 #[inline]
 pub fn look(handle: MPI_Request) -> Result<RequestState, Failure> {
     match handle {
@@ -56,7 +56,7 @@ pub fn look(handle: MPI_Request) -> Result<RequestState, Failure> {
     look_up(handle)
 }
 
-/// How far an operation of the table of the process is.
+/// Returns the state of an operation in the table of the process.
 fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     let requests = state().requests.borrow();
     let object = requests
@@ -65,7 +65,7 @@ fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     Ok(object.look())
 }
 
-/// Whether waiting for a handle is over; one that is wrong will be reported by the call that takes it.
+/// Returns true if a wait for the handle is over; a wrong handle counts, and is reported by the call that takes it.
 #[inline]
 pub fn is_settled(handle: MPI_Request) -> bool {
     !matches!(look(handle), Ok(RequestState::Running))
@@ -103,7 +103,7 @@ pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Looks at a request, and once more after the engine has progressed if it is not complete.
+/// Returns the state of a request; one that is not complete is checked again after a poll of the engine.
 pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure> {
     match look(handle)? {
         RequestState::Running => {
@@ -114,7 +114,7 @@ pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure
     }
 }
 
-/// Tells the state page that the process waits for this request, the first of so many.
+/// Publishes on the state page that the process waits for this request, the first of `requests`.
 #[cold]
 pub fn tell(handle: MPI_Request, requests: usize) {
     let Ok(engine) = state::engine() else { return };
@@ -153,7 +153,7 @@ pub fn start(handle: MPI_Request) -> Result<(), Failure> {
         .map_err(|e| Failure::from(e).on(target))
 }
 
-/// Uses a partitioned operation; what goes wrong is raised where its other failures are.
+/// Calls `use_it` with a partitioned operation; failures are raised on its communicator.
 pub fn with_partitioned<R>(
     handle: MPI_Request,
     use_it: impl FnOnce(&Partitioned) -> Result<R, Failure>,

@@ -1,6 +1,6 @@
-//! What `MPI_Status` carries beside its public fields.
+//! The hidden fields of `MPI_Status`.
 //!
-//! `MPI_internal` holds the received bytes in words 0 and 1, low word first, and whether the operation was cancelled in word 2;
+//! `MPI_internal` holds the number of received bytes in words 0 and 1, low word first, and the cancelled flag in word 2;
 //! words 3 and 4 are zero.
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, MPI_Status};
@@ -15,7 +15,7 @@ pub const EMPTY: MPI_Status = MPI_Status {
 };
 
 impl MPI_Status {
-    /// Bytes of data that were received.
+    /// Returns the number of bytes received.
     #[inline]
     pub fn bytes(&self) -> i64 {
         let [low, high, ..] = self.MPI_internal;

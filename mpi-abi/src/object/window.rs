@@ -1,4 +1,4 @@
-//! Windows as the program holds them: the engine's value with an error handler, attributes and hints.
+//! Window objects: the engine's window with an error handler, attributes and hints.
 
 use super::Attached;
 use crate::abi::*;
@@ -7,12 +7,12 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A window and what the program has hung on it.
+/// A window with everything the program has attached to it.
 pub struct WinObject {
     pub win: Win,
     handle: Cell<MPI_Win>,
     pub attached: Attached,
-    /// What the predefined attributes lead to.
+    /// The values that the predefined attributes point to.
     size: MPI_Aint,
     unit: c_int,
     flavor: c_int,
@@ -20,7 +20,7 @@ pub struct WinObject {
 }
 
 impl WinObject {
-    /// A window without a handle.
+    /// Creates a window without a handle.
     pub(crate) fn new(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Rc<WinObject> {
         let flavor = match win.flavor() {
             Flavor::Create => MPI_WIN_FLAVOR_CREATE,
@@ -33,14 +33,14 @@ impl WinObject {
             handle: Cell::new(MPI_WIN_NULL),
             attached: Attached::new(),
             size,
-            // The attribute is an int (section 12.2.6), whatever the unit was given as.
+            // The attribute is an int (section 12.2.6), whatever type the unit was given as.
             unit: c_int::try_from(unit).unwrap_or(MPI_UNDEFINED),
             flavor,
             model: MPI_WIN_UNIFIED,
         })
     }
 
-    /// It has got this handle.
+    /// Sets its handle.
     pub(crate) fn set_handle(&self, handle: MPI_Win) {
         self.handle.set(handle);
     }
@@ -49,7 +49,7 @@ impl WinObject {
         self.handle.get()
     }
 
-    /// The value of an attribute that every window has (section 12.2.6); nothing for other keyvals.
+    /// Returns the value of a predefined window attribute (section 12.2.6); `None` for other keyvals.
     pub fn predefined(&self, keyval: c_int) -> Option<*mut c_void> {
         let int = |value: &c_int| std::ptr::from_ref(value).cast_mut().cast();
         match keyval {

@@ -1,4 +1,4 @@
-//! Handles of communicators.
+//! Registration of communicators.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -23,7 +23,7 @@ impl CommObject {
     }
 }
 
-/// Gives a communicator made from `parent` a handle; it inherits the error handler and the session.
+/// Gives a communicator derived from `parent` a handle; it inherits the error handler and the session.
 pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_with(comm, attached, parent.session.clone())
@@ -46,8 +46,8 @@ pub fn register_with(
     Ok(object)
 }
 
-/// Makes known to the launcher with which other jobs this process is connected, if that has changed:
-/// a communicator with processes of another job was made or freed.
+/// Reports to the launcher the other jobs that this process is connected with, if they have changed:
+/// a communicator with processes of another job was created or freed.
 pub fn tell_connections() {
     let engine = state().engine.borrow().clone();
     let (Some(engine), Some(launcher)) = (engine, phase::launcher()) else {
@@ -61,7 +61,7 @@ pub fn tell_connections() {
     }
 }
 
-/// Takes a communicator out of the table; operations under way keep it.
+/// Removes a communicator from the table; operations under way keep it alive.
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().comms.borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
@@ -73,7 +73,7 @@ pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives a new communicator a handle, or none to a process that is not in it.
+/// Gives a new communicator a handle, or returns the null handle in a process that is not a member.
 pub fn register_some(
     new: Option<Comm>,
     attached: Attached,

@@ -1,4 +1,4 @@
-//! Handles of datatypes.
+//! Registration of datatypes.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -10,7 +10,7 @@ use mpi_core::datatype::Datatype;
 use std::rc::Rc;
 
 impl TypeObject {
-    /// The attributes, under the handle that the program knows.
+    /// Returns the attributes, with the handle that the program knows.
     pub fn owner(&self, handle: MPI_Datatype) -> Owner<'_> {
         Owner {
             carrier: Carrier::Type,
@@ -31,7 +31,7 @@ pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many datatypes"))
 }
 
-/// The object behind a handle; for a predefined one it is made when it is first asked for.
+/// Returns the object behind a handle; that of a predefined one is created at the first request.
 pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
     if handle.0 >= FIRST_DYNAMIC {
         return state()
@@ -51,7 +51,7 @@ pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
     Ok(object)
 }
 
-/// Takes a derived datatype out of the table; operations under way keep the engine's value.
+/// Removes a derived datatype from the table; operations under way keep the engine's value alive.
 pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
     if handle.0 < FIRST_DYNAMIC {
         let datatype = state::datatype(handle)?;
@@ -73,7 +73,7 @@ pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
         .ok_or_else(|| wrong(Kind::Datatype, handle.0))
 }
 
-/// The handle of a type of a Fortran kind: the same one each time that the same kind is asked for.
+/// Returns the handle of a type of a Fortran kind: the same one for each request of the same kind.
 pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     let known = state()
         .types
@@ -84,9 +84,9 @@ pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     known.map_or_else(|| register(datatype.clone()), Ok)
 }
 
-/// The handle of a datatype that a callback of the program is about to see.
+/// Returns a handle of a datatype for a callback of the program.
 ///
-/// One whose handle has been freed gets another for the time of the callback: the flag says so.
+/// A datatype whose handle has been freed gets a temporary one for the callback; the flag is true then.
 pub fn handle_of(datatype: &Datatype) -> Result<(MPI_Datatype, bool), Failure> {
     if let Some(named) = datatype.as_named() {
         return Ok((MPI_Datatype(named.info().handle as usize), false));

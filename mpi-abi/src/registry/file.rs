@@ -1,4 +1,4 @@
-//! Handles of files.
+//! Registration of files.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -18,7 +18,7 @@ pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
     Ok(object)
 }
 
-/// Takes a file out of the table.
+/// Removes a file from the table.
 pub fn remove(handle: MPI_File) -> Result<(), Failure> {
     let removed = state().files.borrow_mut().remove(handle.0);
     removed.map(drop).ok_or_else(|| wrong(Kind::File, handle.0))

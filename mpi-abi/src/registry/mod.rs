@@ -1,6 +1,6 @@
-//! Handles for objects: giving them out, and taking them back when an object is freed.
+//! Registration of objects: assigns handles, and removes them when an object is freed.
 //!
-//! An object knows nothing of the tables, which are in [`state`](crate::state); these functions stand above both.
+//! Objects do not know the tables, which are in [`state`](crate::state); these functions use both.
 
 pub mod comm;
 pub mod datatype;

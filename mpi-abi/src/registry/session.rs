@@ -1,4 +1,4 @@
-//! Handles of sessions.
+//! Registration of sessions.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -18,7 +18,7 @@ pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
     Ok(object)
 }
 
-/// Takes a session out of the table; what was made from it keeps it.
+/// Removes a session from the table; objects derived from it keep it alive.
 pub fn remove(handle: MPI_Session) -> Result<(), Failure> {
     let removed = state().sessions.borrow_mut().remove(handle.0);
     removed

@@ -1,4 +1,4 @@
-//! Handles of windows.
+//! Registration of windows.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -30,7 +30,7 @@ pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject
     Ok(object)
 }
 
-/// Takes a window out of the table.
+/// Removes a window from the table.
 pub fn remove(handle: MPI_Win) -> Result<(), Failure> {
     let removed = state().wins.borrow_mut().remove(handle.0);
     removed.map(drop).ok_or_else(|| wrong(Kind::Win, handle.0))

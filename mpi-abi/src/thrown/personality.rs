@@ -1,27 +1,27 @@
-//! Where an exception of any language ends: a function whose personality routine takes every exception, and the way to raise it again.
+//! Catching and raising exceptions of any language: a frame whose personality routine handles every exception.
 //!
-//! Protocol: Itanium C++ ABI, exception handling, level I. In the search phase [`personality`] says that the frame handles the exception;
-//! in the cleanup phase it sets the frame to go on at `portcullis_caught` with the exception as the result.
-//! The functions of the unwinder are those that the process has under their names, since the library's own copy has not begun this unwinding.
-//! Where there is none, and on processors for which there is no frame here, an exception ends the process, with a sentence where one can be printed.
+//! Protocol: Itanium C++ ABI, exception handling, level I. In the search phase [`personality`] reports that the frame handles the exception;
+//! in the cleanup phase it makes the frame continue at `portcullis_caught` with the exception as the result.
+//! The unwinder's functions are looked up by name in the process, since the library's own copy did not start this unwinding.
+//! Without them, and on processors without such a frame here, an exception ends the process, with a message if one can be printed.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-/// A function that may throw, with its argument.
+/// A function that may throw; it takes one pointer.
 pub(super) type Throwing = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// Calls a function; the exception that it has thrown, or null.
+/// Calls a function; returns the exception that it has thrown, or null.
 pub(super) fn run(function: Throwing, argument: *mut c_void) -> *mut c_void {
-    // SAFETY: `portcullis_try` calls the function with the argument and returns null, or returns what `personality` has given it.
+    // SAFETY: `portcullis_try` calls the function with the argument and returns null, or the exception that `personality` put into its result register.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         portcullis_try(function, argument)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        // SAFETY: the caller's function and its argument.
+        // SAFETY: `guarded`, the only caller, passes a function that takes this argument.
         unsafe { function(argument) };
         std::ptr::null_mut()
     }
@@ -33,8 +33,8 @@ unsafe extern "C-unwind" {
     fn portcullis_caught();
 }
 
-// The frame of `portcullis_try` is the return address and the saved rbp, and its stack pointer is rbp where it calls.
-// `portcullis_caught` runs with the registers of that moment and the exception in rax.
+// The frame of `portcullis_try` consists of the return address and the saved rbp; at its call the stack pointer equals rbp.
+// `portcullis_caught` starts with the registers of that moment and the exception in rax.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .text.portcullis_try,\"ax\",@progbits",
@@ -44,7 +44,7 @@ std::arch::global_asm!(
     ".type portcullis_try,@function",
     "portcullis_try:",
     ".cfi_startproc",
-    // Relative to the place, in four bytes.
+    // Encoding: pc-relative, four bytes.
     ".cfi_personality 0x1b, {personality}",
     "push rbp",
     ".cfi_def_cfa_offset 16",
@@ -71,7 +71,7 @@ std::arch::global_asm!(
     personality = sym personality,
 );
 
-/// What the unwinder of the process offers.
+/// The unwinder functions of the process.
 struct Unwinder {
     set_register: unsafe extern "C" fn(*mut c_void, c_int, usize),
     set_address: unsafe extern "C" fn(*mut c_void, usize),
@@ -80,7 +80,7 @@ struct Unwinder {
 }
 
 fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: looks a name up; the name ends with a zero byte.
+    // SAFETY: `dlsym` with a NUL-terminated name.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     Some(found).filter(|found| !found.is_null())
 }
@@ -114,7 +114,7 @@ fn unwinder() -> Option<&'static Unwinder> {
         .as_ref()
 }
 
-/// Decides for the frame of `portcullis_try` what becomes of an exception.
+/// The personality routine of `portcullis_try`: handles every exception except forced unwinding.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn personality(
     _version: c_int,
@@ -129,9 +129,9 @@ unsafe extern "C" fn personality(
     const HANDLER_FOUND: c_int = 6;
     const INSTALL_CONTEXT: c_int = 7;
     const CONTINUE: c_int = 8;
-    // The register of the processor's ABI that carries the exception, rax.
+    // DWARF number of the register that carries the exception, rax.
     const REGISTER: c_int = 0;
-    // The end of a thread (pthread_exit, pthread_cancel) is no exception.
+    // Thread termination (pthread_exit, pthread_cancel) is no exception.
     if actions & FORCED != 0 {
         return CONTINUE;
     }
@@ -146,7 +146,7 @@ unsafe extern "C" fn personality(
     if actions & HANDLER == 0 {
         return CONTINUE;
     }
-    // SAFETY: the context is that of this frame, which the unwinder has handed over to be changed; the landing is within the frame's function.
+    // SAFETY: the context is that of this frame, which the unwinder passes in order to be changed; the landing pad is within the frame's function.
     unsafe {
         (unwinder.set_register)(context, REGISTER, exception.expose_provenance());
         (unwinder.set_address)(context, portcullis_caught as *const () as usize);
@@ -168,7 +168,7 @@ pub(super) fn raise(exception: *mut c_void) -> ! {
         // SAFETY: an exception that was caught and is raised once. It returns where no frame of the program catches it.
         unsafe { (unwinder.raise)(exception) };
     }
-    // As the C++ library does with an exception that is not caught: it prints what was thrown.
+    // As the C++ library does for an uncaught exception: it prints what was thrown.
     if let (Some(catch), Some(terminate)) = (find(c"__cxa_begin_catch"), find(c"_ZSt9terminatev")) {
         // SAFETY: the C++ ABI gives these names to functions of these signatures.
         unsafe {
@@ -184,7 +184,7 @@ pub(super) fn raise(exception: *mut c_void) -> ! {
     )
 }
 
-/// Ends the process with a sentence.
+/// Ends the process with a message.
 #[cold]
 pub(super) fn end(why: &str) -> ! {
     printable::eprintln!("process {}: {why}", std::process::id());

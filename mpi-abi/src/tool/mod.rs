@@ -1,11 +1,11 @@
-//! What the tool interface knows (section 15.3): every parameter of the library is a control variable, every framework a category.
+//! Data of the tool interface (section 15.3): every parameter of the library is a control variable, every framework a category.
 //!
-//! A variable is the parameter's text, as `mpi-info` shows it, and cannot be set: the library has read its parameters when it starts.
-//! What the engine counts anyway are performance variables ([`pvar`]). There are no events, no sources of events and no enumerations.
+//! A variable is the parameter's text, as `mpi-info` shows it, and cannot be set: the library reads its parameters at startup.
+//! Counters that the engine keeps anyway are performance variables ([`pvar`]). There are no events, no sources of events and no enumerations.
 //!
 //! The interface may be used before `MPI_Init`, after `MPI_Finalize` and from any thread,
-//! so what it knows is gathered once, at its first initialization, and does not change any more.
-//! A handle of a variable is its index and one more, because nothing belongs to a handle.
+//! so its data are collected once, at its first initialization, and do not change afterwards.
+//! A handle of a variable is its index plus one, because handles have no state.
 
 pub mod pvar;
 
@@ -26,7 +26,7 @@ pub struct Variable {
     pub verbosity: c_int,
 }
 
-/// A framework: the variables from `first` on, so many.
+/// A framework: its variables are a range from `first` on.
 #[derive(Debug)]
 pub struct Category {
     pub name: &'static str,
@@ -43,7 +43,7 @@ pub struct Known {
 
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
-/// How often the interface was initialized and not finalized since.
+/// Number of initializations of the interface without a matching finalization.
 static USERS: AtomicU32 = AtomicU32::new(0);
 
 impl Known {
@@ -71,7 +71,7 @@ impl Known {
 
 impl Variable {
     fn of(about: &'static About, params: &Params) -> Variable {
-        // A zero byte inside would end the text for C.
+        // A NUL character inside would end the C string.
         let text = |text: &str| text.replace('\0', "");
         Variable {
             name: about.full_name(),
@@ -92,14 +92,14 @@ impl Variable {
     }
 }
 
-/// One more user of the interface.
+/// Adds a user of the interface.
 pub fn begin() {
     let params = || Params::from_process(mpi_base::installation::prefix().as_deref());
     KNOWN.get_or_init(|| Known::gather(&params()));
     USERS.fetch_add(1, Relaxed);
 }
 
-/// One user less.
+/// Removes a user of the interface.
 pub fn end() -> Result<(), Failure> {
     USERS
         .fetch_update(Relaxed, Relaxed, |users| users.checked_sub(1))
@@ -107,7 +107,7 @@ pub fn end() -> Result<(), Failure> {
         .map_err(|_| not_initialized())
 }
 
-/// What there is, while the interface is in use.
+/// Returns the data, while the interface is in use.
 pub fn known() -> Result<&'static Known, Failure> {
     match KNOWN.get() {
         Some(known) if USERS.load(Relaxed) > 0 => Ok(known),
@@ -121,7 +121,7 @@ fn not_initialized() -> Failure {
     Failure::new(MPI_T_ERR_NOT_INITIALIZED, sentence)
 }
 
-/// The element at an index that a tool gave.
+/// Returns the element at an index given by a tool.
 pub fn at<'a, T>(all: &'a [T], index: c_int, what: &str) -> Result<&'a T, Failure> {
     let found = usize::try_from(index).ok().and_then(|i| all.get(i));
     found.ok_or_else(|| {
@@ -132,7 +132,7 @@ pub fn at<'a, T>(all: &'a [T], index: c_int, what: &str) -> Result<&'a T, Failur
     })
 }
 
-/// The failure of a name that nothing has.
+/// The failure for an unknown name.
 #[cold]
 pub fn unknown(name: &str, what: &str) -> Failure {
     Failure::new(
@@ -141,7 +141,7 @@ pub fn unknown(name: &str, what: &str) -> Failure {
     )
 }
 
-/// The failure of a handle that was not given out.
+/// The failure for a handle that was never issued.
 #[cold]
 pub fn no_handle(handle: usize) -> Failure {
     Failure::new(

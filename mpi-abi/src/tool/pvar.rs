@@ -1,7 +1,7 @@
-//! Performance variables (section 15.3.7): what the engine counts anyway, and the sessions and handles through which tools read it.
+//! Performance variables (section 15.3.7): counters of the engine, and the sessions and handles through which tools read them.
 //!
-//! Every variable is a 64-bit number of the whole process that is kept all the time, costs nothing to keep, and can only be read.
-//! Before `MPI_Init` and after `MPI_Finalize` it reads as zero, since there is no engine that counts.
+//! Every variable is a 64-bit number of the whole process that is always maintained, at no cost, and can only be read.
+//! Before `MPI_Init` and after `MPI_Finalize` it reads as zero, since there is no engine.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -11,24 +11,24 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A variable.
+/// A performance variable.
 pub struct Pvar {
     pub name: &'static str,
-    /// The framework that keeps it, which is its category.
+    /// The framework that maintains it, which is its category.
     pub category: &'static str,
     pub class: c_int,
     pub help: &'static str,
     read: fn() -> u64,
 }
 
-/// Something of the engine, or zero where there is none.
+/// Reads a value of the engine; zero if there is none.
 fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
     let engine = state().engine.try_borrow();
     let engine = engine.ok().and_then(|engine| engine.clone());
     engine.map_or(0, |engine| look(&engine))
 }
 
-/// How many handles of a kind the program holds.
+/// The number of handles of a kind that the program holds.
 macro_rules! handles {
     ($table:ident) => {
         || {
@@ -40,7 +40,7 @@ macro_rules! handles {
     };
 }
 
-/// All variables, those of a category one behind the other, categories in the order of their names.
+/// All variables, grouped by category, categories in the order of their names.
 pub static PVARS: &[Pvar] = &[
     Pvar {
         name: "btl_base_foreign_processes",
@@ -121,7 +121,7 @@ pub static PVARS: &[Pvar] = &[
     },
 ];
 
-/// Where the variables of a category begin, and how many they are.
+/// Returns the index of the first variable of a category, and their number.
 pub fn of_category(category: &str) -> (usize, usize) {
     let first = PVARS.iter().position(|pvar| pvar.category == category);
     let len = PVARS
@@ -131,7 +131,7 @@ pub fn of_category(category: &str) -> (usize, usize) {
     (first.unwrap_or(0), len)
 }
 
-/// The handles of each session, by number, with the index of the variable. Numbers are not used again.
+/// The handles of each session, by number, with the index of the variable. Numbers are not reused.
 #[derive(Default)]
 struct Sessions {
     last: usize,
@@ -148,7 +148,7 @@ fn sessions() -> MutexGuard<'static, Sessions> {
 }
 
 impl Sessions {
-    /// A number that is no predefined handle.
+    /// Returns an unused number that is no predefined handle.
     fn next(&mut self) -> usize {
         self.last = self.last.max(MPI_T_PVAR_ALL_HANDLES.0) + 1;
         self.last
@@ -185,7 +185,7 @@ pub fn end_session(session: MPI_T_pvar_session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A handle of the variable at an index.
+/// Creates a handle of the variable at an index.
 pub fn allocate(session: MPI_T_pvar_session, index: usize) -> Result<MPI_T_pvar_handle, Failure> {
     let mut sessions = sessions();
     sessions.of(session)?;
@@ -200,7 +200,7 @@ pub fn release(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Result
     removed.map(drop).ok_or_else(|| no_handle(session, handle))
 }
 
-/// The variable of a handle.
+/// Returns the variable of a handle.
 pub fn find(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -210,14 +210,14 @@ pub fn find(
     found.ok_or_else(|| no_handle(session, handle))
 }
 
-/// Whether a handle means all handles of its session, which must exist.
+/// Returns true if the handle is `MPI_T_PVAR_ALL_HANDLES`; its session must exist.
 pub fn means_all(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Result<bool, Failure> {
     sessions().of(session)?;
     Ok(handle == MPI_T_PVAR_ALL_HANDLES)
 }
 
 impl Pvar {
-    /// Its value now.
+    /// Returns its current value.
     pub fn value(&self) -> u64 {
         (self.read)()
     }

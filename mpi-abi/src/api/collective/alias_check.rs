@@ -1,13 +1,13 @@
-//! Buffers of one call that are the same memory, which is what `MPI_IN_PLACE` is for.
+//! Check for aliased buffers in one collective call, which should use `MPI_IN_PLACE`.
 //!
-//! What a call writes must not be aliased with any of its other arguments (MPI 5.0, section 2.3), so an algorithm may write
-//! a result before it has read all operands; results would be wrong without a word.
-//! Found is what is certainly shared and costs no more than a comparison of addresses:
-//! blocks of data that begin at the same place and are elements of the same datatype.
-//! Of buffers with a block for each rank that is this rank's own one, which the standard's in-place forms leave where it is;
-//! where every block is exchanged, it is any two of the same rank.
+//! An output buffer must not be aliased with any other argument (MPI 5.0, section 2.3), so an algorithm may write
+//! a result before it has read all operands; without this check the results would be wrong silently.
+//! The check detects only certain overlaps that cost no more than a comparison of addresses:
+//! blocks of data that begin at the same address and have the same datatype.
+//! In a buffer with a block for each rank it compares this rank's own block, which the in-place forms leave in place;
+//! where every block is exchanged, it compares any two of the same rank.
 //!
-//! The calls in brief look at addresses only and leave what may be shared to this.
+//! The fast calls compare addresses only and leave equal ones to this check.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -15,7 +15,7 @@ use mpi_core::coll::Call;
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 
-/// The failure of a call of which a send and a receive buffer share memory.
+/// Returns the failure of a call whose send and receive buffers share memory.
 #[inline(always)]
 pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     match shared(comm, call) {
@@ -24,7 +24,7 @@ pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     }
 }
 
-/// The failure of buffers that share memory where no form of the call is in place.
+/// The failure of buffers that share memory in a call without an in-place form.
 #[cold]
 pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     let text = format!(
@@ -33,15 +33,15 @@ pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     Failure::new(MPI_ERR_BUFFER, text)
 }
 
-/// Which arguments share memory.
+/// The arguments that share memory.
 enum Shared {
-    /// All of both.
+    /// The whole buffers.
     Whole,
-    /// What is sent is the own block of what is received.
+    /// The send buffer and the own block of the receive buffer.
     OwnOfRecv,
-    /// What is received is the own block of what is sent.
+    /// The receive buffer and the own block of the send buffer.
     OwnOfSend,
-    /// Blocks among neighbours.
+    /// Blocks of a neighbourhood operation.
     Neighbours,
 }
 
@@ -67,7 +67,7 @@ fn refused(comm: &Comm, shared: Shared) -> Failure {
 #[inline(always)]
 fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     let (found, shared) = match call {
-        // On rank 0 of MPI_Exscan the receive buffer is not significant, but what is wrong everywhere is told everywhere.
+        // On rank 0 of MPI_Exscan the receive buffer is not significant, but the failure is reported on all ranks alike.
         Call::Allreduce {
             send: Some(send),
             recv,
@@ -157,7 +157,7 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
             let mut pairs = send.iter().zip(recv.iter());
             (pairs.any(|(s, r)| overlap(s, r)), Shared::Whole)
         }
-        // Beyond an open end of a grid a block is neither read nor written.
+        // A block beyond the open end of a grid is neither read nor written.
         Call::NeighborAlltoall { near, send, recv } => {
             let mut used = (near.sources().iter().zip(near.destinations()))
                 .map(|(from, to)| from.is_some() && to.is_some());
@@ -194,7 +194,7 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     found.then_some(shared)
 }
 
-/// Which block is this rank's own; between groups no rank has one, and the first is as good as any.
+/// Returns the index of this rank's own block; on an intercommunicator no rank has one, and the first is used.
 fn own_index(comm: &Comm) -> usize {
     match comm.is_inter() {
         true => 0,
@@ -202,7 +202,7 @@ fn own_index(comm: &Comm) -> usize {
     }
 }
 
-/// Where it begins among blocks of `count` elements.
+/// Returns the byte offset of the own block among blocks of `count` elements.
 fn own(comm: &Comm, count: i64, extent: i64) -> isize {
     let index = own_index(comm) as i64;
     index.wrapping_mul(count).wrapping_mul(extent) as isize
@@ -213,10 +213,10 @@ fn overlap(send: &SendBuf, recv: &RecvBuf) -> bool {
     begin_at(send, send.ptr(), recv, recv.ptr())
 }
 
-/// Whether data of these buffers that begin at these places share memory for certain.
+/// Returns true if data of these buffers that begin at these addresses certainly share memory.
 #[inline]
 fn begin_at(send: &SendBuf, send_at: *const u8, recv: &RecvBuf, recv_at: *mut u8) -> bool {
-    // What begins at MPI_BOTTOM (null) may be anywhere.
+    // Data at MPI_BOTTOM (null) may be anywhere.
     send_at == recv_at.cast_const()
         && !send_at.is_null()
         && send.bytes() > 0

@@ -1,4 +1,4 @@
-//! Operations whose data go to every member (sections 6.7 and 6.8).
+//! All-to-all operations: data go to every member (sections 6.7 and 6.8).
 
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};
@@ -18,7 +18,7 @@ pub unsafe fn plan_Allgather(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allgather requires of its caller.
     let (send, recv) = unsafe {
         (
             comm.sent(sendbuf, sendcount, sendtype)?,
@@ -40,7 +40,7 @@ pub unsafe fn plan_Allgatherv(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `recvbuf`, `recvcounts` and `displs` are valid as the C binding of MPI_Allgatherv requires of its caller.
     let (send, recv) = unsafe {
         let recv = received_blocks(
             recvbuf,
@@ -62,7 +62,7 @@ pub unsafe fn plan_Alltoall(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Alltoall requires of its caller.
     let (send, recv) = unsafe {
         (
             comm.sent(sendbuf, sendcount, sendtype)?,
@@ -86,7 +86,7 @@ pub unsafe fn plan_Alltoallv(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let n = comm.blocks();
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `recvbuf`, `recvcounts` and `rdispls` are valid as the C binding of MPI_Alltoallv requires of its caller.
     let (send, recv) = unsafe {
         let send = match comm.in_place(sendbuf)? {
             true => None,
@@ -117,7 +117,7 @@ pub unsafe fn plan_Alltoallw(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let n = comm.blocks();
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `sendtypes`, `recvbuf`, `recvcounts`, `rdispls` and `recvtypes` are valid as the C binding of MPI_Alltoallw requires of its caller.
     let (send, recv) = unsafe {
         let send = match comm.in_place(sendbuf)? {
             true => None,

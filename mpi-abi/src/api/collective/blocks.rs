@@ -1,4 +1,4 @@
-//! The blocks of buffers that hold one for each rank or neighbour.
+//! Blocks of buffers that hold one block for each rank or neighbour.
 
 use crate::abi::*;
 use crate::api::args::{Wide, recv_buf, send_buf, slice};
@@ -8,7 +8,7 @@ use mpi_core::datatype::{RecvBuf, SendBuf};
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// A block of a buffer: where it is and how much it holds.
+/// A block of a buffer: its byte offset, count and datatype.
 pub(super) struct Block {
     offset: isize,
     count: i64,
@@ -25,7 +25,7 @@ pub(super) unsafe fn blocks(
     displacements: *const impl Wide,
     datatype: MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `counts` and `displacements` are valid by the `# Safety` contract of this function.
     let (counts, displacements) = unsafe {
         (
             slice(counts, n, "counts")?,
@@ -52,7 +52,7 @@ pub(super) unsafe fn typed_blocks(
     displacements: *const impl Wide,
     datatypes: *const MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `counts`, `displacements` and `datatypes` are valid by the `# Safety` contract of this function.
     let (counts, displacements, datatypes) = unsafe {
         (
             slice(counts, n, "counts")?,
@@ -73,7 +73,7 @@ pub(super) unsafe fn typed_blocks(
         .collect())
 }
 
-/// A block of a send buffer for each rank.
+/// Returns the send blocks, one for each rank.
 ///
 /// # Safety
 /// As [`send_buf`] for each block.
@@ -81,12 +81,12 @@ pub(super) unsafe fn sent_blocks(
     buf: *const c_void,
     blocks: Vec<Block>,
 ) -> Result<Rc<[SendBuf]>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let one = |b: Block| unsafe { send_buf(at(buf, &b), b.count, b.datatype) };
     blocks.into_iter().map(one).collect()
 }
 
-/// A block of a receive buffer for each rank.
+/// Returns the receive blocks, one for each rank.
 ///
 /// # Safety
 /// As [`recv_buf`] for each block.
@@ -94,12 +94,12 @@ pub(super) unsafe fn received_blocks(
     buf: *mut c_void,
     blocks: Vec<Block>,
 ) -> Result<Rc<[RecvBuf]>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let one = |b: Block| unsafe { recv_buf(at(buf, &b).cast_mut(), b.count, b.datatype) };
     blocks.into_iter().map(one).collect()
 }
 
-/// Where a block begins; one without data may lie anywhere, also where the buffer is null.
+/// Returns the address of a block; an empty block may be anywhere, also in a null buffer.
 fn at(buf: *const c_void, block: &Block) -> *const c_void {
     buf.wrapping_byte_offset(block.offset)
 }

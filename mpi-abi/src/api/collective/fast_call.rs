@@ -1,10 +1,10 @@
-//! Blocking collective calls on runs of bytes, offered in brief before a plan is made of them ([`mpi_core::coll::FastCall`]).
+//! Fast path of blocking collectives on contiguous data, tried before a plan is built ([`mpi_core::coll::FastCall`]).
 //!
 //! A function `fast_X` has the arguments of `MPI_X`.
-//! It answers `None`, and has done nothing, unless all arguments are in order and of the simplest kind:
-//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, one group, a call that is taken in brief,
-//! and buffers that do not begin where another does.
-//! What is wrong with others, `plan_X` says.
+//! It returns `None`, without side effects, unless all arguments are valid and of the simplest kind:
+//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, an intracommunicator, a call that a component accepts as fast call,
+//! and buffers that begin at different addresses.
+//! Errors in all other arguments are reported by `plan_X`.
 
 use crate::abi::*;
 use crate::api::args::{Wide, plain_data, plain_room};
@@ -18,7 +18,7 @@ use mpi_core::op::DenseOp;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A communicator of one group.
+/// Returns an intracommunicator.
 #[inline(always)]
 fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
     let comm = state::comm(comm).ok()?;
@@ -33,14 +33,14 @@ fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
     }
 }
 
-/// A rank of the communicator, and whether it is ours.
+/// Returns a rank of the communicator, and true if it is this rank.
 #[inline(always)]
 fn root_of(comm: &CommObject, root: c_int) -> Option<(u32, bool)> {
     let root = u32::try_from(root).ok()?;
     (root < comm.comm.size()).then_some((root, root == comm.comm.rank()))
 }
 
-/// An operator on a type, both predefined: programs mostly combine one type in one way, so the last pair is remembered.
+/// Resolves an operator and a type, both predefined: programs mostly combine one type in one way, so the last pair is cached.
 #[inline(always)]
 fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
     match state().last_op.get() {
@@ -51,7 +51,7 @@ fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
 
 #[cold]
 fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
-    // Handles of predefined objects mean the same for ever.
+    // Handles of predefined objects never change their meaning.
     if op.0 >= FIRST_DYNAMIC || datatype.0 >= FIRST_DYNAMIC {
         return None;
     }
@@ -74,7 +74,7 @@ pub unsafe fn fast_Bcast(
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, _) = root_of(&comm, root)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buffer` is valid as the C binding of MPI_Bcast requires of its caller.
     let data = unsafe { plain_room(buffer, count.wide(), datatype)? };
     carry_out(&comm, &FastCall::Bcast { data, root })
 }
@@ -91,7 +91,7 @@ pub unsafe fn fast_Gather(
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Gather requires of its caller.
     let (send, recv) = unsafe {
         let send = plain_data(sendbuf, sendcount.wide(), sendtype)?;
         let recv = match here {
@@ -119,7 +119,7 @@ pub unsafe fn fast_Scatter(
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scatter requires of its caller.
     let (send, recv) = unsafe {
         let send = match here {
             true => Some(plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?),
@@ -144,7 +144,7 @@ pub unsafe fn fast_Allgather(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allgather requires of its caller.
     let (send, recv) = unsafe {
         (
             plain_data(sendbuf, sendcount.wide(), sendtype)?,
@@ -166,7 +166,7 @@ pub unsafe fn fast_Alltoall(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Alltoall requires of its caller.
     let (send, recv, one) = unsafe {
         (
             plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?,
@@ -192,7 +192,7 @@ pub unsafe fn fast_Reduce(
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
     let op = dense(op, datatype)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce requires of its caller.
     let (send, recv) = unsafe {
         let send = plain_data(sendbuf, count.wide(), datatype)?;
         let recv = match here {
@@ -213,7 +213,7 @@ pub unsafe fn fast_Reduce(
     carry_out(&comm, &brief)
 }
 
-/// A call in which each rank gives an operand and has room for a result of the same length.
+/// A call in which each rank passes an operand and a result buffer of the same length.
 ///
 /// # Safety
 /// As [`plain_data`] and [`plain_room`].
@@ -227,7 +227,7 @@ unsafe fn combine<'a>(
 ) -> Option<Outcome> {
     apart(sendbuf, recvbuf)?;
     let (comm, op) = (among(comm)?, dense(op, datatype)?);
-    // SAFETY: passed on.
+    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function, which is that of `plain_data` and `plain_room`.
     let (send, recv) = unsafe {
         (
             plain_data(sendbuf, count, datatype)?,
@@ -246,7 +246,7 @@ pub unsafe fn fast_Allreduce(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf`, in `buffers`, are valid as the C binding of MPI_Allreduce requires of its caller.
     unsafe {
         combine(buffers, data, op, comm, |send, recv, op| {
             FastCall::Allreduce { send, recv, op }
@@ -263,7 +263,7 @@ pub unsafe fn fast_Scan(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf`, in `buffers`, are valid as the C binding of MPI_Scan requires of its caller.
     unsafe {
         combine(buffers, data, op, comm, |send, recv, op| FastCall::Scan {
             send,
@@ -282,7 +282,7 @@ pub unsafe fn fast_Exscan(
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf`, in `buffers`, are valid as the C binding of MPI_Exscan requires of its caller.
     unsafe {
         combine(buffers, data, op, comm, |send, recv, op| FastCall::Exscan {
             send,
@@ -303,7 +303,7 @@ pub unsafe fn fast_Reduce_scatter_block(
     apart(sendbuf, recvbuf)?;
     let comm = among(comm)?;
     let op = dense(op, datatype)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter_block requires of its caller.
     let (send, recv) = unsafe {
         (
             plain_data(sendbuf, every(&comm, recvcount)?, datatype)?,
@@ -313,25 +313,25 @@ pub unsafe fn fast_Reduce_scatter_block(
     carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
-/// The elements of blocks for all ranks.
+/// The number of elements in one block per rank.
 #[inline(always)]
 fn every(comm: &CommObject, count: impl Wide) -> Option<i64> {
     count.wide().checked_mul(comm.comm.size().into())
 }
 
-/// Whether so many bytes are a block of `one` for each rank.
+/// `Some` if `all` bytes are one block of `one` bytes for each rank.
 #[inline(always)]
 fn holds_blocks(comm: &CommObject, all: usize, one: usize) -> Option<()> {
     (all == one * comm.comm.size() as usize).then_some(())
 }
 
-/// Whether what is read and what is written begin at different places; where they do not, [`alias_check`](super::alias_check) says whether that is wrong.
+/// `Some` if input and output begin at different addresses; if not, [`alias_check`](super::alias_check) decides whether that is an error.
 #[inline(always)]
 fn apart(reads: *const c_void, writes: *const c_void) -> Option<()> {
     (reads != writes).then_some(())
 }
 
-/// Where this rank's own block of so many bytes begins.
+/// The address of this rank's own block of `one` bytes.
 #[inline(always)]
 fn own_block(comm: &CommObject, blocks: *const c_void, one: usize) -> *const c_void {
     blocks.wrapping_byte_add(comm.comm.rank() as usize * one)

@@ -1,13 +1,13 @@
 //! Collective communication (chapter 6).
 //!
-//! A collective operation is a value of the engine, so what differs between `MPI_Bcast`, `MPI_Ibcast`, `MPI_Bcast_init` and
-//! their large-count twins is only what is done with it.
-//! A function `plan_Bcast` checks the arguments and makes the value; the build script exports all six over it, with
+//! A collective operation is a value of the engine, so `MPI_Bcast`, `MPI_Ibcast`, `MPI_Bcast_init` and
+//! their large-count twins differ only in how that value is executed.
+//! A function `plan_Bcast` checks the arguments and builds the value; the build script exports all six functions over it, with
 //! [`perform`], [`begin`] and [`prepare`].
 //!
-//! Where there is a function `fast_Bcast` too, the blocking forms try that first (see [`fast_call`]).
+//! If a function `fast_Bcast` exists, the blocking forms try it first (see [`fast_call`]).
 //!
-//! Arguments that are significant only at the root are not looked at elsewhere.
+//! Arguments that are significant only at the root are ignored elsewhere.
 
 pub mod alias_check;
 pub mod all_to_all;
@@ -32,7 +32,7 @@ use mpi_core::request::Operation;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A collective operation whose arguments are in order.
+/// A collective operation with checked arguments.
 pub struct Plan {
     comm: Rc<CommObject>,
     call: Call,
@@ -41,7 +41,7 @@ pub struct Plan {
 type Planned = Result<Plan, Failure>;
 
 impl Plan {
-    /// What all arguments together say; here is looked at what one alone does not show.
+    /// Builds a plan after the checks that need all arguments together.
     #[inline(always)]
     fn of(comm: Rc<CommObject>, call: Call) -> Planned {
         alias_check::check(&comm.comm, &call)?;
@@ -50,12 +50,12 @@ impl Plan {
     }
 }
 
-/// Carries an operation out.
+/// Executes an operation.
 pub(crate) fn perform(plan: Plan) -> Outcome {
     Ok(plan.comm.comm.collective(plan.call)?)
 }
 
-/// Carries an operation out that may have been carried out in brief.
+/// Executes an operation unless the fast path has completed it.
 #[inline(always)]
 pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Planned) -> Outcome {
     match done {
@@ -70,20 +70,20 @@ pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Plann
 /// `request` is an output argument of the caller.
 pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
     let req = plan.comm.comm.icollective(plan.call)?;
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running(req, &plan.comm)?, "request") }
 }
 
-/// Keeps an operation to be started later.
+/// Creates a persistent operation.
 ///
-/// Members agree in the order in which they make persistent operations, not in the one in which they start them (section 6.13).
-/// So each has a communicator of its own, in which nothing else is counted, unless the program promises more;
-/// making one may wait for the others, which these calls may do.
+/// Members create persistent operations in the same order, but need not start them in the same order (section 6.13).
+/// So each has its own communicator with its own sequence numbers, unless the program asserts the same order of starts;
+/// creating one may wait for the other members, which these calls are allowed to do.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
 pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Request) -> Outcome {
-    // The hints that the standard knows for this change nothing here; a wrong handle is still an error.
+    // The known info keys have no effect here; a wrong handle is still an error.
     info::hints(info)?;
     let parent = &plan.comm;
     let promised = parent.attached.hints.borrow().get(STRICT_ORDER) == Some("true");
@@ -96,7 +96,7 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
             own
         }
     };
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe {
         out(
             request,
@@ -107,7 +107,7 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
 }
 
 impl CommObject {
-    /// Whether this process is the root, whose arguments describe every member's data.
+    /// Returns true if this process is the root, whose arguments describe every member's data.
     fn is_root(&self, root: u32) -> bool {
         match self.comm.is_inter() {
             false => self.comm.rank() == root,
@@ -119,12 +119,12 @@ impl CommObject {
         self.comm.size() as usize
     }
 
-    /// How many blocks a buffer has that holds one for each rank that messages name.
+    /// Returns the number of blocks in a buffer with one block for each rank that can be addressed.
     fn blocks(&self) -> usize {
         self.comm.peers().size() as usize
     }
 
-    /// A root argument; between groups it may also be `MPI_ROOT`, or `MPI_PROC_NULL` beside the root (section 6.2.3).
+    /// Checks a root argument; on an intercommunicator it may also be `MPI_ROOT`, or `MPI_PROC_NULL` for the other processes of the root's group (section 6.2.3).
     fn root(&self, root: c_int) -> Result<u32, Failure> {
         match (self.comm.is_inter(), root) {
             (true, MPI_ROOT) => return Ok(inter::ROOT),
@@ -150,7 +150,7 @@ impl CommObject {
             })
     }
 
-    /// The failure of an operation that is not defined between groups.
+    /// Fails for an operation that is not defined on intercommunicators.
     fn only_intra(&self) -> Outcome {
         match self.comm.is_inter() {
             false => Ok(()),
@@ -164,7 +164,7 @@ impl CommObject {
         }
     }
 
-    /// Whether a buffer argument is `MPI_IN_PLACE`, which has no meaning between groups.
+    /// Returns true if a buffer argument is `MPI_IN_PLACE`, which fails on an intercommunicator.
     fn in_place(&self, buf: *const c_void) -> Result<bool, Failure> {
         let in_place = buf.addr() == MPI_IN_PLACE.addr();
         if in_place && self.comm.is_inter() {
@@ -176,7 +176,7 @@ impl CommObject {
         Ok(in_place)
     }
 
-    /// A send buffer, or none for `MPI_IN_PLACE`.
+    /// Returns a send buffer, or `None` for `MPI_IN_PLACE`.
     ///
     /// # Safety
     /// As [`send_buf`].
@@ -189,11 +189,11 @@ impl CommObject {
         if self.in_place(buf)? {
             return Ok(None);
         }
-        // SAFETY: passed on.
+        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
         unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
     }
 
-    /// A process's own contribution to a root: `MPI_IN_PLACE` at the root only, and nothing in the root's own group between groups.
+    /// Returns a process's contribution to a root: `None` for `MPI_IN_PLACE` at the root, and in the root's group of an intercommunicator.
     ///
     /// # Safety
     /// As [`send_buf`].
@@ -207,11 +207,11 @@ impl CommObject {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
             return Ok(None);
         }
-        // SAFETY: passed on.
+        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
         unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
     }
 
-    /// What a process gets from a root: `MPI_IN_PLACE` at the root only, and nothing in the root's own group between groups.
+    /// Returns a process's receive buffer for data from a root: `None` for `MPI_IN_PLACE` at the root, and in the root's group of an intercommunicator.
     ///
     /// # Safety
     /// As [`recv_buf`].
@@ -225,11 +225,11 @@ impl CommObject {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
             return Ok(None);
         }
-        // SAFETY: passed on.
+        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
         unsafe { recv_buf(buf, count.wide(), datatype).map(Some) }
     }
 
-    /// Whether this process is in the root's group, between groups: it has no data of its own.
+    /// Returns true in the root's group of an intercommunicator, whose processes have no data of their own here.
     fn is_beside(&self, root: u32) -> bool {
         self.comm.is_inter() && (root == inter::ROOT || root == inter::PROC_NULL)
     }

@@ -1,7 +1,7 @@
-//! Operations among neighbours in a virtual topology (section 8.6).
+//! Neighbourhood collectives on a virtual topology (section 8.6).
 //!
 //! Buffers have a block for each neighbour in the order of the topology's queries: for a grid two for each dimension,
-//! also beyond an open end, where a block of the receive buffer stays as it is.
+//! also beyond an open end, where a block of the receive buffer stays unchanged.
 
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};
@@ -15,7 +15,7 @@ use mpi_core::topo::Neighbours;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// The communicator and this process's neighbours on it.
+/// Returns the communicator and this process's neighbours on it.
 fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Failure> {
     let comm = state::comm(comm)?;
     let topology = comm.topology.get().ok_or_else(|| {
@@ -31,21 +31,21 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, near.into()))
 }
 
-/// The count of each block of a buffer with a block for each of so many neighbours: where there are none, there need be no buffer either.
+/// The count of each block of a buffer with one block for each neighbour: without neighbours no buffer is needed.
 fn of_blocks(count: impl Wide, neighbours: usize) -> i64 {
     match neighbours {
-        // A negative one is wrong all the same.
+        // A negative count is an error all the same.
         0 => count.wide().min(0),
         _ => count.wide(),
     }
 }
 
-/// How many blocks a send buffer and a receive buffer have.
+/// The numbers of blocks in a send buffer and in a receive buffer.
 fn degrees(near: &Neighbours) -> (usize, usize) {
     (near.destinations().len(), near.sources().len())
 }
 
-/// The failure of `MPI_IN_PLACE`, which no neighbourhood operation knows.
+/// Fails for `MPI_IN_PLACE`, which no neighbourhood operation supports.
 fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
     if buf.addr() == MPI_IN_PLACE.addr() {
         return Err(Failure::new(
@@ -68,7 +68,7 @@ pub unsafe fn plan_Neighbor_allgather(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_allgather requires of its caller.
     let (send, recv) = unsafe {
         (
             send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
@@ -92,7 +92,7 @@ pub unsafe fn plan_Neighbor_allgatherv(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `recvbuf`, `recvcounts` and `displs` are valid as the C binding of MPI_Neighbor_allgatherv requires of its caller.
     let (send, recv) = unsafe {
         (
             send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
@@ -115,7 +115,7 @@ pub unsafe fn plan_Neighbor_alltoall(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_alltoall requires of its caller.
     let (send, recv) = unsafe {
         (
             send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
@@ -140,7 +140,7 @@ pub unsafe fn plan_Neighbor_alltoallv(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `recvbuf`, `recvcounts` and `rdispls` are valid as the C binding of MPI_Neighbor_alltoallv requires of its caller.
     let (send, recv) = unsafe {
         (
             sent_blocks(sendbuf, blocks(outdegree, sendcounts, sdispls, sendtype)?)?,
@@ -165,7 +165,7 @@ pub unsafe fn plan_Neighbor_alltoallw(
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
     let (outdegree, indegree) = degrees(&near);
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `sendtypes`, `recvbuf`, `recvcounts`, `rdispls` and `recvtypes` are valid as the C binding of MPI_Neighbor_alltoallw requires of its caller.
     let (send, recv) = unsafe {
         (
             sent_blocks(

@@ -13,7 +13,7 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The operator and the buffers of a reduction whose result goes to every member.
+/// Checks the operator and the buffers of a reduction whose result goes to every member.
 ///
 /// # Safety
 /// As [`send_of`] and [`recv_of`].
@@ -26,7 +26,7 @@ unsafe fn reduction(
     op: MPI_Op,
 ) -> Result<(Option<SendBuf>, RecvBuf, Op), Failure> {
     let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: passed on.
+    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function.
     unsafe {
         Ok((
             sent(comm, sendbuf, count, &datatype)?,
@@ -36,13 +36,13 @@ unsafe fn reduction(
     }
 }
 
-/// The predefined operator and datatype that were found to go together last: programs mostly combine one type in one way.
+/// The predefined operator and datatype checked last: programs mostly combine one type in one way.
 static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 
-/// An operator that is defined for the datatype, and that.
+/// Returns an operator that is defined for the datatype, and the datatype.
 #[inline]
 fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failure> {
-    // Handles of predefined objects mean the same for ever.
+    // Handles of predefined objects never change their meaning.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
     if op == MPI_NO_OP {
@@ -64,7 +64,7 @@ fn combines_nothing() -> Failure {
     Failure::new(MPI_ERR_OP, text)
 }
 
-/// An operand, or none for `MPI_IN_PLACE`.
+/// Returns an operand, or `None` for `MPI_IN_PLACE`.
 ///
 /// # Safety
 /// As [`send_of`].
@@ -78,7 +78,7 @@ unsafe fn sent(
     if comm.in_place(buf)? {
         return Ok(None);
     }
-    // SAFETY: passed on.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     unsafe { send_of(buf, count, datatype).map(Some) }
 }
 
@@ -94,7 +94,7 @@ pub unsafe fn plan_Reduce(
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
     if root == inter::PROC_NULL {
-        // A process that has no part in it has no datatype to name.
+        // A process that takes no part in the reduction has no significant datatype.
         let (send, recv, op) = (None, None, state::op(op)?);
         let call = Call::Reduce {
             send,
@@ -106,7 +106,7 @@ pub unsafe fn plan_Reduce(
     }
     let (op, datatype) = operator(op, datatype)?;
     let (is_root, count) = (comm.is_root(root), count.wide());
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce requires of its caller.
     let (send, recv) = unsafe {
         let recv = is_root.then(|| recv_of(recvbuf, count, &datatype));
         let has_none = comm.is_beside(root) || (is_root && comm.in_place(sendbuf)?);
@@ -131,7 +131,7 @@ pub unsafe fn plan_Allreduce(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allreduce requires of its caller.
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Allreduce { send, recv, op };
@@ -148,7 +148,7 @@ pub unsafe fn plan_Scan(
 ) -> Planned {
     let comm = state::comm(comm)?;
     comm.only_intra()?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scan requires of its caller.
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Scan { send, recv, op };
@@ -167,10 +167,10 @@ pub unsafe fn plan_Exscan(
     comm.only_intra()?;
     let count = count.wide();
     let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Exscan requires of its caller.
     let call = unsafe {
         let send = sent(&comm, sendbuf, count, &datatype)?;
-        // Nothing comes before rank 0, which needs no room for it (section 6.11.2).
+        // Rank 0 receives nothing, so it needs no buffer (section 6.11.2).
         let recv = match send.is_some() && comm.comm.rank() == 0 {
             true => RecvBuf::new(recvbuf.cast(), count, datatype),
             false => recv_of(recvbuf, count, &datatype)?,
@@ -190,7 +190,7 @@ pub unsafe fn plan_Reduce_scatter(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: an array of the caller.
+    // SAFETY: `recvcounts` is valid as the C binding of MPI_Reduce_scatter requires of its caller.
     let counts = unsafe { wides(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
         return Err(Failure::new(
@@ -199,13 +199,13 @@ pub unsafe fn plan_Reduce_scatter(
         ));
     }
     let total = counts.iter().sum::<i64>();
-    // In place the receive buffer holds the whole input.
+    // In place, the receive buffer holds the whole input.
     let received = if comm.in_place(sendbuf)? {
         total
     } else {
         counts[comm.comm.rank() as usize]
     };
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter requires of its caller.
     let (send, recv) = unsafe {
         (
             sent(&comm, sendbuf, total, &datatype)?,
@@ -233,7 +233,7 @@ pub unsafe fn plan_Reduce_scatter_block(
     let comm = state::comm(comm)?;
     let (op, datatype) = operator(op, datatype)?;
     let total = recvcount.wide().saturating_mul(comm.members() as i64);
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter_block requires of its caller.
     let (send, recv) = unsafe {
         (
             sent(&comm, sendbuf, total, &datatype)?,

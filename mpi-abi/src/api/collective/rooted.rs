@@ -1,4 +1,4 @@
-//! Operations with a root (sections 6.4 to 6.6), and the barrier (6.3), which has nothing else.
+//! Rooted operations (sections 6.4 to 6.6), and the barrier (6.3).
 
 use super::blocks::{blocks, received_blocks, sent_blocks};
 use super::{Plan, Planned};
@@ -24,7 +24,7 @@ pub unsafe fn plan_Bcast(
     let root = comm.root(root)?;
     let buf = match root {
         inter::PROC_NULL => RecvBuf::empty(),
-        // SAFETY: a buffer of the caller.
+        // SAFETY: `buffer` is valid as the C binding of MPI_Bcast requires of its caller.
         _ => unsafe { recv_buf(buffer, count.wide(), datatype)? },
     };
     let call = Call::Bcast { buf, root };
@@ -43,7 +43,7 @@ pub unsafe fn plan_Gather(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Gather requires of its caller.
     let (send, recv) = unsafe {
         let recv = comm
             .is_root(root)
@@ -70,7 +70,7 @@ pub unsafe fn plan_Gatherv(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `recvbuf`, `recvcounts` and `displs` are valid as the C binding of MPI_Gatherv requires of its caller.
     let (send, recv) = unsafe {
         let recv = match comm.is_root(root) {
             true => Some(received_blocks(
@@ -97,7 +97,7 @@ pub unsafe fn plan_Scatter(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    // SAFETY: buffers of the caller.
+    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scatter requires of its caller.
     let (send, recv) = unsafe {
         let send = comm
             .is_root(root)
@@ -124,7 +124,7 @@ pub unsafe fn plan_Scatterv(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    // SAFETY: buffers and arrays of the caller.
+    // SAFETY: `sendbuf`, `sendcounts`, `displs` and `recvbuf` are valid as the C binding of MPI_Scatterv requires of its caller.
     let (send, recv) = unsafe {
         let send = match comm.is_root(root) {
             true => Some(sent_blocks(

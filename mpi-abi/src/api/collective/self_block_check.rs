@@ -1,8 +1,8 @@
-//! What a process gives itself, of which it knows both sides: it has to fit.
+//! Length check of the block that a process sends to itself, of which it knows both sides.
 //!
-//! Amounts have to agree between each two processes (MPI 5.0, sections 6.5 to 6.8); of two different ones each knows one side,
-//! and `coll_base_check` compares them. A block that a process sends to itself and that is longer than the room it has for it
-//! is found here, before any process communicates. The calls in brief have equal blocks.
+//! The lengths must match between each two processes (MPI 5.0, sections 6.5 to 6.8); of a pair of processes each knows one side,
+//! and `coll_base_check` compares them. A block that a process sends to itself and that is longer than its receive buffer
+//! is detected here, before any process communicates. The fast calls have equal blocks.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -10,7 +10,7 @@ use mpi_core::coll::{CHECK, Call};
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 
-/// The failure of a call in which this process's own block does not fit.
+/// Returns the failure of a call in which this process's own block does not fit.
 #[inline(always)]
 pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     match amounts(comm, call) {
@@ -21,7 +21,7 @@ pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
 
 #[cold]
 fn too_long(comm: &Comm, sent: i64, room: i64) -> Outcome {
-    // Where everything is compared, all members hear of it, and of all other amounts; between groups no process has a block of its own.
+    // With `coll_base_check` all members report every mismatch; on an intercommunicator no process has a block of its own.
     if comm.is_inter() || comm.engine().params().get(&CHECK) == Ok(true) {
         return Ok(());
     }
@@ -32,7 +32,7 @@ fn too_long(comm: &Comm, sent: i64, room: i64) -> Outcome {
     Err(Failure::new(MPI_ERR_TRUNCATE, text))
 }
 
-/// The bytes that this process sends to itself, and those that it has room for.
+/// The number of bytes that this process sends to itself, and the number it can receive.
 #[inline(always)]
 fn amounts(comm: &Comm, call: &Call) -> Option<(i64, i64)> {
     let me = comm.rank() as usize;

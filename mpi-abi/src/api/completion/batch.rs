@@ -1,7 +1,7 @@
-//! An array of requests of the caller: what `MPI_Waitall` and its relatives do with it.
+//! An array of requests, for `MPI_Waitall` and its relatives.
 //!
-//! Promise: statuses and error codes are stored as section 3.2.5 says, whichever request fails first;
-//! a batch whose requests are done one after another is gone through once, and the engine looked up once for all of them.
+//! Invariants: statuses and error codes are stored as section 3.2.5 requires, whichever request fails first;
+//! if the requests complete in order, the batch is traversed once, with one lookup of the engine.
 
 use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
@@ -13,13 +13,13 @@ use crate::object::request::{
 use crate::state;
 use std::ffi::c_int;
 
-/// Stores the status of one of several requests, which went well, with an error field if another has `failed` (section 3.2.5).
+/// Stores the status of a successful request, one of several, with an error field if another has `failed` (section 3.2.5).
 ///
 /// # Safety
 /// As [`set_status`], but not `MPI_STATUS_IGNORE`.
 #[inline]
 unsafe fn store_well(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     unsafe {
         set_status(to, status);
         if failed {
@@ -34,20 +34,20 @@ pub(super) struct Batch<'a> {
     statuses: Statuses,
 }
 
-/// How many requests of a batch are active, by what can be done with them.
+/// The number of active requests in a batch, by state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Survey {
     pub(super) running: usize,
     pub(super) complete: usize,
 }
 
-/// Which requests a call about some of them finds.
+/// The requests that a some-call finds.
 pub(in crate::api) enum Several {
-    /// None is active.
+    /// No request is active.
     Inactive,
-    /// All that are complete now, if any.
+    /// All that are complete now, possibly none.
     Complete,
-    /// Those at these places.
+    /// The requests at these indices.
     These(Vec<usize>),
 }
 
@@ -59,7 +59,7 @@ impl<'a> Batch<'a> {
         requests: *mut MPI_Request,
         statuses: *mut MPI_Status,
     ) -> Result<Batch<'a>, Failure> {
-        // SAFETY: passed on.
+        // SAFETY: `requests` is valid by the `# Safety` contract of this function.
         let requests =
             unsafe { slice_mut(requests, length(count, "count")?, "array_of_requests")? };
         Ok(Batch {
@@ -80,7 +80,7 @@ impl<'a> Batch<'a> {
         Ok(survey)
     }
 
-    /// A survey, and another after the engine has progressed unless the first is enough.
+    /// Returns a survey; unless that is `enough`, polls the engine and returns another.
     pub(super) fn survey_twice(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
         let survey = self.survey()?;
         if enough(&survey) {
@@ -90,7 +90,7 @@ impl<'a> Batch<'a> {
         self.survey()
     }
 
-    /// Waits until an active request is complete; false if none is active.
+    /// Waits until an active request is complete; returns false if none is active.
     pub(super) fn wait_any(&self) -> Result<bool, Failure> {
         let survey = self.survey()?;
         if survey.complete == 0 && survey.running > 0 {
@@ -104,7 +104,7 @@ impl<'a> Batch<'a> {
         Ok(survey.running + survey.complete > 0)
     }
 
-    /// Waits until the request at place `at` is not running.
+    /// Waits until the request at index `at` is not running.
     fn wait_for(&self, at: usize) -> Outcome {
         let handle = self.requests[at];
         let left = || {
@@ -115,7 +115,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Tells the state page what is waited for: the request, if only one is running.
+    /// Publishes the wait on the state page, with the request if only one is running.
     #[cold]
     fn tell_any(&self, engine: &mpi_core::Engine, running: usize) {
         let only = self.requests.iter().find(|handle| !is_settled(**handle));
@@ -125,17 +125,17 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The place of the first request that is complete.
+    /// Returns the index of the first complete request.
     pub(super) fn first_complete(&self) -> Option<usize> {
         self.requests
             .iter()
             .position(|h| matches!(look(*h), Ok(RequestState::Complete)))
     }
 
-    /// Finishes the requests from place `from` on that are of the commonest kinds and went well, up to the first that is not; answers how many.
+    /// Finishes the requests from index `from` on that are of the most frequent kinds and succeeded, up to the first that is not; returns their number.
     ///
     /// # Safety
-    /// The statuses are an argument of the caller.
+    /// The statuses are an array of the caller with an element for each request.
     unsafe fn take_simple_ones(&mut self, from: usize) -> usize {
         let (first, failed) = (self.statuses.place(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];
@@ -143,39 +143,39 @@ impl<'a> Batch<'a> {
             return finish_simple_ones(requests, |_, _| {});
         };
         finish_simple_ones(requests, |at, well| {
-            // SAFETY: passed on; the place is in the array.
+            // SAFETY: the statuses are valid by the `# Safety` contract of this function, and `at` is an index of the array.
             unsafe { store_well(first.add(at), &c_status(well), failed) };
         })
     }
 
-    /// Finishes the request at place `i` and stores its status at place `at`.
+    /// Finishes the request at index `i` and stores its status at index `at`.
     ///
     /// # Safety
-    /// The statuses are an argument of the caller.
+    /// The statuses are an array of the caller with an element `at`.
     unsafe fn take(&mut self, i: usize, at: usize) -> Outcome {
         if let Some(well) = finish_simple(self.requests[i]) {
             self.requests[i] = MPI_REQUEST_NULL;
-            // SAFETY: passed on.
+            // SAFETY: the statuses are valid at `at` by the `# Safety` contract of this function.
             unsafe { self.statuses.store(at, &c_status(well), None) };
             return Ok(());
         }
-        // SAFETY: a place of the array.
+        // SAFETY: an element of the array, which is exclusively borrowed.
         let finished = unsafe { take(&mut self.requests[i])? };
-        // SAFETY: passed on.
+        // SAFETY: the statuses are valid at `at` by the `# Safety` contract of this function.
         unsafe { self.statuses.store(at, &finished.status, finished.failure) };
         Ok(())
     }
 
-    /// Finishes every request, one after another; one that is running is waited for.
+    /// Finishes every request in order; waits for each one that is running.
     ///
-    /// The batch is gone through once, and what is complete is done with while the rest is on its way.
+    /// The batch is traversed once, and complete requests are processed while the others are still running.
     ///
     /// # Safety
-    /// The statuses are an argument of the caller.
+    /// The statuses are an array of the caller with an element for each request.
     pub(super) unsafe fn take_all(mut self) -> Outcome {
         let mut i = 0;
         loop {
-            // SAFETY: passed on.
+            // SAFETY: the statuses are valid for all requests by the `# Safety` contract of this function.
             unsafe {
                 i += self.take_simple_ones(i);
                 let Some(next) = self.requests.get(i) else {
@@ -198,15 +198,15 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Finishes every request that is complete and stores its place; returns how many there were.
+    /// Finishes every complete request and stores its index; returns their number.
     ///
     /// # Safety
-    /// `indices` and the statuses are arguments of the caller with room for all.
+    /// `indices` and the statuses are arrays of the caller with an element for each request.
     unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
         let mut taken = 0;
         for i in 0..self.requests.len() {
             if look(self.requests[i])? == RequestState::Complete {
-                // SAFETY: passed on.
+                // SAFETY: `indices` is valid by the `# Safety` contract of this function.
                 unsafe { self.take_next(i, taken, indices)? };
                 taken += 1;
             }
@@ -214,7 +214,7 @@ impl<'a> Batch<'a> {
         Ok(taken)
     }
 
-    /// Finishes what a call about some requests has found, and says how many and which they were.
+    /// Finishes the requests found by a some-call, and stores their number and indices.
     ///
     /// # Safety
     /// As [`Batch::take_some`]; `outcount` is an output argument of the caller.
@@ -224,7 +224,7 @@ impl<'a> Batch<'a> {
         outcount: *mut c_int,
         indices: *mut c_int,
     ) -> Outcome {
-        // SAFETY: passed on.
+        // SAFETY: `outcount` and `indices` are valid by the `# Safety` contract of this function.
         unsafe {
             let taken = match found {
                 Several::Inactive => return out(outcount, MPI_UNDEFINED, "outcount"),
@@ -241,19 +241,19 @@ impl<'a> Batch<'a> {
         self.report()
     }
 
-    /// Finishes the request at place `i`, which is the next after `taken` others.
+    /// Finishes the request at index `i`, after `taken` others.
     ///
     /// # Safety
     /// As [`Batch::take_some`].
     unsafe fn take_next(&mut self, i: usize, taken: usize, indices: *mut c_int) -> Outcome {
-        // SAFETY: passed on.
+        // SAFETY: `indices` is null or writable: `# Safety` of this function.
         unsafe {
             out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
             self.take(i, taken)
         }
     }
 
-    /// How the operations ended, as the call does.
+    /// Returns the result of the call.
     pub(super) fn report(self) -> Outcome {
         self.statuses.report()
     }

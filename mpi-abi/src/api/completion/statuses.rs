@@ -1,13 +1,13 @@
-//! The statuses of several requests, as a call stores them in an array of the caller.
+//! Statuses of several requests, stored in an array of the caller.
 //!
-//! Promise: every status is stored, and if an operation failed all of them with an error code, whichever failed first;
+//! Invariants: every status is stored, and if an operation failed all of them with an error code, whichever failed first;
 //! the call then fails with `MPI_ERR_IN_STATUS` (section 3.2.5).
 
 use super::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 
-/// Where statuses go, and the first failure among them.
+/// The status array, and the first failure.
 pub(crate) struct Statuses {
     /// The first status, or `MPI_STATUSES_IGNORE`.
     first: *mut MPI_Status,
@@ -22,7 +22,7 @@ impl Statuses {
         }
     }
 
-    /// The place of a status, unless they are ignored.
+    /// Returns the address of a status, unless they are ignored.
     pub fn place(&self, at: usize) -> Option<*mut MPI_Status> {
         let ignored = self.first.addr() == MPI_STATUSES_IGNORE.addr();
         (!ignored).then(|| self.first.wrapping_add(at))
@@ -32,13 +32,13 @@ impl Statuses {
         self.failure.is_some()
     }
 
-    /// Stores a status; from the first failure on, and for those before it, with the error code.
+    /// Stores a status; once a failure occurs, it and all statuses before and after it get an error code.
     ///
     /// # Safety
-    /// The statuses are an argument of the caller with room for this one, and those before it are stored.
+    /// The statuses are an array of the caller with an element `at`, and those before it are stored.
     pub unsafe fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
         if let Some(place) = self.place(at) {
-            // SAFETY: passed on; places up to `at` are in the array.
+            // SAFETY: elements up to `at` are in the array by the `# Safety` contract of this function.
             unsafe {
                 set_status(place, status);
                 let set_error = |at, code| (&raw mut (*self.first.add(at)).MPI_ERROR).write(code);
@@ -53,7 +53,7 @@ impl Statuses {
         self.failure = self.failure.take().or(failure);
     }
 
-    /// `MPI_ERR_IN_STATUS` where an operation failed.
+    /// Returns `MPI_ERR_IN_STATUS` if an operation failed.
     pub fn report(self) -> Outcome {
         match self.failure {
             Some(first) => Err(first.with_code(MPI_ERR_IN_STATUS)),

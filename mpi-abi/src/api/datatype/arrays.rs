@@ -1,4 +1,4 @@
-//! Datatypes of parts of arrays: a block of one array, or what one process of a grid has of it (sections 5.1.3 and 5.1.4).
+//! Array datatypes: a block of one array, or one process's part of a distributed array (sections 5.1.3 and 5.1.4).
 
 use super::construct::derive;
 use crate::abi::*;
@@ -7,7 +7,7 @@ use crate::error::{Failure, Outcome};
 use mpi_core::datatype::{Datatype, Distribution, Form, Order};
 use std::ffi::c_int;
 
-/// The order argument of array types.
+/// Checks the order argument of array types.
 fn order_of(order: c_int) -> Result<Order, Failure> {
     Order::from_value(order.wide()).ok_or_else(|| {
         Failure::new(
@@ -17,7 +17,7 @@ fn order_of(order: c_int) -> Result<Order, Failure> {
     })
 }
 
-/// The number of dimensions, which is at least one.
+/// Checks the number of dimensions, which is at least one.
 fn dimensions(ndims: c_int) -> Result<usize, Failure> {
     match length(ndims, "ndims")? {
         0 => Err(Failure::new(
@@ -28,10 +28,10 @@ fn dimensions(ndims: c_int) -> Result<usize, Failure> {
     }
 }
 
-/// Makes the datatype of a block of an array and gives it a handle.
+/// Creates a subarray datatype and gives it a handle.
 ///
 /// # Safety
-/// The arrays (sizes, sizes of the block, where it starts) are arguments of the caller with `ndims` elements; the second type is an output argument.
+/// The arrays (sizes, subsizes, starts) are arguments of the caller with `ndims` elements; the second type is an output argument.
 unsafe fn subarray<C: Wide>(
     ndims: c_int,
     (sizes, subsizes, starts): (*const C, *const C, *const C),
@@ -40,7 +40,7 @@ unsafe fn subarray<C: Wide>(
     form: Form,
 ) -> Outcome {
     let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: passed on.
+    // SAFETY: `sizes`, `subsizes` and `starts` have `n` elements and `newtype` is writable by the `# Safety` contract of this function.
     unsafe {
         let sizes = wides(sizes, n, "array_of_sizes")?;
         let subsizes = wides(subsizes, n, "array_of_subsizes")?;
@@ -51,10 +51,10 @@ unsafe fn subarray<C: Wide>(
     }
 }
 
-/// Makes the datatype of what process `rank` of `size` has of an array that is dealt out, and gives it a handle.
+/// Creates the datatype of the part of a distributed array that process `rank` of `size` has, and gives it a handle.
 ///
 /// # Safety
-/// The arrays (sizes, how each dimension is dealt out and with which argument, the grid of processes) are arguments of the caller with `ndims` elements;
+/// The arrays (sizes, distributions and their arguments, the process grid) are arguments of the caller with `ndims` elements;
 /// the second type is an output argument.
 unsafe fn darray<C: Wide>(
     (rank, size): (c_int, c_int),
@@ -65,7 +65,7 @@ unsafe fn darray<C: Wide>(
     form: Form,
 ) -> Outcome {
     let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: passed on.
+    // SAFETY: `sizes`, `kinds`, `arguments` and `grid` have `n` elements and `newtype` is writable by the `# Safety` contract of this function.
     unsafe {
         let sizes = wides(sizes, n, "array_of_gsizes")?;
         let how = distributions(kinds, arguments, n)?;
@@ -86,7 +86,7 @@ pub unsafe fn MPI_Type_create_subarray(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` and the pointers in `arrays` are valid as the C binding of MPI_Type_create_subarray requires of its caller.
     unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Int) }
 }
 
@@ -100,7 +100,7 @@ pub unsafe fn MPI_Type_create_subarray_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` and the pointers in `arrays` are valid as the C binding of MPI_Type_create_subarray_c requires of its caller.
     unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Count) }
 }
 
@@ -123,7 +123,7 @@ pub unsafe fn MPI_Type_create_darray(
         array_of_psizes,
     );
     let (of, types) = ((rank, size), (oldtype, newtype));
-    // SAFETY: arguments of the caller.
+    // SAFETY: the pointers in `arrays` and `types` are valid as the C binding of MPI_Type_create_darray requires of its caller.
     unsafe { darray(of, ndims, arrays, order, types, Form::Int) }
 }
 
@@ -146,11 +146,11 @@ pub unsafe fn MPI_Type_create_darray_c(
         array_of_psizes,
     );
     let (of, types) = ((rank, size), (oldtype, newtype));
-    // SAFETY: arguments of the caller.
+    // SAFETY: the pointers in `arrays` and `types` are valid as the C binding of MPI_Type_create_darray_c requires of its caller.
     unsafe { darray(of, ndims, arrays, order, types, Form::Count) }
 }
 
-/// How each dimension of a distributed array is dealt out.
+/// Reads the distribution of each dimension.
 ///
 /// # Safety
 /// Both arrays are arguments of the caller with `n` elements.
@@ -159,7 +159,7 @@ unsafe fn distributions(
     arguments: *const c_int,
     n: usize,
 ) -> Result<Vec<Distribution>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `kinds` and `arguments` are valid by the `# Safety` contract of this function.
     let (kinds, arguments) = unsafe {
         (
             wides(kinds, n, "array_of_distribs")?,

@@ -1,7 +1,7 @@
 //! Constructors of derived datatypes (section 5.1).
 //!
-//! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` gives back,
-//! so each has a few lines of its own over one helper.
+//! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` returns,
+//! so both are thin functions over one helper.
 
 use crate::abi::*;
 use crate::api::args::{Wide, out, read, slice, wides};
@@ -11,7 +11,7 @@ use crate::state;
 use mpi_core::datatype::{Datatype, Form, TypeError};
 use std::ffi::c_int;
 
-/// Makes a datatype from an older one and gives it a handle.
+/// Creates a datatype from an older one and gives it a handle.
 ///
 /// # Safety
 /// `newtype` is an output argument of the caller.
@@ -22,11 +22,11 @@ pub(super) unsafe fn derive(
     make: impl FnOnce(&Datatype) -> Result<Datatype, TypeError>,
 ) -> Outcome {
     let new = make(&state::datatype(oldtype)?)?.with_form(form);
-    // SAFETY: passed on.
+    // SAFETY: `newtype` is null or writable: `# Safety` of this function.
     unsafe { out(newtype, register(new)?, "newtype") }
 }
 
-/// A count as the length of its arrays.
+/// Converts a count into the length of its arrays.
 fn entries(count: impl Wide) -> Result<usize, Failure> {
     let count = count.wide();
     usize::try_from(count).map_err(|_| {
@@ -37,7 +37,7 @@ fn entries(count: impl Wide) -> Result<usize, Failure> {
     })
 }
 
-/// Displacements of as many blocks as `count` says.
+/// Reads the displacements of `count` blocks.
 ///
 /// # Safety
 /// The array is an argument of the caller with `count` elements.
@@ -45,11 +45,11 @@ unsafe fn displacements<D: Wide>(
     count: impl Wide,
     displacements: *const D,
 ) -> Result<Vec<i64>, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `displacements` is valid by the `# Safety` contract of this function.
     unsafe { wides(displacements, entries(count)?, "array_of_displacements") }
 }
 
-/// Lengths and displacements of as many blocks as `count` says.
+/// Reads the lengths and displacements of `count` blocks.
 ///
 /// # Safety
 /// Both arrays are arguments of the caller with `count` elements.
@@ -58,43 +58,43 @@ unsafe fn blocks<C: Wide, D: Wide>(
     lengths: *const C,
     places: *const D,
 ) -> Result<(Vec<i64>, Vec<i64>), Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `lengths` and `places` are valid by the `# Safety` contract of this function.
     unsafe {
         let lengths = wides(lengths, entries(count)?, "array_of_blocklengths")?;
         Ok((lengths, displacements(count, places)?))
     }
 }
 
-/// Makes a datatype of blocks that have a datatype each, and gives it a handle.
+/// Creates a datatype of blocks with individual datatypes, and gives it a handle.
 ///
 /// # Safety
-/// `types` is an argument of the caller with as many elements as there are blocks, `newtype` an output argument.
+/// `types` is an array of the caller with an element for each block, `newtype` an output argument.
 unsafe fn structure(
     (lengths, displacements): (Vec<i64>, Vec<i64>),
     types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
     form: Form,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `types` is valid by the `# Safety` contract of this function.
     let types = unsafe { slice(types, lengths.len(), "array_of_types")? };
     let types: Vec<_> = (types.iter().map(|t| state::datatype(*t))).collect::<Result<_, _>>()?;
     let new = Datatype::structure(&lengths, &displacements, &types)?.with_form(form);
-    // SAFETY: passed on.
+    // SAFETY: `newtype` is null or writable: `# Safety` of this function.
     unsafe { out(newtype, register(new)?, "newtype") }
 }
 
 pub unsafe fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `datatype` is null or readable: the C binding of MPI_Type_commit requires it of the caller.
     let handle = unsafe { read(datatype, "datatype")? };
     Ok(state::datatype(handle)?.commit()?)
 }
 
 pub unsafe fn MPI_Type_free(datatype: *mut MPI_Datatype) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `datatype` is null or readable: the C binding of MPI_Type_free requires it of the caller.
     let handle = unsafe { read(datatype, "datatype")? };
     object(handle)?.owner(handle).delete_all()?;
     remove(handle)?;
-    // SAFETY: as above.
+    // SAFETY: `datatype` is null or writable: the C binding of MPI_Type_free requires it of the caller.
     unsafe { out(datatype, MPI_DATATYPE_NULL, "datatype") }
 }
 
@@ -103,12 +103,12 @@ pub unsafe fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) ->
     let handle = register(old.datatype.dup()?)?;
     let new = object(handle)?;
     if let Err(failure) = old.owner(oldtype).copy_all(&new.owner(handle)) {
-        // What had been copied goes again; the copy's failure is the one to report.
+        // Attributes copied so far are deleted again; the failure to report is that of the copy function.
         let _ = new.owner(handle).delete_all();
         remove(handle)?;
         return Err(failure);
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newtype` is null or writable: the C binding of MPI_Type_dup requires it of the caller.
     unsafe { out(newtype, handle, "newtype") }
 }
 
@@ -117,7 +117,7 @@ pub unsafe fn MPI_Type_contiguous(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_contiguous requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::contiguous(count.wide(), old)
@@ -130,7 +130,7 @@ pub unsafe fn MPI_Type_contiguous_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_contiguous_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::contiguous(count.wide(), old)
@@ -145,7 +145,7 @@ pub unsafe fn MPI_Type_vector(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_vector requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::vector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Type_vector_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_vector_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::vector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -175,7 +175,7 @@ pub unsafe fn MPI_Type_create_hvector(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hvector requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::hvector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -190,7 +190,7 @@ pub unsafe fn MPI_Type_create_hvector_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_hvector_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::hvector(count.wide(), blocklength.wide(), stride.wide(), old)
@@ -206,7 +206,7 @@ pub unsafe fn MPI_Type_indexed(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_indexed requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -223,7 +223,7 @@ pub unsafe fn MPI_Type_indexed_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_indexed_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -240,7 +240,7 @@ pub unsafe fn MPI_Type_create_hindexed(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_create_hindexed requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -257,7 +257,7 @@ pub unsafe fn MPI_Type_create_hindexed_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: the arrays `lengths` and `places`, and `newtype`, are valid as the C binding of MPI_Type_create_hindexed_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -273,7 +273,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_indexed_block requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -289,7 +289,7 @@ pub unsafe fn MPI_Type_create_indexed_block_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_indexed_block_c requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -305,7 +305,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_hindexed_block requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Int, |old| {
@@ -321,7 +321,7 @@ pub unsafe fn MPI_Type_create_hindexed_block_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `array_of_displacements` and `newtype` are valid as the C binding of MPI_Type_create_hindexed_block_c requires of its caller.
     unsafe {
         let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Count, |old| {
@@ -338,7 +338,7 @@ pub unsafe fn MPI_Type_create_struct(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: the arrays `lengths`, `places` and `array_of_types`, and `newtype`, are valid as the C binding of MPI_Type_create_struct requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         structure(blocks, array_of_types, newtype, Form::Int)
@@ -353,7 +353,7 @@ pub unsafe fn MPI_Type_create_struct_c(
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
     let (lengths, places) = (array_of_blocklengths, array_of_displacements);
-    // SAFETY: arguments of the caller.
+    // SAFETY: the arrays `lengths`, `places` and `array_of_types`, and `newtype`, are valid as the C binding of MPI_Type_create_struct_c requires of its caller.
     unsafe {
         let blocks = blocks(count, lengths, places)?;
         structure(blocks, array_of_types, newtype, Form::Count)
@@ -366,7 +366,7 @@ pub unsafe fn MPI_Type_create_resized(
     extent: MPI_Aint,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_resized requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::resized(lb.wide(), extent.wide(), old)
@@ -380,7 +380,7 @@ pub unsafe fn MPI_Type_create_resized_c(
     extent: MPI_Count,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller.
+    // SAFETY: `newtype` is valid as the C binding of MPI_Type_create_resized_c requires of its caller.
     unsafe {
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::resized(lb.wide(), extent.wide(), old)

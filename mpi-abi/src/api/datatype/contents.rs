@@ -1,4 +1,4 @@
-//! How a datatype was made (section 5.1.13).
+//! Envelope and contents of derived datatypes (section 5.1.13).
 
 use crate::abi::*;
 use crate::api::args::{out, slice_mut};
@@ -19,7 +19,7 @@ pub unsafe fn MPI_Type_get_envelope(
     if envelope.counts > 0 {
         return Err(made_with_large_counts());
     }
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `num_integers`, `num_addresses`, `num_datatypes` and `combiner` are null or writable: the C binding of MPI_Type_get_envelope requires it of the caller.
     unsafe {
         out(num_integers, envelope.integers as c_int, "num_integers")?;
         out(num_addresses, envelope.addresses as c_int, "num_addresses")?;
@@ -37,7 +37,7 @@ pub unsafe fn MPI_Type_get_envelope_c(
     combiner: *mut c_int,
 ) -> Outcome {
     let envelope = state::datatype(datatype)?.envelope();
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `num_integers`, `num_addresses`, `num_large_counts`, `num_datatypes` and `combiner` are null or writable: the C binding of MPI_Type_get_envelope_c requires it of the caller.
     unsafe {
         out(num_integers, envelope.integers as MPI_Count, "num_integers")?;
         out(
@@ -62,7 +62,7 @@ fn made_with_large_counts() -> Failure {
     )
 }
 
-/// The arguments of the constructor.
+/// Returns the arguments of the constructor.
 fn contents(datatype: MPI_Datatype) -> Result<Contents, Failure> {
     let datatype = state::datatype(datatype)?;
     if datatype.envelope().combiner == Combiner::Named {
@@ -74,7 +74,7 @@ fn contents(datatype: MPI_Datatype) -> Result<Contents, Failure> {
     Ok(datatype.contents())
 }
 
-/// Stores a list in an array of the caller that has room for `max`.
+/// Stores a list in an array of the caller with `max` elements.
 ///
 /// # Safety
 /// `to` is an array of the caller with `max` elements.
@@ -94,7 +94,7 @@ unsafe fn store<T, U>(
             ),
         ));
     }
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     let room = unsafe { slice_mut(to, list.len(), name)? };
     for (place, value) in room.iter_mut().zip(list) {
         *place = convert(value)?;
@@ -102,7 +102,7 @@ unsafe fn store<T, U>(
     Ok(())
 }
 
-/// A handle for a datatype that others were made of; a derived one gets a new handle that the program frees.
+/// Returns a handle for a datatype that others were derived from; for a derived one it is a new handle that the program frees.
 fn handle(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),
@@ -124,7 +124,7 @@ pub unsafe fn MPI_Type_get_contents(
     if !contents.counts.is_empty() {
         return Err(made_with_large_counts());
     }
-    // SAFETY: arrays of the caller with the numbers of elements given.
+    // SAFETY: the arrays have the given numbers of elements: the C binding of MPI_Type_get_contents requires it of the caller.
     unsafe {
         store(
             array_of_integers,
@@ -162,7 +162,7 @@ pub unsafe fn MPI_Type_get_contents_c(
     array_of_datatypes: *mut MPI_Datatype,
 ) -> Outcome {
     let contents = contents(datatype)?;
-    // SAFETY: arrays of the caller with the numbers of elements given.
+    // SAFETY: the arrays have the given numbers of elements: the C binding of MPI_Type_get_contents_c requires it of the caller.
     unsafe {
         store(
             array_of_integers,

@@ -1,4 +1,4 @@
-//! Packing in the representation that all machines share (sections 5.3 and 14.5.2).
+//! Packing in the `external32` representation (sections 5.3 and 14.5.2).
 
 use super::pack::room;
 use crate::abi::*;
@@ -7,15 +7,15 @@ use crate::error::{Failure, Outcome};
 use crate::state;
 use std::ffi::{CStr, c_char, c_void};
 
-/// The only representation that the standard names for these functions.
+/// The only representation that the standard defines for these functions.
 ///
 /// # Safety
-/// A pointer that is not null leads to a string that ends with a zero byte.
+/// A pointer that is not null points to a NUL-terminated string.
 unsafe fn check(datarep: *const c_char) -> Outcome {
     if datarep.is_null() {
         return Err(Failure::new(MPI_ERR_ARG, "datarep is a null pointer"));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so NUL-terminated by the `# Safety` contract of this function.
     let name = unsafe { CStr::from_ptr(datarep) };
     match name.to_bytes() {
         b"external32" => Ok(()),
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Pack_external_c(
     outsize: MPI_Count,
     position: *mut MPI_Count,
 ) -> Outcome {
-    // SAFETY: a string and buffers of the caller that hold what the arguments say.
+    // SAFETY: `datarep`, `inbuf`, `outbuf` (for `outsize` bytes) and `position` are valid as the C binding of MPI_Pack_external_c requires of its caller.
     unsafe {
         check(datarep)?;
         let data = send_buf(inbuf, incount, datatype)?;
@@ -57,7 +57,7 @@ pub unsafe fn MPI_Unpack_external_c(
     outcount: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: a string and buffers of the caller that hold what the arguments say.
+    // SAFETY: `datarep`, `inbuf` (for `insize` bytes), `outbuf` and `position` are valid as the C binding of MPI_Unpack_external_c requires of its caller.
     unsafe {
         check(datarep)?;
         let mut data = recv_buf(outbuf, outcount, datatype)?;
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Pack_external_size_c(
             format!("incount is {incount}, which is negative"),
         ));
     }
-    // SAFETY: a string and an output argument of the caller.
+    // SAFETY: `datarep` and `size` are valid as the C binding of MPI_Pack_external_size_c requires of its caller.
     unsafe {
         check(datarep)?;
         out(size, datatype.external_bytes(incount), "size")

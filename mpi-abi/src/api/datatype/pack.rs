@@ -1,6 +1,6 @@
 //! Packing and unpacking into buffers of the program (section 5.2).
 //!
-//! All processes have one data representation, so packed data are the bytes of the elements one after another.
+//! All processes have the same data representation, so packed data are the bytes of the elements in order.
 
 use crate::abi::*;
 use crate::api::args::{out, read, recv_buf, send_buf, slice, slice_mut};
@@ -9,7 +9,7 @@ use crate::phase;
 use crate::state;
 use std::ffi::c_void;
 
-/// The part of a packed buffer from the position on.
+/// Returns the part of a packed buffer from the position on.
 pub(super) fn room(
     size: MPI_Count,
     position: MPI_Count,
@@ -28,9 +28,9 @@ pub(super) fn room(
     Ok((position as usize, needed as usize))
 }
 
-/// Packed data are the same for every communicator, but a handle that leads to none is wrong all the same.
+/// Checks the communicator: packed data are the same for every one, but a wrong handle is an error all the same.
 ///
-/// Before initialization there are no communicators, and packing may be asked for already.
+/// Before initialization no communicator exists, but packing is allowed.
 fn check_comm(comm: MPI_Comm) -> Outcome {
     if phase::initialized() {
         state::comm(comm)?;
@@ -48,7 +48,7 @@ pub unsafe fn MPI_Pack_c(
     comm: MPI_Comm,
 ) -> Outcome {
     check_comm(comm)?;
-    // SAFETY: buffers of the caller that hold what the arguments say.
+    // SAFETY: `inbuf`, `outbuf` (for `outsize` bytes) and `position` are valid as the C binding of MPI_Pack_c requires of its caller.
     unsafe {
         let data = send_buf(inbuf, incount, datatype)?;
         let at = read(position, "position")?;
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Unpack_c(
     comm: MPI_Comm,
 ) -> Outcome {
     check_comm(comm)?;
-    // SAFETY: buffers of the caller that hold what the arguments say.
+    // SAFETY: `inbuf` (for `insize` bytes), `outbuf` and `position` are valid as the C binding of MPI_Unpack_c requires of its caller.
     unsafe {
         let mut data = recv_buf(outbuf, outcount, datatype)?;
         let at = read(position, "position")?;
@@ -94,9 +94,9 @@ pub unsafe fn MPI_Pack_size_c(
             format!("incount is {incount}, which is negative"),
         ));
     }
-    // What no number tells is told as in the binding with int.
+    // A size that no number represents is reported as in the binding with int.
     let bytes = datatype.size().checked_mul(incount);
     let bytes = bytes.unwrap_or(MPI_UNDEFINED.into());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Pack_size_c requires it of the caller.
     unsafe { out(size, bytes, "size") }
 }

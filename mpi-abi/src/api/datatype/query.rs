@@ -1,4 +1,4 @@
-//! What a datatype is: size, extent, name, and the predefined one of a size (sections 5.1.5 to 5.1.7 and 7.8).
+//! Datatype queries: size, extent, name, and the predefined type of a given size (sections 5.1.5 to 5.1.7 and 7.8).
 
 use crate::abi::*;
 use crate::api::args::{name, out, write_string};
@@ -8,12 +8,12 @@ use crate::state;
 use std::ffi::{c_char, c_int};
 
 pub unsafe fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_Type_size_c requires it of the caller.
     unsafe { out(size, state::datatype(datatype)?.size(), "size") }
 }
 
 pub unsafe fn MPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `size` is valid as the C binding of MPI_Type_size_x requires of its caller.
     unsafe { MPI_Type_size_c(datatype, size) }
 }
 
@@ -23,7 +23,7 @@ pub unsafe fn MPI_Type_get_extent_c(
     extent: *mut MPI_Count,
 ) -> Outcome {
     let datatype = state::datatype(datatype)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `lb` and `extent` are null or writable: the C binding of MPI_Type_get_extent_c requires it of the caller.
     unsafe {
         out(lb, datatype.lb(), "lb")?;
         out(extent, datatype.extent(), "extent")
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Type_get_extent_x(
     lb: *mut MPI_Count,
     extent: *mut MPI_Count,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `lb` and `extent` are valid as the C binding of MPI_Type_get_extent_x requires of its caller.
     unsafe { MPI_Type_get_extent_c(datatype, lb, extent) }
 }
 
@@ -45,7 +45,7 @@ pub unsafe fn MPI_Type_get_true_extent_c(
     true_extent: *mut MPI_Count,
 ) -> Outcome {
     let datatype = state::datatype(datatype)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `true_lb` and `true_extent` are null or writable: the C binding of MPI_Type_get_true_extent_c requires it of the caller.
     unsafe {
         out(true_lb, datatype.true_lb(), "true_lb")?;
         out(true_extent, datatype.true_extent(), "true_extent")
@@ -57,13 +57,13 @@ pub unsafe fn MPI_Type_get_true_extent_x(
     true_lb: *mut MPI_Count,
     true_extent: *mut MPI_Count,
 ) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `true_lb` and `true_extent` are valid as the C binding of MPI_Type_get_true_extent_x requires of its caller.
     unsafe { MPI_Type_get_true_extent_c(datatype, true_lb, true_extent) }
 }
 
 pub unsafe fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: *const c_char) -> Outcome {
     let object = object(datatype)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `type_name` is null or NUL-terminated: the C binding of MPI_Type_set_name requires it of the caller.
     let name = unsafe { name(type_name, "type_name")? };
     *object.name.borrow_mut() = Some(name);
     Ok(())
@@ -74,7 +74,7 @@ pub unsafe fn MPI_Type_get_name(
     type_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    // The name of MPI_DATATYPE_NULL may be asked for as well (section 7.8).
+    // The name of MPI_DATATYPE_NULL may be queried as well (section 7.8).
     let name = match datatype {
         MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_string(),
         _ => {
@@ -90,7 +90,7 @@ pub unsafe fn MPI_Type_get_name(
                 .unwrap_or_default()
         }
     };
-    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    // SAFETY: `type_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Type_get_name requires it of the caller.
     unsafe {
         write_string(
             type_name,
@@ -135,7 +135,7 @@ pub unsafe fn MPI_Type_match_size(
             ));
         }
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `datatype` is null or writable: the C binding of MPI_Type_match_size requires it of the caller.
     unsafe { out(datatype, handle, "datatype") }
 }
 
@@ -166,8 +166,8 @@ pub unsafe fn MPI_Type_get_value_index(
     let pair = PAIRS
         .iter()
         .find(|(value, index, _)| (*value, *index) == (value_type, index_type));
-    // Where no predefined pair has these types the answer is the null handle.
+    // Without a predefined pair of these types the result is the null handle.
     let handle = pair.map_or(MPI_DATATYPE_NULL, |(_, _, pair)| *pair);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `pair_type` is null or writable: the C binding of MPI_Type_get_value_index requires it of the caller.
     unsafe { out(pair_type, handle, "pair_type") }
 }

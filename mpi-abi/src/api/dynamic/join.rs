@@ -1,6 +1,6 @@
-//! `MPI_Comm_join` (section 11.10.5): two processes that have a socket in common.
+//! `MPI_Comm_join` (section 11.10.5): connects two processes that share a socket.
 //!
-//! Both write the name of a port of theirs into the socket, in as many bytes as a port name may have, and read the other's.
+//! Both write a port name of their own to the socket, in MPI_MAX_PORT_NAME bytes, and read the other's.
 //! The process with the lower name accepts, the other connects.
 
 use super::{register, told};
@@ -23,13 +23,13 @@ fn failed(why: impl std::fmt::Display) -> Failure {
     Failure::new(MPI_ERR_ARG, format!("the socket of MPI_Comm_join: {why}"))
 }
 
-/// Writes our record and reads the other end's; the engine progresses meanwhile, since the other process may wait for it.
+/// Writes this process's record and reads the other's; the engine progresses meanwhile, since the other process may wait for it.
 async fn exchange(
     engine: &Engine,
     socket: BorrowedFd<'_>,
     ours: &[u8],
 ) -> Result<Vec<u8>, Failure> {
-    // Nothing of the engine's completes when the socket can be read.
+    // The socket is no event source of the engine, so the engine must keep polling.
     let _awake = engine.poll_always();
     let (mut written, mut theirs) = (0, Vec::new());
     poll_fn(|_| {
@@ -97,6 +97,6 @@ pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
         Ok(joined?)
     });
     engine.close_port(&ours);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `intercomm` is null or writable: the C binding of MPI_Comm_join requires it of the caller.
     unsafe { out(intercomm, register(met?, &object)?, "intercomm") }
 }

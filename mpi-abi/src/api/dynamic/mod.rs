@@ -1,4 +1,4 @@
-//! Processes that come and go (sections 11.7 to 11.10): spawn, ports, published names, join.
+//! Dynamic processes (sections 11.7 to 11.10): spawn, ports, published names, join.
 
 use super::args::string;
 use super::groups;
@@ -20,13 +20,13 @@ pub mod parent;
 pub mod ports;
 pub mod spawn;
 
-/// A root argument, which is a rank of this process's own group, on whatever kind of communicator.
+/// Checks a root argument: a rank of an intracommunicator.
 fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
     if comm.comm.is_inter() {
         let why = format!("{} is an intercommunicator", comm.label());
         return Err(Failure::new(MPI_ERR_COMM, why));
     }
-    // Not MPI_ROOT either, which is for collective operations between groups.
+    // MPI_ROOT is not allowed either: it is for collective operations on intercommunicators.
     groups::member(comm.comm.group(), root, "root")
         .map_err(|wrong| Failure::new(MPI_ERR_ROOT, wrong.message()))
 }
@@ -36,18 +36,18 @@ fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
 /// # Safety
 /// `port` is a string of the caller or null.
 unsafe fn port_of(port: *const c_char) -> Result<PortName, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `port` is null or NUL-terminated: `# Safety` of this function.
     let text = unsafe { string(port, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")? };
     PortName::parse(&text)
         .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))
 }
 
-/// What the root's group hears of the root's arguments.
+/// Converts the root's result into what its group receives.
 fn told<T>(of_root: Result<T, Failure>) -> Result<T, LeaderError> {
     of_root.map_err(|failure| astray(&failure))
 }
 
-/// How long a connection is waited for, by the info key `timeout` in seconds; without it, without end.
+/// Returns the timeout of a connection: the info key `timeout` in seconds, by default unlimited.
 fn patience(hints: &Hints) -> Result<Option<Duration>, Failure> {
     let Some(text) = hints.get("timeout") else {
         return Ok(None);
@@ -60,12 +60,12 @@ fn patience(hints: &Hints) -> Result<Option<Duration>, Failure> {
     })
 }
 
-/// The hints of the root's info argument and the patience in it.
+/// Returns the timeout in the root's info argument.
 fn patience_of(info: MPI_Info) -> Result<Option<Duration>, Failure> {
     patience(&info::hints(info)?)
 }
 
-/// Gives an intercommunicator a handle; it inherits the error handler of the communicator that it was made on.
+/// Gives an intercommunicator a handle; it inherits the error handler of the communicator that it was created on.
 fn register(new: Comm, on: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&on.attached);
     register_some(Some(new), attached, on.session.clone())

@@ -1,7 +1,7 @@
-//! Names of services under which ports are published (section 11.9.4).
+//! Published service names of ports (section 11.9.4).
 //!
-//! The launcher keeps them: all jobs of one mpirun share them, and they go with it.
-//! What a process without a launcher publishes is known to all processes of its user on its machine ([`MachineNames`]).
+//! The launcher stores them: all jobs of one mpirun share them, and they end with it.
+//! Names published by a process without a launcher are visible to all processes of its user on its host ([`MachineNames`]).
 
 use crate::abi::*;
 use crate::api::args::{string, write_string};
@@ -10,7 +10,7 @@ use crate::{info, phase, state};
 use mpi_core::rte::{MachineNames, Rte, RteError};
 use std::ffi::c_char;
 
-/// The launcher, and the service argument.
+/// Returns the launcher, and the service argument.
 ///
 /// # Safety
 /// `service` is a string of the caller or null.
@@ -20,7 +20,7 @@ unsafe fn service_of(
 ) -> Result<(&'static dyn Rte, String), Failure> {
     state::engine()?;
     info::hints(hints)?;
-    // SAFETY: passed on.
+    // SAFETY: `service` is null or NUL-terminated: `# Safety` of this function.
     let name = unsafe { string(service, MPI_MAX_PORT_NAME, MPI_ERR_ARG, "service_name")? };
     if name.is_empty() {
         return Err(Failure::new(MPI_ERR_ARG, "service_name is an empty string"));
@@ -38,7 +38,7 @@ pub unsafe fn MPI_Publish_name(
     info: MPI_Info,
     port_name: *const c_char,
 ) -> Outcome {
-    // SAFETY: strings of the caller.
+    // SAFETY: `service_name` and `port_name` are valid as the C binding of MPI_Publish_name requires of its caller.
     let ((launcher, service), port) = unsafe {
         let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
         (service_of(service_name, info)?, port)
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Lookup_name(
     info: MPI_Info,
     port_name: *mut c_char,
 ) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `service_name` is valid as the C binding of MPI_Lookup_name requires of its caller.
     let (launcher, service) = unsafe { service_of(service_name, info)? };
     let found = launcher
         .lookup(&service)
@@ -81,7 +81,7 @@ pub unsafe fn MPI_Lookup_name(
         )
     })?;
     let mut ignored = 0;
-    // SAFETY: the caller promises room for MPI_MAX_PORT_NAME characters.
+    // SAFETY: `port_name` has MPI_MAX_PORT_NAME bytes: the C binding of MPI_Lookup_name requires it of the caller.
     unsafe {
         write_string(
             port_name,
@@ -98,7 +98,7 @@ pub unsafe fn MPI_Unpublish_name(
     info: MPI_Info,
     port_name: *const c_char,
 ) -> Outcome {
-    // SAFETY: strings of the caller.
+    // SAFETY: `service_name` and `port_name` are valid as the C binding of MPI_Unpublish_name requires of its caller.
     let ((launcher, service), port) = unsafe {
         let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
         (service_of(service_name, info)?, port)

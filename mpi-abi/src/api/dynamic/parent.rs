@@ -1,6 +1,6 @@
-//! What a process that another one has spawned has of its parent (section 11.8.2).
+//! Connection of a spawned job with its parent (section 11.8.2).
 //!
-//! The parent's root leaves the name of a port for it; all processes of the new job connect there while they initialize, as one group.
+//! The parent's root passes a port name through the launcher; all processes of the new job connect there during initialization, as one group.
 
 use crate::abi::*;
 use crate::api::args::out;
@@ -12,26 +12,26 @@ use mpi_core::Engine;
 use mpi_core::comm::LeaderError;
 use mpi_core::dynamic::PortName;
 
-/// Under which the parent leaves the name of its port.
+/// The key under which the parent passes its port name.
 pub(super) const PORT_KEY: &str = "PORTCULLIS_parent_port";
-/// Under which it leaves the initial error handler.
+/// The key under which it passes the initial error handler.
 pub(crate) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
 
 pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     state::engine()?;
     let known = state::state().parent.get();
-    // One that was disconnected or freed is none any more.
+    // A parent communicator that was disconnected or freed counts as none.
     let alive = known != MPI_COMM_NULL && state::comm(known).is_ok();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `parent` is null or writable: the C binding of MPI_Comm_get_parent requires it of the caller.
     unsafe { out(parent, if alive { known } else { MPI_COMM_NULL }, "parent") }
 }
 
-/// Connects this job with the one that has spawned it, if one has; all processes of the job call it.
+/// Connects this job with the one that spawned it, if any; all processes of the job call it.
 pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
     let Some(launcher) = phase::launcher().filter(|launcher| launcher.identity().spawned) else {
         return Ok(());
     };
-    // A parent that runs another MPI leaves no port.
+    // A parent that runs another MPI library passes no port name.
     let Some(text) = launcher.left_by_parent(PORT_KEY) else {
         return Ok(());
     };

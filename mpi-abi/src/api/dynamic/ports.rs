@@ -1,4 +1,4 @@
-//! Ports, and connecting two groups at one (section 11.9).
+//! Ports, and connecting two groups through one (section 11.9).
 
 use super::{patience_of, port_of, register, root_of, told};
 use crate::abi::*;
@@ -11,7 +11,7 @@ pub unsafe fn MPI_Open_port(info: MPI_Info, port_name: *mut c_char) -> Outcome {
     info::hints(info)?;
     let port = state::engine()?.open_port()?.to_string();
     let mut ignored = 0;
-    // SAFETY: the caller promises room for MPI_MAX_PORT_NAME characters.
+    // SAFETY: `port_name` has MPI_MAX_PORT_NAME bytes: the C binding of MPI_Open_port requires it of the caller.
     unsafe {
         write_string(
             port_name,
@@ -24,7 +24,7 @@ pub unsafe fn MPI_Open_port(info: MPI_Info, port_name: *mut c_char) -> Outcome {
 }
 
 pub unsafe fn MPI_Close_port(port_name: *const c_char) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `port_name` is valid as the C binding of MPI_Close_port requires of its caller.
     let port = unsafe { port_of(port_name)? };
     match state::engine()?.close_port(&port) {
         true => Ok(()),
@@ -46,15 +46,15 @@ pub unsafe fn MPI_Comm_accept(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let root = root_of(&object, root)?;
-    // The port and the info are significant at the root only.
+    // The port and the info are significant only at the root.
     let port = (object.comm.rank() == root).then(|| {
         info::hints(info)?;
-        // SAFETY: a string of the caller.
+        // SAFETY: `port_name` is valid as the C binding of MPI_Comm_accept requires of its caller.
         unsafe { port_of(port_name) }
     });
     let accepted = object.comm.accept(root, port.map(told), MPI_ERR_PORT);
     let new = state::engine()?.block_on(accepted)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_accept requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }
 }
 
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Comm_connect(
     let root = root_of(&object, root)?;
     let asked = (object.comm.rank() == root).then(|| {
         let patience = patience_of(info)?;
-        // SAFETY: a string of the caller.
+        // SAFETY: `port_name` is valid as the C binding of MPI_Comm_connect requires of its caller.
         Ok((unsafe { port_of(port_name)? }, patience))
     });
     let (port, patience) = match asked {
@@ -81,6 +81,6 @@ pub unsafe fn MPI_Comm_connect(
         .comm
         .connect(root, port.map(told), patience, MPI_ERR_PORT);
     let new = state::engine()?.block_on(connected)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_connect requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }
 }

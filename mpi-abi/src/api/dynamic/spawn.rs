@@ -1,10 +1,10 @@
 //! `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple` (section 11.8): the launcher starts a job, which then connects to a port of the root.
 //!
-//! All of a job starts or nothing. The root tells its group what became of each process before they wait for the new job,
-//! so that a failure reaches all members with the same sentence, and `array_of_errcodes` is right everywhere.
+//! Either all processes of a job start or none. The root broadcasts the error code of each process before its group waits for the new job,
+//! so that a failure reaches all members with the same message, and `array_of_errcodes` is correct on each.
 //!
-//! A job whose processes cannot become its program, or end without `MPI_Init`, never comes to the port.
-//! The launcher then ends what is left of it and reports the failure ([`Rte::failed_spawns`]); the root's wait at the port fails, and with it the call at all members.
+//! A job whose processes cannot execute the program, or exit without `MPI_Init`, never connects to the port.
+//! The launcher then ends the rest of it and reports the failure ([`Rte::failed_spawns`]); the root's wait at the port fails, and so does the call on all members.
 
 use super::parent::{HANDLER_KEY, PORT_KEY};
 use super::{register, root_of, told};
@@ -25,10 +25,10 @@ use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 
-/// A path is at most so long, and so is a command.
+/// Maximum length of a command, which is that of a path.
 const COMMAND_MAX: c_int = 4096;
 
-/// What one command asks for, as it stands at the root.
+/// The arguments for one command, as the root passed them.
 struct Command {
     command: *const c_char,
     argv: *mut *mut c_char,
@@ -36,7 +36,7 @@ struct Command {
     info: MPI_Info,
 }
 
-/// The arguments of a program, which end with a null pointer; `MPI_ARGV_NULL` is none.
+/// Reads the arguments of a program, up to a null pointer; `MPI_ARGV_NULL` has none.
 ///
 /// # Safety
 /// `argv` is null or such an array of strings.
@@ -46,12 +46,12 @@ unsafe fn arguments(argv: *mut *mut c_char) -> Vec<OsString> {
         return all;
     }
     loop {
-        // SAFETY: the array has not ended yet.
+        // SAFETY: `argv` is null-terminated by the `# Safety` contract of this function, and no element before this one was null.
         let argument = unsafe { *argv.add(all.len()) };
         if argument.is_null() {
             return all;
         }
-        // SAFETY: a string of the caller.
+        // SAFETY: each element of `argv` is a string by the `# Safety` contract of this function.
         let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
         all.push(OsStr::from_bytes(bytes).to_owned());
     }
@@ -61,7 +61,7 @@ fn argument(why: String) -> Failure {
     Failure::new(MPI_ERR_ARG, why)
 }
 
-/// The most processes, not more than `maxprocs`, that a list of `a`, `a:b` and `a:b:c` allows (section 11.8.4).
+/// Returns the largest number of processes, at most `maxprocs`, in a list of `a`, `a:b` and `a:b:c` (section 11.8.4).
 fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
     let mut most = None;
     for triplet in soft.split(',') {
@@ -77,7 +77,7 @@ fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
         };
         let (low, high) = (first.min(last), first.max(last).min(maxprocs.into()));
         let stride = step.abs();
-        // Counted from where the list begins; the last one that is not above what is wanted.
+        // The last number of the sequence from `first` that is not above the limit.
         let best = match step > 0 && first <= last {
             true => first + (high - first).div_euclid(stride) * stride,
             false => {
@@ -92,7 +92,7 @@ fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
     most
 }
 
-/// What is asked of the launcher, and how many processes each command may have had.
+/// The request to the launcher, and the maximum number of processes of each command.
 struct Request {
     request: SpawnRequest,
     maxprocs: Vec<u32>,
@@ -100,7 +100,7 @@ struct Request {
 
 impl Request {
     /// # Safety
-    /// The commands are as the standard asks of the root.
+    /// The strings of the commands are as the standard requires of the root.
     unsafe fn of(commands: &[Command]) -> Result<Request, Failure> {
         let mut asked = Request {
             request: SpawnRequest::default(),
@@ -112,7 +112,7 @@ impl Request {
             ));
         }
         for command in commands {
-            // SAFETY: passed on.
+            // SAFETY: `command` is one of `commands`, whose strings are valid by the `# Safety` contract of this function.
             unsafe { asked.add(command)? };
         }
         Ok(asked)
@@ -121,7 +121,7 @@ impl Request {
     /// # Safety
     /// As [`Request::of`].
     unsafe fn add(&mut self, command: &Command) -> Result<(), Failure> {
-        // SAFETY: strings of the caller.
+        // SAFETY: the strings of `command` are valid by the `# Safety` contract of [`Request::of`].
         let (program, args) = unsafe {
             let program = string(command.command, COMMAND_MAX, MPI_ERR_ARG, "command")?;
             (program, arguments(command.argv))
@@ -151,7 +151,7 @@ impl Request {
                     left.retain(|(known, _)| known != HANDLER_KEY);
                     left.push((HANDLER_KEY.into(), value.into()));
                 }
-                // One line for each variable.
+                // The value has one line for each variable.
                 "env" => {
                     let variables = value.split('\n').filter(|line| !line.is_empty());
                     kept.extend(variables.map(|line| (key.into(), text::to_os(line))));
@@ -159,7 +159,7 @@ impl Request {
                 _ => kept.push((key.into(), text::to_os(value))),
             }
         }
-        // A new process begins where its parent is, not where the launcher was started.
+        // A new process starts in the working directory of its parent, not in that of the launcher.
         if hints.get("wdir").is_none()
             && let Ok(here) = std::env::current_dir()
         {
@@ -175,7 +175,7 @@ impl Request {
         Ok(())
     }
 
-    /// An error code for each process that might have been: those that are not among the ones that `soft` allows were not started.
+    /// Returns an error code for each possible process: those beyond the number that `soft` allows were not started.
     fn codes(&self, started: c_int) -> Vec<c_int> {
         let each = self.maxprocs.iter().zip(&self.request.apps);
         each.flat_map(|(most, app)| {
@@ -191,7 +191,7 @@ impl Request {
     }
 }
 
-/// What the root has done: the port at which the new job connects, or why there is none, and the error codes.
+/// Starts the job at the root: returns the port at which the new job connects, or the failure, and the error codes.
 fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_int>) {
     let asked = match asked {
         Ok(asked) => asked,
@@ -224,7 +224,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
     (begun, codes(code))
 }
 
-/// Hears from the launcher which of the jobs that are being spawned will never connect.
+/// Fails the ports of spawned jobs that will never connect, as reported by the launcher.
 pub(crate) fn hear_of_failures(engine: &Engine, launcher: &dyn Rte) {
     for FailedSpawn { job, why } in launcher.failed_spawns() {
         let spawning = state::state().spawning.borrow();
@@ -234,10 +234,10 @@ pub(crate) fn hear_of_failures(engine: &Engine, launcher: &dyn Rte) {
     }
 }
 
-/// What all members of the group do.
+/// The part of a spawn that all members of the group execute.
 ///
 /// # Safety
-/// `errcodes` is null or has room for the error codes of all commands.
+/// `errcodes` is null or an array with an element for each process of all commands.
 unsafe fn spawn(
     object: &Rc<CommObject>,
     root: u32,
@@ -260,7 +260,7 @@ unsafe fn spawn(
                 let met = comm.accept(root, port.map(told), MPI_ERR_SPAWN).await;
                 (codes, met)
             }
-            // Members that have heard the root accept, and end alike with those that have not.
+            // Members that have received the root's result are in accept, and fail uniformly with those that have not.
             Err(error) => (Vec::new(), comm.not_accepted(root, error).await),
         }
     });
@@ -274,7 +274,7 @@ unsafe fn spawn(
         Err(_) => MPI_ERR_SPAWN,
     });
     if !errcodes.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: `errcodes` is valid by the `# Safety` contract of this function.
         let places = unsafe { slice_mut(errcodes, codes.len(), "array_of_errcodes")? };
         places
             .iter_mut()
@@ -303,10 +303,10 @@ pub unsafe fn MPI_Comm_spawn(
             maxprocs,
             info,
         };
-        // SAFETY: arguments of the caller, which are significant at the root.
+        // SAFETY: `command` and `argv` are significant here, at the root, and valid as the C binding of MPI_Comm_spawn requires of its caller.
         start(unsafe { Request::of(&[command]) })
     });
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn requires of its caller.
     unsafe {
         let new = spawn(&object, root, begun, array_of_errcodes)?;
         out(intercomm, new, "intercomm")
@@ -329,7 +329,7 @@ pub unsafe fn MPI_Comm_spawn_multiple(
     let begun = (object.comm.rank() == root).then(|| {
         start((|| {
             let count = crate::api::args::length(count, "count")?;
-            // SAFETY: arrays of the caller, which are significant at the root.
+            // SAFETY: the arrays are significant here, at the root, and have `count` elements: the C binding of MPI_Comm_spawn_multiple requires it of the caller.
             let (commands, maxprocs, infos) = unsafe {
                 (
                     slice(array_of_commands, count, "array_of_commands")?,
@@ -342,18 +342,18 @@ pub unsafe fn MPI_Comm_spawn_multiple(
                     command: commands[at],
                     argv: match array_of_argv.is_null() {
                         true => std::ptr::null_mut(),
-                        // SAFETY: an array of the caller with an element for each command.
+                        // SAFETY: `array_of_argv` has an element for each command: the C binding of MPI_Comm_spawn_multiple requires it of the caller.
                         false => unsafe { *array_of_argv.add(at) },
                     },
                     maxprocs: maxprocs[at],
                     info: infos[at],
                 })
                 .collect();
-            // SAFETY: as above.
+            // SAFETY: the strings in `commands` come from the arrays above, valid as the C binding of MPI_Comm_spawn_multiple requires of its caller.
             unsafe { Request::of(&commands) }
         })())
     });
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn_multiple requires of its caller.
     unsafe {
         let new = spawn(&object, root, begun, array_of_errcodes)?;
         out(intercomm, new, "intercomm")

@@ -1,4 +1,4 @@
-//! Reading and writing by one process (sections 14.4.2 to 14.4.4): at an offset, at the individual pointer, at the shared one.
+//! Noncollective file access (sections 14.4.2 to 14.4.4): at an explicit offset, at the individual file pointer, at the shared one.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ pub unsafe fn MPI_File_read_at_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_at_c requires of its caller.
     unsafe { reads(fh, Comes::Alone(at(offset)), (buf, count, datatype), status) }
 }
 
@@ -28,7 +28,7 @@ pub unsafe fn MPI_File_iread_at_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_at_c requires of its caller.
     unsafe { begins_reading(fh, at(offset), (buf, count, datatype), request) }
 }
 
@@ -39,7 +39,7 @@ pub unsafe fn MPI_File_read_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_c requires of its caller.
     unsafe {
         reads(
             fh,
@@ -57,7 +57,7 @@ pub unsafe fn MPI_File_iread_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_c requires of its caller.
     unsafe { begins_reading(fh, Place::Individual, (buf, count, datatype), request) }
 }
 
@@ -68,7 +68,7 @@ pub unsafe fn MPI_File_read_shared_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_shared_c requires of its caller.
     unsafe {
         reads(
             fh,
@@ -86,7 +86,7 @@ pub unsafe fn MPI_File_iread_shared_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_shared_c requires of its caller.
     unsafe { begins_reading(fh, Place::Shared, (buf, count, datatype), request) }
 }
 
@@ -98,7 +98,7 @@ pub unsafe fn MPI_File_write_at_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_at_c requires of its caller.
     unsafe { writes(fh, Comes::Alone(at(offset)), (buf, count, datatype), status) }
 }
 
@@ -110,7 +110,7 @@ pub unsafe fn MPI_File_iwrite_at_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_at_c requires of its caller.
     unsafe { begins_writing(fh, at(offset), (buf, count, datatype), request) }
 }
 
@@ -121,7 +121,7 @@ pub unsafe fn MPI_File_write_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_c requires of its caller.
     unsafe {
         writes(
             fh,
@@ -139,7 +139,7 @@ pub unsafe fn MPI_File_iwrite_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_c requires of its caller.
     unsafe { begins_writing(fh, Place::Individual, (buf, count, datatype), request) }
 }
 
@@ -150,7 +150,7 @@ pub unsafe fn MPI_File_write_shared_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_shared_c requires of its caller.
     unsafe {
         writes(
             fh,
@@ -168,6 +168,6 @@ pub unsafe fn MPI_File_iwrite_shared_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_shared_c requires of its caller.
     unsafe { begins_writing(fh, Place::Shared, (buf, count, datatype), request) }
 }

@@ -1,6 +1,6 @@
-//! Reading and writing by all members: at once, split in two halves (section 14.4.5), or nonblocking.
+//! Collective file access: blocking, split (section 14.4.5), or nonblocking.
 //!
-//! A nonblocking collective need not wait for the other members, so here none does.
+//! A nonblocking collective need not wait for the other members, so none of these does.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub unsafe fn MPI_File_read_at_all_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_at_all_c requires of its caller.
     unsafe { reads(fh, Comes::All(at(offset)), (buf, count, datatype), status) }
 }
 
@@ -32,7 +32,7 @@ pub unsafe fn MPI_File_read_at_all_begin_c(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` is valid as the C binding of MPI_File_read_at_all_begin_c requires of its caller.
     unsafe {
         splits_reading(
             "MPI_File_read_at_all",
@@ -48,7 +48,7 @@ pub unsafe fn MPI_File_read_at_all_end(
     _buf: *mut c_void,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `status` is valid as the C binding of MPI_File_read_at_all_end requires of its caller.
     unsafe { ends_split("MPI_File_read_at_all", fh, status) }
 }
 
@@ -59,7 +59,7 @@ pub unsafe fn MPI_File_read_all_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_all_c requires of its caller.
     unsafe {
         reads(
             fh,
@@ -76,7 +76,7 @@ pub unsafe fn MPI_File_read_all_begin_c(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` is valid as the C binding of MPI_File_read_all_begin_c requires of its caller.
     unsafe {
         splits_reading(
             "MPI_File_read_all",
@@ -92,7 +92,7 @@ pub unsafe fn MPI_File_read_all_end(
     _buf: *mut c_void,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `status` is valid as the C binding of MPI_File_read_all_end requires of its caller.
     unsafe { ends_split("MPI_File_read_all", fh, status) }
 }
 
@@ -103,7 +103,7 @@ pub unsafe fn MPI_File_read_ordered_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_ordered_c requires of its caller.
     unsafe { reads(fh, Comes::InOrder, (buf, count, datatype), status) }
 }
 
@@ -113,7 +113,7 @@ pub unsafe fn MPI_File_read_ordered_begin_c(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` is valid as the C binding of MPI_File_read_ordered_begin_c requires of its caller.
     unsafe {
         splits_reading(
             "MPI_File_read_ordered",
@@ -129,7 +129,7 @@ pub unsafe fn MPI_File_read_ordered_end(
     _buf: *mut c_void,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `status` is valid as the C binding of MPI_File_read_ordered_end requires of its caller.
     unsafe { ends_split("MPI_File_read_ordered", fh, status) }
 }
 
@@ -141,7 +141,7 @@ pub unsafe fn MPI_File_iread_at_all_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_at_all_c requires of its caller.
     unsafe { begins_reading(fh, at(offset), (buf, count, datatype), request) }
 }
 
@@ -152,7 +152,7 @@ pub unsafe fn MPI_File_iread_all_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_all_c requires of its caller.
     unsafe { begins_reading(fh, Place::Individual, (buf, count, datatype), request) }
 }
 
@@ -164,7 +164,7 @@ pub unsafe fn MPI_File_write_at_all_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_at_all_c requires of its caller.
     unsafe { writes(fh, Comes::All(at(offset)), (buf, count, datatype), status) }
 }
 
@@ -175,7 +175,7 @@ pub unsafe fn MPI_File_write_at_all_begin_c(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` is valid as the C binding of MPI_File_write_at_all_begin_c requires of its caller.
     unsafe {
         splits_writing(
             "MPI_File_write_at_all",
@@ -191,7 +191,7 @@ pub unsafe fn MPI_File_write_at_all_end(
     _buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `status` is valid as the C binding of MPI_File_write_at_all_end requires of its caller.
     unsafe { ends_split("MPI_File_write_at_all", fh, status) }
 }
 
@@ -202,7 +202,7 @@ pub unsafe fn MPI_File_write_all_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_all_c requires of its caller.
     unsafe {
         writes(
             fh,
@@ -219,7 +219,7 @@ pub unsafe fn MPI_File_write_all_begin_c(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` is valid as the C binding of MPI_File_write_all_begin_c requires of its caller.
     unsafe {
         splits_writing(
             "MPI_File_write_all",
@@ -235,7 +235,7 @@ pub unsafe fn MPI_File_write_all_end(
     _buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `status` is valid as the C binding of MPI_File_write_all_end requires of its caller.
     unsafe { ends_split("MPI_File_write_all", fh, status) }
 }
 
@@ -246,7 +246,7 @@ pub unsafe fn MPI_File_write_ordered_c(
     datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_ordered_c requires of its caller.
     unsafe { writes(fh, Comes::InOrder, (buf, count, datatype), status) }
 }
 
@@ -256,7 +256,7 @@ pub unsafe fn MPI_File_write_ordered_begin_c(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` is valid as the C binding of MPI_File_write_ordered_begin_c requires of its caller.
     unsafe {
         splits_writing(
             "MPI_File_write_ordered",
@@ -272,7 +272,7 @@ pub unsafe fn MPI_File_write_ordered_end(
     _buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `status` is valid as the C binding of MPI_File_write_ordered_end requires of its caller.
     unsafe { ends_split("MPI_File_write_ordered", fh, status) }
 }
 
@@ -284,7 +284,7 @@ pub unsafe fn MPI_File_iwrite_at_all_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_at_all_c requires of its caller.
     unsafe { begins_writing(fh, at(offset), (buf, count, datatype), request) }
 }
 
@@ -295,6 +295,6 @@ pub unsafe fn MPI_File_iwrite_all_c(
     datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> Outcome {
-    // SAFETY: arguments of the caller, passed on.
+    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_all_c requires of its caller.
     unsafe { begins_writing(fh, Place::Individual, (buf, count, datatype), request) }
 }

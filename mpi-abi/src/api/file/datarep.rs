@@ -1,4 +1,4 @@
-//! Data representations of the program (section 14.5.3): three functions under a name, which views may give.
+//! User-defined data representations (section 14.5.3): three functions under a name that views may use.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use mpi_core::io::{Conversion, IoClass, IoError, Representation};
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
 
-/// A conversion function, in either width of its count.
+/// A conversion function, with either width of its count.
 #[derive(Clone, Copy)]
 enum Function {
     Small(MPI_Datarep_conversion_function),
@@ -32,7 +32,7 @@ fn failed(what: &str, code: c_int) -> IoError {
     IoError::new(IoClass::Conversion, sentence)
 }
 
-/// Calls with a handle of a datatype that is the callback's for that time.
+/// Calls `call` with a handle of a datatype that is valid during the call.
 fn with_handle<R>(datatype: &Datatype, call: impl FnOnce(MPI_Datatype) -> R) -> Result<R, IoError> {
     let none = |_| IoError::new(IoClass::Conversion, "there are too many datatypes");
     let (handle, fresh) = handle_of(datatype).map_err(none)?;
@@ -55,14 +55,14 @@ impl Registered {
         let extra = self.extra;
         let code = with_handle(datatype, |handle| match function {
             Function::Large(f) => {
-                // SAFETY: the program promised a function of this type; the buffers hold the elements, and the position is the first.
+                // SAFETY: the program registered a function of this type; the buffers hold `count` elements, and the position is 0.
                 guarded(MPI_ERR_CONVERSION, move || unsafe {
                     f(user, handle, count, file, 0, extra)
                 })
             }
             Function::Small(f) => match c_int::try_from(count) {
                 Ok(count) => {
-                    // SAFETY: as above.
+                    // SAFETY: the program registered a function of this type; the buffers hold `count` elements, and the position is 0.
                     guarded(MPI_ERR_CONVERSION, move || unsafe {
                         f(user, handle, count, file, 0, extra)
                     })
@@ -86,7 +86,7 @@ impl Conversion for Registered {
         let mut extent: MPI_Aint = 0;
         let (extra, place) = (self.extra, &raw mut extent);
         let code = with_handle(datatype, |handle| {
-            // SAFETY: the program promised a function of this type; the result goes into a local.
+            // SAFETY: the program registered a function of this type; the result goes into a local.
             guarded(MPI_ERR_CONVERSION, move || unsafe {
                 function(handle, place, extra)
             })
@@ -132,7 +132,7 @@ impl Conversion for Registered {
     }
 }
 
-/// The representation of a name.
+/// Returns the representation with a name.
 pub fn named(name: &str) -> Result<Representation, IoError> {
     if let Some(known) = Representation::named(name) {
         return Ok(known);
@@ -148,9 +148,9 @@ pub fn named(name: &str) -> Result<Representation, IoError> {
 }
 
 /// # Safety
-/// The arguments are the caller's.
+/// `datarep` is null or a string of the caller; the functions have their declared types.
 unsafe fn register(datarep: *const c_char, functions: Registered) -> Outcome {
-    // SAFETY: a string of the caller.
+    // SAFETY: `datarep` is null or NUL-terminated: `# Safety` of this function.
     let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
     if named(&name).is_ok() {
         return Err(Failure::new(
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Register_datarep(
         extent: dtype_file_extent_fn,
         extra: extra_state,
     };
-    // SAFETY: passed on.
+    // SAFETY: `datarep` is valid as the C binding of MPI_Register_datarep requires of its caller.
     unsafe { register(datarep, functions) }
 }
 
@@ -201,6 +201,6 @@ pub unsafe fn MPI_Register_datarep_c(
         extent: dtype_file_extent_fn,
         extra: extra_state,
     };
-    // SAFETY: passed on.
+    // SAFETY: `datarep` is valid as the C binding of MPI_Register_datarep_c requires of its caller.
     unsafe { register(datarep, functions) }
 }

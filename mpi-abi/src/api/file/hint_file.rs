@@ -1,11 +1,11 @@
-//! The file of hints: what it says, and what of it says nothing.
+//! The hint file of MPI-IO: its settings, and warnings about lines without effect.
 //!
-//! Promise: rank 0 of the members reads it, since its values are used at all of them, and tells in a sentence for each line what in it does nothing
-//! because it is misspelt; each sentence once in a process, however many files are opened, and of files of one process only in the first.
+//! Rank 0 of the members reads it, since its values apply to all of them, and warns once per process about each line without effect because of a
+//! misspelling, however many files are opened; if each rank opens files of its own, only rank 0 of the job warns.
 //!
-//! The standard has hints ignored in silence that an info object brings. A file was written by a user for this purpose,
-//! and a letter too few in it costs a day of measuring.
-//! Not told of are names that act in other libraries: one file serves several.
+//! The standard requires unknown hints of an info object to be ignored silently. A hint file, however, was written by a user for this purpose,
+//! and a misspelling can cost a day of measurements.
+//! Names that have an effect in other libraries are not reported: one file may serve several libraries.
 
 use mpi_base::{environment, text};
 use mpi_core::comm::Comm;
@@ -17,13 +17,13 @@ use strsim::normalized_damerau_levenshtein;
 use crate::error::Failure;
 use crate::state;
 
-/// The environment variable with which ROMIO is told of a file of hints.
+/// The environment variable that names ROMIO's hint file.
 const ROMIOS: &str = "ROMIO_HINTS";
 
-/// From here on, of 1, two names are near.
+/// Minimum likeness, of at most 1, for two names to be near.
 const NEAR: f64 = 0.8;
 
-/// Reserved names and names of ROMIO that act on nothing here.
+/// Reserved names and names of ROMIO without effect here.
 const ELSEWHERE: [&str; 32] = [
     "cb_block_size",
     "cb_config_list",
@@ -59,19 +59,19 @@ const ELSEWHERE: [&str; 32] = [
     "striping_unit",
 ];
 
-/// What was told already.
+/// The warnings printed so far.
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// The values that the file of hints sets, if one is named, at rank 0 of the members of a file.
+/// Returns the values that the hint file sets, if one is named, at rank 0 of the members of a file.
 pub(super) fn tuning(members: &Comm) -> Result<Tuning, Failure> {
     let mut tuning = Tuning::default();
     if members.rank() != 0 {
         return Ok(tuning);
     }
     let engine = state::engine()?;
-    // Where each rank has files of its own, one sentence is enough.
+    // If each rank opens files of its own, one warning is enough.
     let tells = members.size() > 1 || engine.me() == 0;
-    // A parameter that cannot be read was refused when the process began.
+    // A value that cannot be parsed was rejected at initialization.
     let by_parameter = engine.params().get(&HINTS).unwrap_or_default();
     let (path, by) = match by_parameter.as_os_str().is_empty() {
         true => (environment::var(ROMIOS).unwrap_or_default().into(), ROMIOS),
@@ -101,7 +101,7 @@ fn tell(sentence: String) {
     }
 }
 
-/// Takes the lines of a file: a name and a value each, `#` begins a comment; what of them does nothing, in sentences.
+/// Applies the lines of a file: a name and a value each, `#` starts a comment; returns a sentence for each line without effect.
 fn take(tuning: &mut Tuning, text: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -123,7 +123,7 @@ fn take(tuning: &mut Tuning, text: &str) -> Vec<String> {
     sentences
 }
 
-/// The name that was probably meant.
+/// Suggests the name that was probably meant.
 fn instead(key: &str) -> String {
     let alike = ACTING.map(|name| (normalized_damerau_levenshtein(key, name), name));
     let alike = alike.into_iter();

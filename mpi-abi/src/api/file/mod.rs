@@ -1,13 +1,13 @@
-//! Files (chapter 14).
+//! MPI-IO: file functions (chapter 14).
 //!
 //! | file | subject |
 //! |---|---|
 //! | [`open`] | opening, closing, deleting, sizes, hints |
-//! | `hint_file` | the file of hints |
-//! | [`view`] | views and pointers |
-//! | [`access`] | reading and writing by one process |
-//! | [`collective`] | reading and writing by all, at once or split |
-//! | [`datarep`] | data representations of the program |
+//! | `hint_file` | the hint file |
+//! | [`view`] | views and file pointers |
+//! | [`access`] | noncollective reading and writing |
+//! | [`collective`] | collective reading and writing, blocking or split |
+//! | [`datarep`] | user-defined data representations |
 
 #![allow(unsafe_code)]
 
@@ -29,10 +29,10 @@ use mpi_core::io::{Begun, File, Place};
 use mpi_core::request::{Body, Status};
 use std::ffi::c_void;
 
-/// Who comes to an access.
+/// The participants of an access.
 #[derive(Clone, Copy)]
 enum Comes {
-    /// This process alone, with a pointer or an offset.
+    /// This process alone, at a file pointer or an offset.
     Alone(Place),
     /// All members.
     All(Place),
@@ -40,7 +40,7 @@ enum Comes {
     InOrder,
 }
 
-/// The status of an access that has moved so many bytes.
+/// The status of an access that has transferred this number of bytes.
 fn status_of(bytes: i64) -> Status {
     Status {
         bytes: bytes.max(0) as u64,
@@ -64,10 +64,10 @@ fn write(file: &File, comes: Comes, buf: &SendBuf) -> Result<i64, mpi_core::Erro
     }
 }
 
-/// A blocking read.
+/// Performs a blocking read.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `status` are valid as the C binding of the calling function requires.
 unsafe fn reads(
     fh: MPI_File,
     comes: Comes,
@@ -75,18 +75,18 @@ unsafe fn reads(
     status: *mut MPI_Status,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
     let bytes = read(&object.file, comes, &mut buf)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
 }
 
-/// A blocking write.
+/// Performs a blocking write.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `status` are valid as the C binding of the calling function requires.
 unsafe fn writes(
     fh: MPI_File,
     comes: Comes,
@@ -94,15 +94,15 @@ unsafe fn writes(
     status: *mut MPI_Status,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
     let bytes = write(&object.file, comes, &buf)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
 }
 
-/// A request that is complete, with the status of an access.
+/// Returns a completed request with the status of an access.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
@@ -111,14 +111,14 @@ unsafe fn completed(bytes: i64, request: *mut MPI_Request) -> Outcome {
     let requests = engine.pml().requests();
     let req = requests.begin(Body::General);
     requests.complete(&req, Ok(status_of(bytes)));
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running_for(req, None)?, "request") }
 }
 
-/// A nonblocking read, which is mostly done when it is begun.
+/// Starts a nonblocking read, which is usually complete when the call returns.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `request` are valid as the C binding of the calling function requires.
 unsafe fn begins_reading(
     fh: MPI_File,
     place: Place,
@@ -126,7 +126,7 @@ unsafe fn begins_reading(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller, and an output argument.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe {
         let mut buf = recv_buf(buf, count, datatype)?;
         match object.file.begin_read(place, &mut buf)? {
@@ -136,10 +136,10 @@ unsafe fn begins_reading(
     }
 }
 
-/// A nonblocking write, which is done when it is begun.
+/// Performs a nonblocking write, which is complete when the call returns.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer and `request` are valid as the C binding of the calling function requires.
 unsafe fn begins_writing(
     fh: MPI_File,
     place: Place,
@@ -147,7 +147,7 @@ unsafe fn begins_writing(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller, and an output argument.
+    // SAFETY: `request` is valid by the `# Safety` contract of this function.
     unsafe {
         let buf = send_buf(buf, count, datatype)?;
         let bytes = write(&object.file, Comes::Alone(place), &buf)?;
@@ -155,10 +155,10 @@ unsafe fn begins_writing(
     }
 }
 
-/// The first half of a split collective.
+/// Begins a split collective read.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer is valid as the C binding of the calling function requires.
 unsafe fn splits_reading(
     call: &'static str,
     fh: MPI_File,
@@ -166,16 +166,16 @@ unsafe fn splits_reading(
     (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
     let act = || read(&object.file, comes, &mut buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
-/// The first half of a split collective.
+/// Begins a split collective write.
 ///
 /// # Safety
-/// The arguments are the caller's.
+/// The buffer is valid as the C binding of the calling function requires.
 unsafe fn splits_writing(
     call: &'static str,
     fh: MPI_File,
@@ -183,29 +183,29 @@ unsafe fn splits_writing(
     (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: a buffer of the caller.
+    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
     let act = || write(&object.file, comes, &buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
-/// The second half.
+/// Ends a split collective.
 ///
 /// # Safety
 /// `status` is an output argument of the caller.
 unsafe fn ends_split(call: &'static str, fh: MPI_File, status: *mut MPI_Status) -> Outcome {
     let bytes = state::file(fh)?.file.split_ends(call)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
 }
 
-/// An offset as the engine counts it.
+/// Converts an offset to the engine's type.
 fn at(offset: MPI_Offset) -> Place {
     Place::At(offset)
 }
 
-/// A failure of an argument.
+/// The failure of an argument.
 fn argument(sentence: String) -> Failure {
     Failure::new(MPI_ERR_ARG, sentence)
 }

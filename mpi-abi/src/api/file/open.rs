@@ -14,10 +14,10 @@ use crate::state;
 use mpi_core::io::{self, Amode, File, Tuning};
 use std::ffi::{c_char, c_int};
 
-/// Longer names are none (PATH_MAX of Linux).
+/// Maximum length of a file name (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
 
-/// The hints that are used, on top of those that are: of the file of hints, then of the info object.
+/// Applies hints on top of existing ones: the hint file first, then the info object.
 fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     for (key, value) in given.iter() {
         tuning.set(key, value);
@@ -25,7 +25,7 @@ fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     tuning
 }
 
-/// Takes the hints of a collective call; every member calls, whatever it gives.
+/// Applies the hints of a collective call; every member calls it, with whatever hints it has.
 pub(super) fn take_hints(object: &FileObject, given: &Hints) -> Outcome {
     let tuning = tuned(object.file.tuning(), given);
     Ok(object.file.set_tuning(tuning)?)
@@ -61,12 +61,12 @@ fn amode_of(amode: c_int) -> Result<Amode, Failure> {
     })
 }
 
-/// A file's name; a prefix such as `ufs:`, with which other libraries are told the kind of file system, is left out.
+/// Returns the file name without a prefix such as `ufs:`, which selects the kind of file system in other libraries.
 ///
 /// # Safety
 /// A string of the caller.
 unsafe fn path(filename: *const c_char) -> Result<String, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: `filename` is null or NUL-terminated: `# Safety` of this function.
     let name = unsafe { string(filename, LONGEST_NAME, MPI_ERR_BAD_FILE, "filename")? };
     let kinds = [
         "ufs:", "nfs:", "lustre:", "gpfs:", "xfs:", "testfs:", "pvfs2:", "panfs:",
@@ -93,7 +93,7 @@ pub unsafe fn MPI_File_open(
         ));
     }
     let given = info::hints(info)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `filename` is valid as the C binding of MPI_File_open requires of its caller.
     let path = unsafe { path(filename)? };
     let file = File::open(
         &comm.comm,
@@ -102,16 +102,16 @@ pub unsafe fn MPI_File_open(
         tuned(hint_file::tuning(&comm.comm)?, &given),
     )?;
     let object = register(file)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `fh` is null or writable: the C binding of MPI_File_open requires it of the caller.
     unsafe { out(fh, object.handle(), "fh") }
 }
 
 pub unsafe fn MPI_File_close(fh: *mut MPI_File) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
+    // SAFETY: `fh` is valid as the C binding of MPI_File_close requires of its caller.
     unsafe {
         let handle = read(fh, "fh")?;
         let object = state::file(handle)?;
-        // The argument is no handle but a pointer to one, so the handler is named here.
+        // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
         let on = |error: mpi_core::Error| Failure::from(error).on(Target::File(handle));
         object.file.close().map_err(on)?;
         remove(handle)?;
@@ -121,7 +121,7 @@ pub unsafe fn MPI_File_close(fh: *mut MPI_File) -> Outcome {
 
 pub unsafe fn MPI_File_delete(filename: *const c_char, info: MPI_Info) -> Outcome {
     info::hints(info)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `filename` is valid as the C binding of MPI_File_delete requires of its caller.
     let path = unsafe { path(filename)? };
     Ok(io::delete(&path)?)
 }
@@ -136,13 +136,13 @@ pub unsafe fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> Outcome {
 
 pub unsafe fn MPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset) -> Outcome {
     let bytes = state::file(fh)?.file.bytes()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `size` is null or writable: the C binding of MPI_File_get_size requires it of the caller.
     unsafe { out(size, bytes as MPI_Offset, "size") }
 }
 
 pub unsafe fn MPI_File_get_group(fh: MPI_File, group: *mut MPI_Group) -> Outcome {
     let members = state::file(fh)?.file.group();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_File_get_group requires it of the caller.
     unsafe { out(group, groups::register(members, None)?, "group") }
 }
 
@@ -163,7 +163,7 @@ pub unsafe fn MPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> Outcome {
         .iter()
         .filter(|(set, _)| *set)
         .fold(0, |all, (_, bit)| all | bit);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `amode` is null or writable: the C binding of MPI_File_get_amode requires it of the caller.
     unsafe { out(amode, all, "amode") }
 }
 
@@ -179,7 +179,7 @@ pub unsafe fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Outco
         hints.set(key.into(), value);
     }
     hints.set("filename".into(), object.file.path().into());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_File_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }
 
@@ -189,7 +189,7 @@ pub unsafe fn MPI_File_set_atomicity(fh: MPI_File, flag: c_int) -> Outcome {
 
 pub unsafe fn MPI_File_get_atomicity(fh: MPI_File, flag: *mut c_int) -> Outcome {
     let atomic = state::file(fh)?.file.is_atomic();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_File_get_atomicity requires it of the caller.
     unsafe { out(flag, atomic.into(), "flag") }
 }
 

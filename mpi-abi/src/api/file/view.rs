@@ -1,4 +1,4 @@
-//! Views (section 14.3), pointers (section 14.4) and what follows from them.
+//! File views (section 14.3), file pointers (section 14.4) and related queries.
 
 #![allow(unsafe_code)]
 
@@ -25,7 +25,7 @@ pub unsafe fn MPI_File_set_view(
     let object = state::file(fh)?;
     let given = info::hints(info)?;
     let (etype, filetype) = (state::datatype(etype)?, state::datatype(filetype)?);
-    // SAFETY: a string of the caller.
+    // SAFETY: `datarep` is null or NUL-terminated: the C binding of MPI_File_set_view requires it of the caller.
     let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
     let disp = match disp {
         MPI_DISPLACEMENT_CURRENT => None,
@@ -37,7 +37,7 @@ pub unsafe fn MPI_File_set_view(
     take_hints(&object, &given)
 }
 
-/// A handle of a datatype for the program: a predefined one stays itself, another is a new one that the program frees.
+/// Returns a datatype handle for the program: a predefined one unchanged, otherwise a new one that the program frees.
 fn handed_out(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),
@@ -57,7 +57,7 @@ pub unsafe fn MPI_File_get_view(
         return Err(argument("datarep is a null pointer".into()));
     }
     let name = view.representation.name();
-    // SAFETY: output arguments of the caller, the last with room for MPI_MAX_DATAREP_STRING characters, which no name has.
+    // SAFETY: the output arguments are null or writable, `datarep` for MPI_MAX_DATAREP_STRING bytes, which exceeds every name: the C binding of MPI_File_get_view requires it of the caller.
     unsafe {
         out(disp, view.disp as MPI_Offset, "disp")?;
         out(etype, handed_out(&view.etype)?, "etype")?;
@@ -91,13 +91,13 @@ pub unsafe fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_i
 
 pub unsafe fn MPI_File_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
     let position = state::file(fh)?.file.position()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `offset` is null or writable: the C binding of MPI_File_get_position requires it of the caller.
     unsafe { out(offset, position as MPI_Offset, "offset") }
 }
 
 pub unsafe fn MPI_File_get_position_shared(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
     let position = state::file(fh)?.file.position_shared()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `offset` is null or writable: the C binding of MPI_File_get_position_shared requires it of the caller.
     unsafe { out(offset, position as MPI_Offset, "offset") }
 }
 
@@ -107,7 +107,7 @@ pub unsafe fn MPI_File_get_byte_offset(
     disp: *mut MPI_Offset,
 ) -> Outcome {
     let found = state::file(fh)?.file.byte_offset(offset)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `disp` is null or writable: the C binding of MPI_File_get_byte_offset requires it of the caller.
     unsafe { out(disp, found as MPI_Offset, "disp") }
 }
 
@@ -118,6 +118,6 @@ pub unsafe fn MPI_File_get_type_extent_c(
 ) -> Outcome {
     let object = state::file(fh)?;
     let found = object.file.type_extent(&state::datatype(datatype)?)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `extent` is null or writable: the C binding of MPI_File_get_type_extent_c requires it of the caller.
     unsafe { out(extent, found, "extent") }
 }

@@ -1,4 +1,4 @@
-//! Control variables (section 15.3.6): the library's parameters, to be read.
+//! Control variables (section 15.3.6): the library's parameters, read only.
 
 use super::{int, look_up, result, text, wanted};
 use crate::abi::*;
@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> Outcome {
     let len = int(known()?.variables.len());
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_cvar` is valid as the C binding of MPI_T_cvar_get_num requires of its caller.
     unsafe { result(num_cvar, len, "num_cvar") }
 }
 
@@ -25,7 +25,7 @@ pub unsafe fn MPI_T_cvar_get_info(
     scope: *mut c_int,
 ) -> Outcome {
     let variable = at(&known()?.variables, cvar_index, "control variables")?;
-    // SAFETY: output arguments of the caller, as long as their lengths say.
+    // SAFETY: all pointers are null or writable, `name` and `desc` for the lengths in `name_len` and `desc_len`: the C binding of MPI_T_cvar_get_info requires it of the caller.
     unsafe {
         text(name, name_len, &variable.name);
         text(desc, desc_len, variable.help);
@@ -40,7 +40,7 @@ pub unsafe fn MPI_T_cvar_get_info(
 
 pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> Outcome {
     let names = known()?.variables.iter().map(|v| v.name.as_str());
-    // SAFETY: passed on.
+    // SAFETY: `name` and `cvar_index` are valid as the C binding of MPI_T_cvar_get_index requires of its caller.
     unsafe { look_up(name, names, "control variable", cvar_index) }
 }
 
@@ -52,14 +52,14 @@ pub unsafe fn MPI_T_cvar_handle_alloc(
 ) -> Outcome {
     let variable = at(&known()?.variables, cvar_index, "control variables")?;
     let made = MPI_T_cvar_handle(cvar_index as usize + 1);
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `handle` and `count` are valid as the C binding of MPI_T_cvar_handle_alloc requires of its caller.
     unsafe {
         result(handle, made, "handle")?;
         result(count, int(variable.value.len() + 1), "count")
     }
 }
 
-/// The variable of a handle.
+/// Returns the variable of a handle.
 fn variable(handle: MPI_T_cvar_handle) -> Result<&'static Variable, Failure> {
     let index = handle.0.checked_sub(1);
     let found = index.and_then(|i| known().ok()?.variables.get(i));
@@ -71,7 +71,7 @@ pub unsafe fn MPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> Outcome 
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: not null, and otherwise an argument of the caller that is read and written.
+    // SAFETY: `handle` is not null, so readable and writable: the C binding of MPI_T_cvar_handle_free requires it of the caller.
     unsafe {
         variable(handle.read())?;
         handle.write(MPI_T_CVAR_HANDLE_NULL);
@@ -86,7 +86,7 @@ pub unsafe fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> Ou
         return Err(Failure::new(MPI_T_ERR_INVALID, "buf is a null pointer"));
     }
     let to: *mut c_char = buf.cast();
-    // SAFETY: room for as many characters as the handle's count says, which is the text with its zero.
+    // SAFETY: `buf` has the number of characters that the handle's count reports, which is that of the text with its NUL: the C binding of MPI_T_cvar_read requires it of the caller.
     unsafe {
         to.copy_from_nonoverlapping(value.as_ptr().cast(), value.len());
         to.add(value.len()).write(0);

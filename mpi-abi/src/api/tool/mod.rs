@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 pub unsafe fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> Outcome {
     let level = required.clamp(MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `provided` is valid as the C binding of MPI_T_init_thread requires of its caller.
     unsafe { result(provided, level, "provided")? };
     tool::begin();
     Ok(())
@@ -31,23 +31,23 @@ unsafe fn result<T>(to: *mut T, value: T, name: &str) -> Outcome {
         let sentence = format!("{name} is a null pointer");
         return Err(Failure::new(MPI_T_ERR_INVALID, sentence));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so valid for writing by the `# Safety` contract of this function.
     unsafe { to.write(value) };
     Ok(())
 }
 
-/// Stores one of several results, which a tool leaves out by a null pointer.
+/// Stores one of several results, which a tool skips with a null pointer.
 ///
 /// # Safety
 /// A pointer that is not null is valid for writing.
 unsafe fn wanted<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: not null, and otherwise valid by the caller's promise.
+        // SAFETY: not null, so valid for writing by the `# Safety` contract of this function.
         unsafe { to.write(value) };
     }
 }
 
-/// Stores a string by the convention of section 15.3.3: cut to the room there is, with its full length in place of the room.
+/// Stores a string by the convention of section 15.3.3: truncated to the buffer size in `len`, which is replaced by its full length.
 ///
 /// # Safety
 /// Pointers that are not null are valid for writing, `to` for `*len` characters.
@@ -55,24 +55,24 @@ unsafe fn text(to: *mut c_char, len: *mut c_int, text: &str) {
     if len.is_null() {
         return;
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so valid for reading by the `# Safety` contract of this function.
     let room = usize::try_from(unsafe { len.read() }).unwrap_or(0);
     if !to.is_null() && room > 0 {
         let cut = text.len().min(room - 1);
-        // SAFETY: room for so many characters and a zero by the caller's promise.
+        // SAFETY: `to` is valid for `*len` characters by the `# Safety` contract of this function, and no more are written.
         unsafe {
             to.copy_from_nonoverlapping(text.as_ptr().cast(), cut);
             to.add(cut).write(0);
         }
     }
-    // SAFETY: as above.
+    // SAFETY: `len` is not null, so valid for writing by the `# Safety` contract of this function.
     unsafe { len.write(int(text.len() + 1)) };
 }
 
-/// The place of a name in a list, for the functions that look one up.
+/// Stores the index of a name in a list, for the functions that look one up.
 ///
 /// # Safety
-/// A pointer that is not null leads to a string that ends with a zero byte; `index` is an output argument of the caller.
+/// A pointer that is not null points to a NUL-terminated string; `index` is an output argument of the caller.
 unsafe fn look_up<'a>(
     name: *const c_char,
     mut names: impl Iterator<Item = &'a str>,
@@ -82,15 +82,15 @@ unsafe fn look_up<'a>(
     if name.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "name is a null pointer"));
     }
-    // SAFETY: not null, and otherwise valid by the caller's promise.
+    // SAFETY: not null, so NUL-terminated by the `# Safety` contract of this function.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let found = names.position(|n| n == name);
     let found = found.ok_or_else(|| unknown(&name, what))?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `index` is valid by the `# Safety` contract of this function.
     unsafe { result(index, int(found), "the index") }
 }
 
-/// A length or an index for C.
+/// Converts a length or an index to int.
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }

@@ -1,6 +1,6 @@
-//! Enumerations, events and sources of events (sections 15.3.5 and 15.3.8), of which there are none.
+//! Enumerations, events and sources of events (sections 15.3.5 and 15.3.8): none exist.
 //!
-//! So no handle of one is ever given out, and each that is shown is a wrong one.
+//! So no handle of one is ever issued, and every handle argument is wrong.
 
 use super::{look_up, result};
 use crate::abi::*;
@@ -8,34 +8,34 @@ use crate::error::{Failure, Outcome};
 use crate::tool::{at, known};
 use std::ffi::{c_char, c_int, c_void};
 
-/// How many there are.
+/// Stores their number, zero.
 ///
 /// # Safety
 /// An output argument of the caller.
 unsafe fn number(num: *mut c_int, name: &str) -> Outcome {
     known()?;
-    // SAFETY: passed on.
+    // SAFETY: `num` is valid by the `# Safety` contract of this function.
     unsafe { result(num, 0, name) }
 }
 
-/// No index is that of one.
+/// Fails for any index.
 fn none(index: c_int, what: &str) -> Outcome {
     known()?;
     at::<()>(&[], index, what).copied()
 }
 
-/// No name is that of one.
+/// Fails for any name.
 ///
 /// # Safety
 /// A string and an output argument of the caller.
 unsafe fn nameless(name: *const c_char, what: &str, index: *mut c_int) -> Outcome {
     known()?;
-    // SAFETY: passed on.
+    // SAFETY: `name` and `index` are valid by the `# Safety` contract of this function.
     unsafe { look_up(name, std::iter::empty(), what, index) }
 }
 
 pub unsafe fn MPI_T_event_get_num(num_events: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `num_events` is valid as the C binding of MPI_T_event_get_num requires of its caller.
     unsafe { number(num_events, "num_events") }
 }
 
@@ -57,12 +57,12 @@ pub unsafe fn MPI_T_event_get_info(
 }
 
 pub unsafe fn MPI_T_event_get_index(name: *const c_char, event_index: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `name` and `event_index` are valid as the C binding of MPI_T_event_get_index requires of its caller.
     unsafe { nameless(name, "event", event_index) }
 }
 
 pub unsafe fn MPI_T_source_get_num(num_sources: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `num_sources` is valid as the C binding of MPI_T_source_get_num requires of its caller.
     unsafe { number(num_sources, "num_sources") }
 }
 
@@ -87,7 +87,7 @@ pub unsafe fn MPI_T_source_get_timestamp(
     none(source_index, "sources of events")
 }
 
-/// The failure of a handle, since none was given out.
+/// The failure for a handle, since none was issued.
 fn stranger(handle: usize, what: &str) -> Outcome {
     known()?;
     let sentence = format!("{handle:#x} is no {what}, of which there are none");

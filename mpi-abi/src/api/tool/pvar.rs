@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> Outcome {
     known()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `num_pvar` is valid as the C binding of MPI_T_pvar_get_num requires of its caller.
     unsafe { result(num_pvar, int(PVARS.len()), "num_pvar") }
 }
 
@@ -30,7 +30,7 @@ pub unsafe fn MPI_T_pvar_get_info(
 ) -> Outcome {
     known()?;
     let variable = at(PVARS, pvar_index, "performance variables")?;
-    // SAFETY: output arguments of the caller, as long as their lengths say.
+    // SAFETY: all pointers are null or writable, `name` and `desc` for the lengths in `name_len` and `desc_len`: the C binding of MPI_T_pvar_get_info requires it of the caller.
     unsafe {
         text(name, name_len, variable.name);
         text(desc, desc_len, variable.help);
@@ -52,14 +52,14 @@ pub unsafe fn MPI_T_pvar_get_index(
     pvar_index: *mut c_int,
 ) -> Outcome {
     known()?;
-    // One of another class has another name, as it were.
+    // A name with another class is unknown.
     let names = PVARS
         .iter()
         .map(|variable| match variable.class == var_class {
             true => variable.name,
             false => "",
         });
-    // SAFETY: passed on.
+    // SAFETY: `name` and `pvar_index` are valid as the C binding of MPI_T_pvar_get_index requires of its caller.
     unsafe { look_up(name, names, "performance variable", pvar_index) }
 }
 
@@ -68,7 +68,7 @@ pub unsafe fn MPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> Out
     if session.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "session is a null pointer"));
     }
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `session` is valid as the C binding of MPI_T_pvar_session_create requires of its caller.
     unsafe { result(session, pvar::begin_session(), "session") }
 }
 
@@ -77,7 +77,7 @@ pub unsafe fn MPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> Outco
     if session.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "session is a null pointer"));
     }
-    // SAFETY: not null, and otherwise an argument of the caller that is read and written.
+    // SAFETY: `session` is not null, so readable and writable: the C binding of MPI_T_pvar_session_free requires it of the caller.
     unsafe {
         pvar::end_session(session.read())?;
         session.write(MPI_T_PVAR_SESSION_NULL);
@@ -97,7 +97,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `handle` and `count` are valid as the C binding of MPI_T_pvar_handle_alloc requires of its caller.
     unsafe {
         result(count, 1, "count")?;
         result(
@@ -116,7 +116,7 @@ pub unsafe fn MPI_T_pvar_handle_free(
     if handle.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
     }
-    // SAFETY: not null, and otherwise an argument of the caller that is read and written.
+    // SAFETY: `handle` is not null, so readable and writable: the C binding of MPI_T_pvar_handle_free requires it of the caller.
     unsafe {
         pvar::release(session, handle.read())?;
         handle.write(MPI_T_PVAR_HANDLE_NULL);
@@ -124,7 +124,7 @@ pub unsafe fn MPI_T_pvar_handle_free(
     Ok(())
 }
 
-/// The failure of changing a variable; all handles at once leave those alone that cannot be changed, which are all (section 15.3.7).
+/// The failure of changing a variable; for all handles it succeeds, since it skips variables that cannot be changed, which are all (section 15.3.7).
 fn unchangeable(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -157,7 +157,7 @@ pub unsafe fn MPI_T_pvar_read(
 ) -> Outcome {
     known()?;
     let value = pvar::find(session, handle)?.value();
-    // SAFETY: room for one element of the variable's type by the caller's promise.
+    // SAFETY: `buf` is null or writable for one element of the variable's type: the C binding of MPI_T_pvar_read requires it of the caller.
     unsafe { result(buf.cast::<u64>(), value, "buf") }
 }
 

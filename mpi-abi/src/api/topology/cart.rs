@@ -11,7 +11,7 @@ use mpi_core::topo::reorder::Wires;
 use mpi_core::topo::{Cart, Topology};
 use std::ffi::c_int;
 
-/// The grid of a communicator.
+/// Returns the grid of a communicator.
 fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
     match comm.topology.get() {
         Some(Topology::Cart(cart)) => Ok(cart),
@@ -19,13 +19,13 @@ fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
     }
 }
 
-/// A grid from the arguments of the caller.
+/// Builds a grid from the arguments of the caller.
 ///
 /// # Safety
-/// Pointers that are not null lead to `ndims` elements.
+/// Pointers that are not null are valid for `ndims` elements.
 unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<Cart, Failure> {
     let ndims = length(ndims, "ndims")?;
-    // SAFETY: passed on.
+    // SAFETY: `dims` and `periods` are valid by the `# Safety` contract of this function.
     let (dims, periods) = unsafe {
         (
             wides(dims, ndims, "dims")?,
@@ -35,10 +35,10 @@ unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Resul
     Ok(Cart::new(&dims, periods.iter().map(|p| *p != 0).collect())?)
 }
 
-/// Stores as many values as the caller has room for and there are.
+/// Stores the values, at most `room` of them.
 ///
 /// # Safety
-/// A pointer that is not null leads to `room` elements.
+/// A pointer that is not null is valid for `room` elements.
 unsafe fn fill(
     to: *mut c_int,
     room: usize,
@@ -46,7 +46,7 @@ unsafe fn fill(
     name: &str,
 ) -> Outcome {
     let len = values.len().min(room);
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     let to = unsafe { slice_mut(to, len, name)? };
     to.iter_mut()
         .zip(values)
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Cart_create(
     comm_cart: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `dims`, `periods` and `comm_cart` are valid as the C binding of MPI_Cart_create requires of its caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(parent.comm.size())?;
         let seat = match reorder {
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Cart_map(
     newrank: *mut c_int,
 ) -> Outcome {
     let object = parent_of(comm)?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `dims`, `periods` and `newrank` are valid as the C binding of MPI_Cart_map requires of its caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(object.comm.size())?;
         let seat = local_seat(&object, &Wires::of_cart(&cart), Some(&cart));
@@ -93,7 +93,7 @@ pub unsafe fn MPI_Cart_map(
 
 pub unsafe fn MPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> Outcome {
     let dims = cart(&*state::comm(comm)?)?.dims().len();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `ndims` is null or writable: the C binding of MPI_Cartdim_get requires it of the caller.
     unsafe { out(ndims, dims as c_int, "ndims") }
 }
 
@@ -108,7 +108,7 @@ pub unsafe fn MPI_Cart_get(
     let cart = cart(&object)?;
     let room = length(maxdims, "maxdims")?;
     let here = cart.coords(object.comm.rank().into())?;
-    // SAFETY: arrays of the caller with `maxdims` elements.
+    // SAFETY: `dims`, `periods` and `coords` have `maxdims` elements: the C binding of MPI_Cart_get requires it of the caller.
     unsafe {
         fill(dims, room, cart.dims().iter().map(|d| *d as c_int), "dims")?;
         fill(
@@ -128,7 +128,7 @@ pub unsafe fn MPI_Cart_coords(
     coords: *mut c_int,
 ) -> Outcome {
     let there = cart(&*state::comm(comm)?)?.coords(rank.into())?;
-    // SAFETY: an array of the caller with `maxdims` elements.
+    // SAFETY: `coords` has `maxdims` elements: the C binding of MPI_Cart_coords requires it of the caller.
     unsafe {
         fill(
             coords,
@@ -142,7 +142,7 @@ pub unsafe fn MPI_Cart_coords(
 pub unsafe fn MPI_Cart_rank(comm: MPI_Comm, coords: *const c_int, rank: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
     let cart = cart(&object)?;
-    // SAFETY: an array of the caller with as many elements as there are dimensions, and an output argument.
+    // SAFETY: `coords` has an element for each dimension and `rank` is writable: the C binding of MPI_Cart_rank requires it of the caller.
     unsafe {
         let coords = wides(coords, cart.dims().len(), "coords")?;
         out(rank, cart.rank(&coords)? as c_int, "rank")
@@ -159,7 +159,7 @@ pub unsafe fn MPI_Cart_shift(
     let object = state::comm(comm)?;
     let (source, dest) = cart(&object)?.shift(object.comm.rank(), direction.into(), disp.into())?;
     let or_null = |rank: Option<u32>| rank.map_or(MPI_PROC_NULL, |rank| rank as c_int);
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `rank_source` and `rank_dest` are null or writable: the C binding of MPI_Cart_shift requires it of the caller.
     unsafe {
         out(rank_source, or_null(source), "rank_source")?;
         out(rank_dest, or_null(dest), "rank_dest")
@@ -173,7 +173,7 @@ pub unsafe fn MPI_Cart_sub(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let cart = cart(&object)?;
-    // SAFETY: an array of the caller with as many elements as there are dimensions, and an output argument.
+    // SAFETY: `remain_dims` has an element for each dimension and `newcomm` is writable: the C binding of MPI_Cart_sub requires it of the caller.
     unsafe {
         let keep: Vec<bool> = slice(remain_dims, cart.dims().len(), "remain_dims")?
             .iter()

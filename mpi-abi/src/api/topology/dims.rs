@@ -1,4 +1,4 @@
-//! Dividing processes among dimensions (section 8.5.2).
+//! `MPI_Dims_create`: factorization of a number of processes into dimensions (section 8.5.2).
 
 use crate::abi::*;
 use crate::api::args::{length, slice_mut};
@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 pub unsafe fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Outcome {
     let ndims = length(ndims, "ndims")?;
-    // SAFETY: an array of the caller with `ndims` elements.
+    // SAFETY: `dims` has `ndims` elements: the C binding of MPI_Dims_create requires it of the caller.
     let dims = unsafe { slice_mut(dims, ndims, "dims")? };
     let mut left = u32::try_from(nnodes)
         .ok()

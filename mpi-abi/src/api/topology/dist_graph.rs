@@ -1,4 +1,4 @@
-//! Graphs of which each process knows its own edges (section 8.5.4).
+//! Distributed graph topologies: each process knows its own edges (section 8.5.4).
 
 use super::{arranged, give_hints, lacks, new_seat, parent_of};
 use crate::abi::*;
@@ -18,15 +18,15 @@ fn dist_graph(comm: &CommObject) -> Result<&DistGraph, Failure> {
     }
 }
 
-/// Whether a weights argument is the word for "no weights at all".
+/// Returns true if a weights argument is `MPI_UNWEIGHTED`.
 fn is_unweighted(weights: *const c_int) -> bool {
     weights.addr() == MPI_UNWEIGHTED.addr()
 }
 
-/// The weights of `len` edges, if there are any.
+/// Reads the weights of `len` edges, if any.
 ///
 /// # Safety
-/// A pointer that is no constant of MPI and not null leads to `len` elements.
+/// A pointer that is no MPI constant and not null is valid for `len` elements.
 unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<Vec<i32>, Failure> {
     if is_unweighted(weights) || len == 0 {
         return Ok(Vec::new());
@@ -37,7 +37,7 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
             format!("{name} is MPI_WEIGHTS_EMPTY, but there are {len} edges"),
         ));
     }
-    // SAFETY: passed on.
+    // SAFETY: `weights` is valid by the `# Safety` contract of this function.
     let weights = unsafe { slice(weights, len, name)? };
     match weights.iter().find(|weight| **weight < 0) {
         Some(negative) => Err(Failure::new(
@@ -48,14 +48,14 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
     }
 }
 
-/// Where this process comes when ranks may be reordered, among all edges.
+/// Returns this process's rank after reordering by all edges.
 fn seat(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
     let weighed = edges
         .iter()
         .map(|(from, to, weight)| (*from, *to, u64::try_from(*weight).unwrap_or(0)));
     let wires = Wires::new(parent.comm.size(), weighed);
     let seat = new_seat(parent, &wires, None)?;
-    // Every member has one: there are as many vertices as members.
+    // Every member has one: the graph has one vertex per member.
     Ok(seat.unwrap_or(parent.comm.rank()))
 }
 
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
             "one of sourceweights and destweights is MPI_UNWEIGHTED and the other is not",
         ));
     }
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `sources`, `sourceweights`, `destinations`, `destweights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create_adjacent requires of its caller.
     unsafe {
         let weights = (
             read_weights(sourceweights, indegree, "sourceweights")?,
@@ -123,7 +123,7 @@ pub unsafe fn MPI_Dist_graph_create(
     let hints = info::hints(info)?;
     let size = parent.comm.size();
     let n = length(n, "n")?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `sources`, `degrees`, `destinations`, `weights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create requires of its caller.
     unsafe {
         let sources = DistGraph::ranks(&wides(sources, n, "sources")?, size)?;
         let degrees = slice(degrees, n, "degrees")?
@@ -154,9 +154,9 @@ pub unsafe fn MPI_Dist_graph_create(
     }
 }
 
-/// The edges of all members at each, in the order of ranks.
+/// Gathers the edges of all members on each of them, in rank order.
 ///
-/// Each member tells how many it has, then all tell as many as the one with the most.
+/// An allgather of the numbers of edges, then an allgather of blocks padded to the maximum number.
 fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
     let engine = state::engine()?;
     let counts = engine.block_on(parent.comm.share(&[mine.len() as u64]))?;
@@ -188,7 +188,7 @@ pub unsafe fn MPI_Dist_graph_neighbors_count(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let graph = dist_graph(&object)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `indegree`, `outdegree` and `weighted` are null or writable: the C binding of MPI_Dist_graph_neighbors_count requires it of the caller.
     unsafe {
         out(indegree, graph.sources.len() as c_int, "indegree")?;
         out(outdegree, graph.destinations.len() as c_int, "outdegree")?;
@@ -227,7 +227,7 @@ pub unsafe fn MPI_Dist_graph_neighbors(
     ];
     for (max, to, ranks, to_weights, weights) in sides {
         let room = length(max, "a maximum degree")?;
-        // SAFETY: arrays of the caller with as many elements as the maximum; weights may be MPI_UNWEIGHTED.
+        // SAFETY: `to` and `to_weights`, the arrays of one side, have `max` elements: the C binding of MPI_Dist_graph_neighbors requires it of the caller; weights may be MPI_UNWEIGHTED.
         unsafe {
             let to = slice_mut(to, ranks.len().min(room), "an array of neighbours")?;
             to.iter_mut()

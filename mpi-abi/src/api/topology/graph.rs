@@ -1,4 +1,4 @@
-//! Graphs that every process knows whole (section 8.5.3).
+//! Graph topologies: every process knows the whole graph (section 8.5.3).
 
 use super::{arranged, lacks, local_seat, new_seat, parent_of, same_seat, told};
 use crate::abi::*;
@@ -17,13 +17,13 @@ fn graph(comm: &CommObject) -> Result<&Graph, Failure> {
     }
 }
 
-/// A graph from the arguments of the caller.
+/// Builds a graph from the arguments of the caller.
 ///
 /// # Safety
-/// Pointers that are not null lead to `nnodes` elements, and as many as the last of them says.
+/// Pointers that are not null are valid for `nnodes` elements, and for the number of edges in the last of them.
 unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Result<Graph, Failure> {
     let nodes = length(nnodes, "nnodes")?;
-    // SAFETY: passed on.
+    // SAFETY: `index` and `edges` are valid by the `# Safety` contract of this function.
     unsafe {
         let index = wides(index, nodes, "index")?;
         let count = usize::try_from(index.last().copied().unwrap_or(0)).unwrap_or(0);
@@ -31,12 +31,12 @@ unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Resul
     }
 }
 
-/// Stores as many values as the caller has room for and there are.
+/// Stores the values, at most `room` of them.
 ///
 /// # Safety
-/// A pointer that is not null leads to `room` elements.
+/// A pointer that is not null is valid for `room` elements.
 unsafe fn fill(to: *mut c_int, room: usize, values: &[u32], name: &str) -> Outcome {
-    // SAFETY: passed on.
+    // SAFETY: `to` is valid by the `# Safety` contract of this function.
     let to = unsafe { slice_mut(to, values.len().min(room), name)? };
     to.iter_mut()
         .zip(values)
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Graph_create(
     comm_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `indx`, `edges` and `comm_graph` are valid as the C binding of MPI_Graph_create requires of its caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(parent.comm.size())?;
         let seat = match reorder {
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Graph_map(
     newrank: *mut c_int,
 ) -> Outcome {
     let object = parent_of(comm)?;
-    // SAFETY: arrays and an output argument of the caller.
+    // SAFETY: `indx`, `edges` and `newrank` are valid as the C binding of MPI_Graph_map requires of its caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(object.comm.size())?;
         let seat = local_seat(&object, &Wires::of_graph(&graph), None);
@@ -84,7 +84,7 @@ pub unsafe fn MPI_Graph_map(
 pub unsafe fn MPI_Graphdims_get(comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
     let graph = graph(&object)?;
-    // SAFETY: output arguments of the caller.
+    // SAFETY: `nnodes` and `nedges` are null or writable: the C binding of MPI_Graphdims_get requires it of the caller.
     unsafe {
         out(nnodes, graph.index().len() as c_int, "nnodes")?;
         out(nedges, graph.edges().len() as c_int, "nedges")
@@ -100,7 +100,7 @@ pub unsafe fn MPI_Graph_get(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let graph = graph(&object)?;
-    // SAFETY: arrays of the caller with `maxindex` and `maxedges` elements.
+    // SAFETY: `indx` has `maxindex` and `edges` has `maxedges` elements: the C binding of MPI_Graph_get requires it of the caller.
     unsafe {
         fill(indx, length(maxindex, "maxindex")?, graph.index(), "index")?;
         fill(edges, length(maxedges, "maxedges")?, graph.edges(), "edges")
@@ -113,7 +113,7 @@ pub unsafe fn MPI_Graph_neighbors_count(
     nneighbors: *mut c_int,
 ) -> Outcome {
     let count = graph(&*state::comm(comm)?)?.neighbours(rank.into())?.len();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `nneighbors` is null or writable: the C binding of MPI_Graph_neighbors_count requires it of the caller.
     unsafe { out(nneighbors, count as c_int, "nneighbors") }
 }
 
@@ -125,7 +125,7 @@ pub unsafe fn MPI_Graph_neighbors(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let all = graph(&object)?.neighbours(rank.into())?;
-    // SAFETY: an array of the caller with `maxneighbors` elements.
+    // SAFETY: `neighbors` has `maxneighbors` elements: the C binding of MPI_Graph_neighbors requires it of the caller.
     unsafe {
         fill(
             neighbors,

@@ -1,4 +1,4 @@
-//! Virtual topologies (chapter 8): the values are `mpi_core::topo`'s, here they meet communicators.
+//! Virtual topologies (chapter 8) on communicators; the topology types are `mpi_core::topo`'s.
 
 pub mod cart;
 pub mod dims;
@@ -25,11 +25,11 @@ pub unsafe fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> Outcome {
         Some(Topology::Graph(_)) => MPI_GRAPH,
         Some(Topology::DistGraph(_)) => MPI_DIST_GRAPH,
     };
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `status` is null or writable: the C binding of MPI_Topo_test requires it of the caller.
     unsafe { out(status, kind, "status") }
 }
 
-/// The failure of a communicator without the topology that the call is about.
+/// The failure of a communicator without the topology that the call needs.
 #[cold]
 fn lacks(comm: &CommObject, what: &str) -> Failure {
     Failure::new(
@@ -38,7 +38,7 @@ fn lacks(comm: &CommObject, what: &str) -> Failure {
     )
 }
 
-/// The communicator of processes that are to be arranged; those of an intercommunicator cannot be (sections 8.5.1 to 8.5.4).
+/// Returns the communicator for a new topology; an intercommunicator is an error (sections 8.5.1 to 8.5.4).
 fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let parent = state::comm(handle)?;
     if parent.comm.is_inter() {
@@ -53,19 +53,19 @@ fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     Ok(parent)
 }
 
-/// A process's rank in a topology of the first members of a communicator, where their order stays.
+/// Returns this process's rank in a topology of the first `members` of a communicator, without reordering.
 fn same_seat(comm: &CommObject, members: u64) -> Option<u32> {
     let rank = comm.comm.rank();
     (u64::from(rank) < members).then_some(rank)
 }
 
-/// The same, where ranks may be reordered; all members call it.
+/// The same with reordering; collective over the communicator.
 fn new_seat(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Option<u32>, Failure> {
     let places = state::engine()?.block_on(comm.comm.places())?;
     Ok(seat_among(comm, wires, grid, &places))
 }
 
-/// The same for a call that may not wait for others: where that takes asking other nodes, the order stays.
+/// The same with reordering for a local call: if that required communication with other nodes, the order is kept.
 fn local_seat(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
     match comm.comm.places_here() {
         Some(places) => seat_among(comm, wires, grid, &places),
@@ -86,12 +86,12 @@ fn seat_among(
     seat.map(|seat| seat as u32)
 }
 
-/// A seat as `MPI_Cart_map` and `MPI_Graph_map` tell it.
+/// Converts a rank for `MPI_Cart_map` and `MPI_Graph_map`.
 fn told(seat: Option<u32>) -> c_int {
     seat.map_or(MPI_UNDEFINED, |seat| seat as c_int)
 }
 
-/// A communicator of the processes that have a seat, by their seats, with a topology; none for the others.
+/// Creates a communicator with a topology, of the processes that have a rank in it and in that order; null for the others.
 fn arranged(
     parent: &Rc<CommObject>,
     seat: Option<u32>,
@@ -104,7 +104,7 @@ fn arranged(
     split(parent, mine, topology)
 }
 
-/// Hints for a communicator that the topology functions have made.
+/// Sets the hints of a communicator created by a topology function.
 fn give_hints(new: MPI_Comm, hints: &Hints) -> Result<(), Failure> {
     if new != MPI_COMM_NULL {
         *state::comm(new)?.attached.hints.borrow_mut() = Hints::known(hints);
@@ -112,7 +112,7 @@ fn give_hints(new: MPI_Comm, hints: &Hints) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The part of the parent that this process comes into, with a topology.
+/// Splits the parent; returns this process's part, with a topology.
 fn split(
     parent: &Rc<CommObject>,
     mine: SplitKey,
@@ -122,7 +122,7 @@ fn split(
         return Ok(MPI_COMM_NULL);
     };
     let object = register(new, parent)?;
-    // A communicator made a moment ago has none yet.
+    // A new communicator has no topology yet, so this cannot fail.
     let _ = object.topology.set(topology());
     Ok(object.handle())
 }

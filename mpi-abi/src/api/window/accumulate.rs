@@ -1,4 +1,4 @@
-//! Accumulate and its relatives (sections 12.3.4 and 12.3.5).
+//! Accumulate, get-accumulate, fetch-and-op and compare-and-swap (sections 12.3.4 and 12.3.5).
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use mpi_core::op::{Op, Predefined};
 use mpi_core::request::Req;
 use std::ffi::{c_int, c_void};
 
-/// A predefined operator and a predefined datatype, for the shortest way.
+/// Returns a predefined operator and a predefined datatype, for the fast path.
 fn plain(op: MPI_Op, datatype: MPI_Datatype) -> Option<(Predefined, Named)> {
     match Op::predefined(op.0)? {
         Op::Predefined(op) => Some((op, Named::from_handle(datatype.0)?)),
@@ -42,7 +42,7 @@ pub unsafe fn MPI_Accumulate_c(
         let add = |object: &WinObject| {
             let nowhere = std::ptr::null_mut();
             let win = &object.win;
-            // SAFETY: the caller's element, and the old one is not asked for.
+            // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate_c requires of its caller; the old value is not requested.
             unsafe { win.fetch_and_op_plain(from, nowhere, named, op, target_rank, disp) }
         };
         if state::look_at_win(win, add) {
@@ -51,7 +51,7 @@ pub unsafe fn MPI_Accumulate_c(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: `origin_addr` is valid as the C binding of MPI_Accumulate_c requires of its caller.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
     let op = state::op(op)?;
     Ok(object.win.accumulate(&origin, part.there(), &op)?)
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Raccumulate_c(
     state::win(win)?
         .win
         .check_passive("MPI_Raccumulate", target_rank)?;
-    // SAFETY: passed on; the origin may be reused when it returns.
+    // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Raccumulate_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Accumulate_c(
             origin_addr,
@@ -89,10 +89,10 @@ pub unsafe fn MPI_Raccumulate_c(
     }
 }
 
-/// Both get-accumulates.
+/// Starts a get-accumulate, with or without request.
 ///
 /// # Safety
-/// Buffers of the caller, valid until the access is complete.
+/// The buffers are the caller's and valid until the access is complete.
 unsafe fn get_accumulate(
     origin: (*const c_void, MPI_Count, MPI_Datatype),
     result: (*mut c_void, MPI_Count, MPI_Datatype),
@@ -101,9 +101,9 @@ unsafe fn get_accumulate(
     win: MPI_Win,
 ) -> Result<Option<Req>, Failure> {
     let object = state::win(win)?;
-    // SAFETY: passed on.
+    // SAFETY: `origin` and `result` are valid by the `# Safety` contract of this function.
     let (origin, mut result) = unsafe {
-        // With MPI_NO_OP the origin is ignored, whatever it is (section 12.3.4).
+        // With MPI_NO_OP all origin arguments are ignored (section 12.3.4).
         let origin = match op {
             MPI_NO_OP => SendBuf::empty(),
             _ => send_buf(origin.0, origin.1, origin.2)?,
@@ -141,7 +141,7 @@ pub unsafe fn MPI_Get_accumulate_c(
         && !result_addr.is_null()
         && (reads_only || !origin_addr.is_null())
     {
-        // SAFETY: elements of the caller.
+        // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
         unsafe {
             return MPI_Fetch_and_op(
                 origin_addr,
@@ -157,7 +157,7 @@ pub unsafe fn MPI_Get_accumulate_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
-    // SAFETY: passed on.
+    // SAFETY: the buffers in `origin` and `result` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
     let req = unsafe { get_accumulate(origin, result, &part, op, win)? };
     state::win(win)?.win.give_up(req);
     Ok(())
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Rget_accumulate_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
-    // SAFETY: passed on.
+    // SAFETY: the buffers in `origin` and `result`, and `request`, are valid as the C binding of MPI_Rget_accumulate_c requires of its caller.
     unsafe {
         let req = get_accumulate(origin, result, &part, op, win)?;
         requested(req, request)
@@ -205,7 +205,7 @@ pub unsafe fn MPI_Fetch_and_op(
     if there && let Some((op, named)) = plain(op, datatype) {
         let fetch = |object: &WinObject| {
             let win = &object.win;
-            // SAFETY: elements of the caller.
+            // SAFETY: `origin_addr` and `result_addr` hold an element: the C binding of MPI_Fetch_and_op requires it of the caller.
             unsafe { win.fetch_and_op_plain(from, to, named, op, target_rank, disp) }
         };
         if state::look_at_win(win, fetch) {
@@ -214,7 +214,7 @@ pub unsafe fn MPI_Fetch_and_op(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: elements of the caller.
+    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Fetch_and_op requires of its caller.
     let (origin, mut result) = unsafe {
         let origin = match op {
             MPI_NO_OP => SendBuf::empty(),
@@ -247,7 +247,7 @@ pub unsafe fn MPI_Compare_and_swap(
     let there = !origin_addr.is_null() && !compare_addr.is_null() && !result_addr.is_null();
     if let (true, true, Some(named)) = (there, is_integer, named) {
         let size = named.info().size as usize;
-        // SAFETY: elements of the caller.
+        // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
         let (origin, compare, result) = unsafe {
             (
                 std::slice::from_raw_parts(origin_addr.cast(), size),
@@ -267,7 +267,7 @@ pub unsafe fn MPI_Compare_and_swap(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: elements of the caller.
+    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
     let (origin, compare, mut result) = unsafe {
         (
             send_buf(origin_addr, 1, datatype)?,

@@ -1,4 +1,4 @@
-//! Making and freeing windows (section 12.2), and attaching memory to them.
+//! Creating and freeing windows (section 12.2), and attaching memory to them.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use mpi_core::osc::{Flavor, Spec, Win};
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// Makes a window of memory as the arguments say.
+/// Creates a window.
 fn make(
     flavor: Flavor,
     base: *mut c_void,
@@ -71,11 +71,11 @@ pub unsafe fn MPI_Win_create_c(
     win: *mut MPI_Win,
 ) -> Outcome {
     let object = make(Flavor::Create, base, size, disp_unit, info, comm)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `win` is null or writable: the C binding of MPI_Win_create_c requires it of the caller.
     unsafe { out(win, object.handle(), "win") }
 }
 
-/// Makes a window that brings its memory.
+/// Creates a window that allocates its memory.
 ///
 /// # Safety
 /// The last two are output arguments of the caller, `baseptr` the address of a pointer.
@@ -88,7 +88,7 @@ unsafe fn allocate(
     win: *mut MPI_Win,
 ) -> Outcome {
     let object = make(flavor, std::ptr::null_mut(), size, disp_unit, info, comm)?;
-    // SAFETY: passed on.
+    // SAFETY: `baseptr` and `win` are null or writable: `# Safety` of this function.
     unsafe {
         out(baseptr.cast(), object.win.base(), "baseptr")?;
         out(win, object.handle(), "win")
@@ -104,7 +104,7 @@ pub unsafe fn MPI_Win_allocate_c(
     win: *mut MPI_Win,
 ) -> Outcome {
     let lens = [size, disp_unit];
-    // SAFETY: passed on.
+    // SAFETY: `baseptr` and `win` are valid as the C binding of MPI_Win_allocate_c requires of its caller.
     unsafe { allocate(Flavor::Allocate, lens, info, comm, baseptr, win) }
 }
 
@@ -117,13 +117,13 @@ pub unsafe fn MPI_Win_allocate_shared_c(
     win: *mut MPI_Win,
 ) -> Outcome {
     let lens = [size, disp_unit];
-    // SAFETY: passed on.
+    // SAFETY: `baseptr` and `win` are valid as the C binding of MPI_Win_allocate_shared_c requires of its caller.
     unsafe { allocate(Flavor::Shared, lens, info, comm, baseptr, win) }
 }
 
 pub unsafe fn MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Outcome {
     let object = make(Flavor::Dynamic, std::ptr::null_mut(), 0, 1, info, comm)?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `win` is null or writable: the C binding of MPI_Win_create_dynamic requires it of the caller.
     unsafe { out(win, object.handle(), "win") }
 }
 
@@ -139,14 +139,14 @@ pub unsafe fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> Outcome {
 }
 
 pub unsafe fn MPI_Win_free(win: *mut MPI_Win) -> Outcome {
-    // SAFETY: an argument of the caller that is read.
+    // SAFETY: `win` is null or readable: the C binding of MPI_Win_free requires it of the caller.
     let handle = unsafe { read(win, "win")? };
     let object = state::win(handle)?;
-    // The argument is no handle but a pointer to one, so the handler is named here.
+    // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
     let on = |failure: Failure| failure.on(crate::error::Target::Win(handle));
     object.owner().delete_all().map_err(on)?;
     object.win.free().map_err(|e| on(e.into()))?;
     remove(handle)?;
-    // SAFETY: an argument of the caller that is written.
+    // SAFETY: `win` is null or writable: the C binding of MPI_Win_free requires it of the caller.
     unsafe { out(win, MPI_WIN_NULL, "win") }
 }

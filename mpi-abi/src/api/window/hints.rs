@@ -1,7 +1,7 @@
-//! The hints of windows (sections 12.2.1 to 12.2.7): which there are, and what is in force.
+//! Window hints (sections 12.2.1 to 12.2.7): the known keys, and those in force.
 //!
-//! What is not known, or has a value that is none, is ignored and not told. What has an effect on how memory is laid out counts when a window is made;
-//! the rest are assertions, which the library believes and needs for nothing.
+//! An unknown key or an invalid value is ignored silently. Hints about the memory layout take effect when a window is created;
+//! the others are assertions, which the library trusts and does not use.
 
 #![allow(unsafe_code)]
 
@@ -21,10 +21,10 @@ const OPERATIONS: &str = "accumulate_ops";
 const GRANULARITY: &str = "mpi_accumulate_granularity";
 const KINDS: &str = "mpi_assert_memory_alloc_kinds";
 
-/// Hints that are true or false; the default is false.
+/// Boolean hints; the default is false.
 const FLAGS: [&str; 4] = [NO_LOCKS, NONCONTIGUOUS, "same_size", "same_disp_unit"];
 
-/// What a window is made with.
+/// Returns the hints that take effect when a window is created.
 pub fn of_new(given: &Hints) -> InForce {
     let usual = InForce::default();
     let alignment = given.get(ALIGNMENT).and_then(alignment);
@@ -40,7 +40,7 @@ fn alignment(text: &str) -> Option<usize> {
     asked.filter(|n| n.is_power_of_two())
 }
 
-/// Whether a value is one that its key can have.
+/// Returns true if a value is valid for its key.
 fn is_valid(key: &str, value: &str) -> bool {
     match key {
         key if FLAGS.contains(&key) => matches!(value, "true" | "false"),
@@ -58,12 +58,12 @@ fn is_valid(key: &str, value: &str) -> bool {
     }
 }
 
-/// Hints that count only when the window is made.
+/// Returns true for hints that take effect only when the window is created.
 fn is_for_making(key: &str) -> bool {
     matches!(key, ALIGNMENT | "alloc_shm")
 }
 
-/// Takes over those of a new window.
+/// Adopts the valid hints.
 pub fn take(object: &WinObject, given: &Hints) {
     let mut hints = object.attached.hints.borrow_mut();
     for (key, value) in given.iter().filter(|(key, value)| is_valid(key, value)) {
@@ -74,7 +74,7 @@ pub fn take(object: &WinObject, given: &Hints) {
     }
 }
 
-/// All that is in force.
+/// Returns all hints in force, with defaults.
 fn in_force(object: &WinObject) -> Hints {
     let mut all = object.attached.hints.borrow().clone();
     let usual = InForce::default().alignment.to_string();
@@ -111,7 +111,7 @@ pub unsafe fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
 
 pub unsafe fn MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Outcome {
     let hints = in_force(&*state::win(win)?);
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `info_used` is null or writable: the C binding of MPI_Win_get_info requires it of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }
 

@@ -28,7 +28,7 @@ use mpi_core::osc::There;
 use mpi_core::request::Req;
 use std::ffi::c_int;
 
-/// The part of a target that a call is about.
+/// The part of a target window that a call accesses.
 struct Part {
     rank: c_int,
     disp: MPI_Aint,
@@ -37,7 +37,7 @@ struct Part {
 }
 
 impl Part {
-    /// Checks what can be checked of it without the window.
+    /// Builds a part after the checks that do not need the window.
     fn new(
         rank: c_int,
         disp: MPI_Aint,
@@ -75,7 +75,7 @@ impl Part {
     }
 }
 
-/// Gives a request-based access its handle.
+/// Stores the handle of a request-based access.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
@@ -84,6 +84,6 @@ unsafe fn requested(req: Option<Req>, request: *mut MPI_Request) -> Outcome {
         Some(req) => running_for(req, None)?,
         None => DONE,
     };
-    // SAFETY: passed on.
+    // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, handle, "request") }
 }

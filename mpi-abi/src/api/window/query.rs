@@ -1,4 +1,4 @@
-//! What can be asked of a window: its name, its group, segments that can be loaded from and stored to.
+//! Window queries: name, group, shared memory segments.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> Outcome {
     let object = state::win(win)?;
-    // SAFETY: a string of the caller.
+    // SAFETY: `win_name` is null or NUL-terminated: the C binding of MPI_Win_set_name requires it of the caller.
     object.win.set_name(&unsafe { name(win_name, "win_name")? });
     Ok(())
 }
@@ -21,18 +21,18 @@ pub unsafe fn MPI_Win_get_name(
     win_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    // The name of MPI_WIN_NULL may be asked for as well (section 7.8).
+    // The name of MPI_WIN_NULL may be queried as well (section 7.8).
     let name = match win {
         MPI_WIN_NULL => "MPI_WIN_NULL".to_string(),
         _ => state::win(win)?.win.name(),
     };
-    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    // SAFETY: `win_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Win_get_name requires it of the caller.
     unsafe { write_string(win_name, resultlen, &name, MPI_MAX_OBJECT_NAME, "win_name") }
 }
 
 pub unsafe fn MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) -> Outcome {
     let members = state::win(win)?.win.group().clone();
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `group` is null or writable: the C binding of MPI_Win_get_group requires it of the caller.
     unsafe { out(group, groups::register(members, None)?, "group") }
 }
 
@@ -44,7 +44,7 @@ pub unsafe fn MPI_Win_shared_query_c(
     baseptr: *mut c_void,
 ) -> Outcome {
     let segment = state::win(win)?.win.shared_segment(rank)?;
-    // SAFETY: output arguments of the caller, `baseptr` the address of a pointer.
+    // SAFETY: `size` and `disp_unit` are null or writable and `baseptr` is the address of a pointer: the C binding of MPI_Win_shared_query_c requires it of the caller.
     unsafe {
         out(size, segment.size as MPI_Aint, "size")?;
         out(disp_unit, segment.unit as MPI_Aint, "disp_unit")?;
@@ -60,7 +60,7 @@ pub unsafe fn MPI_Win_shared_query(
     baseptr: *mut c_void,
 ) -> Outcome {
     let mut unit = 0;
-    // SAFETY: passed on, but for a local.
+    // SAFETY: `size` and `baseptr` are valid as the C binding of MPI_Win_shared_query requires of its caller; `unit` is a local.
     unsafe { MPI_Win_shared_query_c(win, rank, size, &mut unit, baseptr)? };
     let unit = c_int::try_from(unit).map_err(|_| {
         Failure::new(
@@ -68,6 +68,6 @@ pub unsafe fn MPI_Win_shared_query(
             format!("the displacement unit of rank {rank} is {unit}, more than an int holds; MPI_Win_shared_query_c tells it"),
         )
     })?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `disp_unit` is null or writable: the C binding of MPI_Win_shared_query requires it of the caller.
     unsafe { out(disp_unit, unit, "disp_unit") }
 }

@@ -1,4 +1,4 @@
-//! Epochs (section 12.5).
+//! Window synchronization: epochs (section 12.5).
 
 #![allow(unsafe_code)]
 
@@ -12,10 +12,10 @@ use std::ffi::c_int;
 const FENCE: c_int = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 const POST: c_int = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
 
-/// The assertions of a call, of which it takes those in `known`.
+/// Checks the assertions of a call and returns those in `known`.
 fn assertions(assert: c_int, known: c_int) -> Result<Assert, Failure> {
     let all = FENCE | POST;
-    // One that another call takes is harmless; a bit of none is a mistake.
+    // An assertion of another call is harmless; an undefined bit is an error.
     if assert & !all != 0 {
         return Err(Failure::new(
             MPI_ERR_ASSERT,
@@ -56,7 +56,7 @@ pub unsafe fn MPI_Win_wait(win: MPI_Win) -> Outcome {
 
 pub unsafe fn MPI_Win_test(win: MPI_Win, flag: *mut c_int) -> Outcome {
     let over = state::win(win)?.win.test()?;
-    // SAFETY: an output argument of the caller.
+    // SAFETY: `flag` is null or writable: the C binding of MPI_Win_test requires it of the caller.
     unsafe { out(flag, over.into(), "flag") }
 }
 

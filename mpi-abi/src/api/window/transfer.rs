@@ -20,7 +20,7 @@ pub unsafe fn MPI_Put_c(
     win: MPI_Win,
 ) -> Outcome {
     if origin_datatype == target_datatype && origin_count == target_count {
-        // SAFETY: the caller's buffer.
+        // SAFETY: `origin_addr` is valid as the C binding of MPI_Put_c requires of its caller.
         let data = unsafe { plain_data(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
         let put = |data| state::look_at_win(win, |w| w.win.put_plain(data, target_rank, disp));
@@ -30,7 +30,7 @@ pub unsafe fn MPI_Put_c(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: `origin_addr` is valid as the C binding of MPI_Put_c requires of its caller.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
     Ok(object.win.put(&origin, part.there())?)
 }
@@ -46,7 +46,7 @@ pub unsafe fn MPI_Get_c(
     win: MPI_Win,
 ) -> Outcome {
     if origin_datatype == target_datatype && origin_count == target_count {
-        // SAFETY: the caller's buffer.
+        // SAFETY: `origin_addr` is valid as the C binding of MPI_Get_c requires of its caller.
         let room = unsafe { plain_room(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
         let get =
@@ -57,7 +57,7 @@ pub unsafe fn MPI_Get_c(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: `origin_addr` is valid as the C binding of MPI_Get_c requires of its caller.
     let mut origin = unsafe { recv_buf(origin_addr, origin_count, origin_datatype)? };
     let req = object.win.get(&mut origin, part.there())?;
     object.win.give_up(req);
@@ -77,7 +77,7 @@ pub unsafe fn MPI_Rput_c(
 ) -> Outcome {
     let object = state::win(win)?;
     object.win.check_passive("MPI_Rput", target_rank)?;
-    // SAFETY: passed on; the origin may be reused when it returns.
+    // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Rput_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Put_c(
             origin_addr,
@@ -107,7 +107,7 @@ pub unsafe fn MPI_Rget_c(
     let object = state::win(win)?;
     object.win.check_passive("MPI_Rget", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    // SAFETY: the caller's buffer and output argument.
+    // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Rget_c requires of its caller.
     unsafe {
         let mut origin = recv_buf(origin_addr, origin_count, origin_datatype)?;
         let req = object.win.get(&mut origin, part.there())?;

@@ -1,8 +1,8 @@
-//! Operations that the program wants no more: freed handles, and cancellation.
+//! Freed requests and cancellation.
 //!
-//! A freed operation goes on to its end as an orphan of the process, which lets go of it there.
-//! No call can tell that it failed, so that ends the job (section 3.7.3).
-//! A freed generalized request goes on as well: the program still has its handle and says when it is complete (section 13.2).
+//! A freed operation continues as an orphan of the process and is released when it completes.
+//! No call can report its failure, so a failure ends the job (section 3.7.3).
+//! A freed generalized request continues as well: the program still has its handle and marks it as complete (section 13.2).
 
 use super::handles::{DONE, file_of, object, remove};
 use super::{General, Orphan, RequestObject};
@@ -15,7 +15,7 @@ use mpi_core::Engine;
 use mpi_core::request::{Body, Req};
 use std::rc::Rc;
 
-/// Frees a handle; an operation under way goes on to its end.
+/// Frees a handle; an operation under way continues to its end.
 pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
@@ -38,7 +38,7 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes operations under way that no other code looks after.
+/// Adds operations under way, whose handles were freed, to the orphans.
 fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
     let comm = comm.cloned();
     let orphans = reqs.into_iter().map(|req| Orphan {
@@ -48,7 +48,7 @@ fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
     state().orphans.borrow_mut().extend(orphans);
 }
 
-/// Lets go of freed operations that have ended.
+/// Releases freed operations that have completed.
 pub fn reap_orphans() {
     let Ok(engine) = state::engine() else {
         return;
@@ -57,7 +57,7 @@ pub fn reap_orphans() {
     state().orphans.borrow_mut().retain(|orphan| {
         let ended = orphan.req.is_complete();
         if ended {
-            // Errors of files are told to those that ask, and end no job.
+            // File errors are returned only to callers that ask, and end no job.
             let of_file = file_of(&orphan.req).is_some();
             if let Err(error) = requests.finish(&orphan.req)
                 && !of_file
@@ -70,7 +70,7 @@ pub fn reap_orphans() {
 }
 
 impl Orphan {
-    /// It failed, and the call that could have said so has returned.
+    /// Ends the job because an orphan failed: the call that could have reported it has returned.
     #[cold]
     fn end_job(&self, failure: Failure) -> ! {
         let target = match &self.comm {
@@ -81,7 +81,7 @@ impl Orphan {
     }
 }
 
-/// Waits until no freed operation of a communicator is under way.
+/// Waits until all freed operations of a communicator are complete.
 pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
     let left = || {
         let orphans = state().orphans.borrow();
@@ -93,7 +93,7 @@ pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the generalized request that a freed handle led to, if it is yet to be completed.
+/// Removes and returns the generalized request of a freed handle, if it is not complete yet.
 fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
     let mut freed = state().freed_general.borrow_mut();
     let at = freed.iter().position(|(freed, _)| *freed == handle)?;
@@ -119,9 +119,9 @@ pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met, and for sends that no receive has met.
+/// Cancels an operation (section 3.8.4): a receive that no message has matched, or a send that no receive has matched.
 ///
-/// Other operations cannot be cancelled, and a program that believed it would wait without end.
+/// Other operations cannot be cancelled and fail here: a program that assumed the cancellation would wait indefinitely.
 pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());

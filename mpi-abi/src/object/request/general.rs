@@ -1,7 +1,7 @@
-//! Generalized requests (section 13.2): operations of the program that have a handle like ours.
+//! Generalized requests (section 13.2): operations of the program with a request handle.
 //!
-//! Protocol: the program says that the operation is complete, the thread that waits asks it for the status with its query function,
-//! and its free function is called once, when the handle goes.
+//! Protocol: the program marks the operation as complete, the waiting thread gets the status from its query function,
+//! and its free function is called once, when the handle is released.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -25,7 +25,7 @@ impl General {
     pub(super) fn query(&self) -> (MPI_Status, Option<Failure>) {
         let mut status = EMPTY;
         let (query, extra, place) = (self.query, self.extra_state, &raw mut status);
-        // SAFETY: the program gave the function for this purpose; the status is a local.
+        // SAFETY: the program passed this function to MPI_Grequest_start as the query function; the status is a local.
         let code = guarded(MPI_SUCCESS, move || unsafe { query(extra, place) });
         let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
         (status, failure)
@@ -33,14 +33,14 @@ impl General {
 
     pub(super) fn free(&self) -> Option<Failure> {
         let (free, extra) = (self.free, self.extra_state);
-        // SAFETY: the program gave the function for this purpose.
+        // SAFETY: the program passed this function to MPI_Grequest_start as the free function.
         let code = guarded(MPI_SUCCESS, move || unsafe { free(extra) });
         (code != MPI_SUCCESS).then(|| refused("free", code))
     }
 
     pub(super) fn cancel(&self) -> Result<(), Failure> {
         let (cancel, extra, complete) = (self.cancel, self.extra_state, self.complete.get().into());
-        // SAFETY: as above.
+        // SAFETY: the program passed this function to MPI_Grequest_start as the cancel function.
         match guarded(MPI_SUCCESS, move || unsafe { cancel(extra, complete) }) {
             MPI_SUCCESS => Ok(()),
             code => Err(refused("cancel", code)),

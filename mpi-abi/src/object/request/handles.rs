@@ -1,8 +1,8 @@
-//! From requests to handles and back.
+//! Conversion between requests and handles.
 //!
-//! One operation of the engine is the commonest case, and its handle leads straight into the engine's own table ([`direct`]):
-//! bit [`DIRECT`] is set, the index is that of the engine, and the engine knows the request by its handle.
-//! All others are in the table of the process, whose handles have that bit clear or, beyond the first half million, are of another kind.
+//! The handle of a single engine operation, the most frequent case, refers directly to the engine's own table ([`direct`]):
+//! bit [`DIRECT`] is set, the index is the engine's, and the engine knows the request by its handle.
+//! All others are in the table of the process, whose handles have that bit clear or, beyond the first half million, have another kind.
 
 use super::{PersistentObject, RequestObject};
 use crate::abi::*;
@@ -17,7 +17,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The handle of an operation that was complete from the start; no table gives it out.
+/// The handle of an operation that was complete from the start; no table issues it.
 pub const DONE: MPI_Request = MPI_Request(((Kind::Request as usize + 1) << 27) - 1);
 
 /// Set in a handle whose index is one of the engine's table.
@@ -32,12 +32,12 @@ pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
 }
 
-/// A handle for an operation of the engine.
+/// Returns a handle for an operation of the engine.
 pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     running_for(req, Some(comm.clone()))
 }
 
-/// The same, perhaps without a communicator.
+/// The same with an optional communicator.
 #[inline(always)]
 pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
     match direct_handle(&req) {
@@ -53,7 +53,7 @@ pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request
     }
 }
 
-/// The same for an access to a file, whose error handler hears of its failure.
+/// The same for an access to a file, whose error handler is called on failure.
 pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure> {
     match direct_handle(&req) {
         Some(handle) => {
@@ -64,11 +64,11 @@ pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure
     }
 }
 
-/// The handle of an operation whose place in the engine's table is within its reach.
+/// Returns the handle of an operation whose index in the engine's table fits into the direct range.
 #[inline(always)]
 fn direct_handle(req: &Req) -> Option<MPI_Request> {
     let index = req.index() as usize;
-    // The last index is left out: with it a handle could be `DONE`.
+    // The last index is excluded: a handle with it could equal `DONE`.
     (index < DIRECT - 1).then(|| {
         MPI_Request(handle::make(
             Kind::Request,
@@ -78,33 +78,33 @@ fn direct_handle(req: &Req) -> Option<MPI_Request> {
     })
 }
 
-/// The file that a request is an access to.
+/// Returns the file of a request, if it is a file access.
 pub(super) fn file_of(req: &Req) -> Option<Rc<FileObject>> {
     req.held().and_then(|held| held.downcast().ok())
 }
 
-/// The place in the engine's table that a handle leads to, if it leads there, and the name by which the engine knows it.
+/// Returns the index into the engine's table for a direct handle, and the name by which the engine knows the request.
 #[inline]
 pub(super) fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
-    /// What such handles have in common.
+    /// The bits that all direct handles share.
     const COMMON: usize = handle::make(Kind::Request, 0, DIRECT);
     let leads_there = handle.0 & !((DIRECT - 1) | handle::GENERATIONS) == COMMON;
     leads_there.then_some(((handle.0 & (DIRECT - 1)) as u32, handle.0 as u32))
 }
 
-/// Uses the engine's table of requests; `None` while there is no engine.
+/// Calls `use_it` with the engine's table of requests; `None` while there is no engine.
 #[inline(always)]
 pub(super) fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
     let engine = state().engine.borrow();
     use_it(engine.as_ref()?.pml().requests())
 }
 
-/// A handle for a persistent operation.
+/// Returns a handle for a persistent operation.
 pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Request, Failure> {
     persistent_in(&comm.comm, comm, operation)
 }
 
-/// The same for an operation that is carried out `within` another communicator than the one it was made on.
+/// The same for an operation that is executed `within` another communicator than the one it was created on.
 pub fn persistent_in(
     within: &Comm,
     comm: &Rc<CommObject>,
@@ -117,7 +117,7 @@ pub fn persistent_in(
     })))
 }
 
-/// The object behind a handle that is neither null nor [`DONE`].
+/// Returns the object behind a handle that is neither null nor [`DONE`].
 pub(super) fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
     let found = match direct(handle) {
         Some((index, name)) => with_table(|table| {
@@ -134,7 +134,7 @@ pub(super) fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
     found.ok_or_else(|| wrong(Kind::Request, handle.0))
 }
 
-/// Takes a handle out of the world; the engine takes its own when their requests are handed back.
+/// Removes a handle; the engine invalidates its own handles when their requests are released.
 pub(super) fn remove(handle: MPI_Request) -> Result<RequestObject, Failure> {
     match direct(handle) {
         Some(_) => {

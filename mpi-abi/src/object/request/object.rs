@@ -1,4 +1,4 @@
-//! What handles of requests lead to.
+//! The object types behind request handles.
 
 use super::General;
 use crate::abi::MPI_Request;
@@ -7,28 +7,28 @@ use mpi_core::request::{Persistent, Req};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a request handle leads to.
+/// The object behind a request handle.
 #[derive(Clone)]
 pub enum RequestObject {
     Running {
         req: Req,
         /// The send half of a send-receive, whose receive half is `req`.
         also: Option<Req>,
-        /// The communicator that it belongs to; none where a buffer of the process or of a session is flushed.
+        /// The communicator that it belongs to; none for a flush of a buffer of the process or of a session.
         comm: Option<Rc<CommObject>>,
     },
     Persistent(Rc<PersistentObject>),
     General(Rc<General>),
 }
 
-/// An operation that is started again and again.
+/// A persistent operation.
 pub struct PersistentObject {
     pub(super) operation: RefCell<Persistent>,
     pub(super) comm: Rc<CommObject>,
 }
 
 impl RequestObject {
-    /// Where failures of the operation are raised.
+    /// The communicator that failures of the operation are raised on.
     pub(super) fn comm(&self) -> Option<&Rc<CommObject>> {
         match self {
             RequestObject::Running { comm, .. } => comm.as_ref(),
@@ -38,7 +38,7 @@ impl RequestObject {
     }
 }
 
-/// An operation whose handle was freed while it was under way.
+/// An operation whose handle was freed before it completed.
 pub struct Orphan {
     pub(super) req: Req,
     pub(super) comm: Option<Rc<CommObject>>,

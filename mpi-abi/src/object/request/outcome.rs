@@ -1,4 +1,4 @@
-//! How operations ended: taking it, which ends the request, or looking at it.
+//! Outcomes of operations: taking one, which ends the request, or reading it.
 
 use super::RequestObject;
 use super::handles::{DONE, direct, file_of, object};
@@ -11,15 +11,15 @@ use crate::state::{self, state};
 use mpi_core::request::Status;
 use std::rc::Rc;
 
-/// How an operation ended.
+/// The outcome of an operation.
 pub struct Finished {
     pub status: MPI_Status,
     pub failure: Option<Failure>,
-    /// The handle has become null; that of a persistent operation stays.
+    /// True if the handle has become null; that of a persistent operation stays.
     pub gone: bool,
 }
 
-/// The engine's status as C sees it.
+/// Converts the engine's status into the C struct.
 #[inline]
 pub fn c_status(status: Status) -> MPI_Status {
     let mut c = MPI_Status {
@@ -32,12 +32,12 @@ pub fn c_status(status: Status) -> MPI_Status {
     c
 }
 
-/// The status of an operation that failed: that of its message if it got one, so that a program can tell which it was.
+/// The status of a failed operation: that of its message if one arrived, so that a program can identify it.
 pub fn failed_status(error: &mpi_core::Error) -> MPI_Status {
     error.received().map_or(EMPTY, c_status)
 }
 
-/// Status and failure of an outcome of the engine.
+/// Converts an outcome of the engine into a status and a failure.
 fn settle(
     outcome: Result<Status, mpi_core::Error>,
     comm: Option<&Rc<CommObject>>,
@@ -62,7 +62,7 @@ fn settle(
 }
 
 impl RequestObject {
-    /// What the waiting thread is told of an operation that is still under way, if its wait was interrupted; the handle stays.
+    /// The outcome of a wait that was interrupted while the operation is still under way; the handle stays.
     fn interruption(&self) -> Option<Finished> {
         let (status, failure) = match self {
             RequestObject::Running { req, .. } if req.is_interrupted() => {
@@ -83,7 +83,7 @@ impl RequestObject {
     }
 }
 
-/// Takes the outcome of an operation that is complete.
+/// Takes the outcome of a complete operation.
 pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     if handle == MPI_REQUEST_NULL || handle == DONE {
         return Ok(Finished {
@@ -136,7 +136,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     })
 }
 
-/// Takes the outcome of an operation of the commonest kinds that is complete and went well; anything else is for [`finish`].
+/// Takes the outcome of a successful operation of the most frequent kinds; everything else is left to [`finish`].
 #[inline(never)]
 pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
     let mut well = None;
@@ -146,9 +146,9 @@ pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
     well
 }
 
-/// The same for one operation after another, until there is one that it does not take; their handles become null.
+/// The same for consecutive operations, up to the first that it does not take; the handles of those taken become null.
 ///
-/// Answers how many it took, and gives each one's place and status to `store`.
+/// Returns the number taken, and passes the index and the status of each to `store`.
 #[inline(always)]
 pub fn finish_simple_ones(
     handles: &mut [MPI_Request],
@@ -170,7 +170,7 @@ pub fn finish_simple_ones(
     handles.len()
 }
 
-/// Looks at the outcome of a complete operation and leaves it there (`MPI_Request_get_status`).
+/// Reads the outcome of a complete operation without taking it (`MPI_Request_get_status`).
 pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failure> {
     if handle == MPI_REQUEST_NULL || handle == DONE {
         return Ok((EMPTY, None));
