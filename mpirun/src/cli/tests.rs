@@ -1,5 +1,7 @@
 //! Tests of the command line: how it is parsed, and the errors for malformed ones.
 
+mod documents;
+
 use super::*;
 use crate::hosts::Host;
 use crate::launch::binding::Unit;
@@ -698,72 +700,4 @@ fn a_spawned_program_takes_the_infos_of_the_standard() {
     assert_eq!(app.dir, Some("/tmp".into()));
     let found = app.resolve(&[("PATH".into(), "/nowhere".into())], None);
     assert_eq!(found.unwrap(), std::path::Path::new("/bin/sh"));
-}
-
-/// The cells of the last column of a document's tables.
-fn last_cells(document: &str) -> impl Iterator<Item = &str> {
-    let rows = document.lines().filter(|line| line.starts_with('|'));
-    rows.filter_map(|row| row.trim_end_matches(['|', ' ']).rsplit(" | ").next())
-}
-
-#[test]
-fn the_options_that_users_of_other_launchers_are_sent_to_exist() {
-    let document = include_str!("../../../docs/from-openmpi-and-mpich.md");
-    let mut seen = 0;
-    for cell in last_cells(document) {
-        for code in cell.split('`').skip(1).step_by(2) {
-            let Some(option) = code
-                .split_whitespace()
-                .next()
-                .filter(|w| w.starts_with("--"))
-            else {
-                continue;
-            };
-            let name = option
-                .trim_start_matches('-')
-                .split('=')
-                .next()
-                .unwrap_or_default();
-            // Those of mpicc and mpi-info are theirs.
-            if name.is_empty() || cell.contains("mpi-info") || cell.contains("mpicc") {
-                continue;
-            }
-            let command = <super::options::Options as clap::CommandFactory>::command();
-            let is_option = command.get_arguments().any(|known| {
-                let aliases = known.get_all_aliases().unwrap_or_default();
-                known.get_long() == Some(name) || aliases.contains(&name)
-            });
-            assert!(
-                is_option || super::translated::find(name).is_some(),
-                "{option} in {cell}"
-            );
-            seen += 1;
-        }
-    }
-    assert!(seen >= 10, "{seen} options");
-}
-
-const REFUSED: (&str, &str) = ("<!-- refused: begin -->\n", "<!-- refused: end -->\n");
-
-/// `README_UPDATE=1` writes the table.
-#[test]
-fn the_document_lists_every_option_that_is_refused_by_name() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../docs/from-openmpi-and-mpich.md"
-    );
-    let page = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(REFUSED.0).expect("a first marker");
-    let (written, after) = rest.split_once(REFUSED.1).expect("a second marker");
-    let mut table =
-        String::from("| option | what it does elsewhere | what to do here |\n|---|---|---|\n");
-    for option in super::not_yet::all() {
-        let (name, what, instead) = (option.name, option.what, option.instead);
-        table.push_str(&format!("| `--{name}` | {what} | {instead} |\n"));
-    }
-    if std::env::var_os("README_UPDATE").is_some() {
-        let text = format!("{before}{}{table}{}{after}", REFUSED.0, REFUSED.1);
-        return std::fs::write(path, text).unwrap();
-    }
-    assert_eq!(written, table, "README_UPDATE=1 writes it");
 }
