@@ -145,16 +145,18 @@ fn programs_that_name_no_mpi_library_find_the_stand_ins_before_other_libraries()
 }
 
 #[test]
-fn searches_for_names_of_stand_ins_are_led_to_them_but_for_other_loaders_and_valgrind() {
+fn searches_of_interpreters_for_names_of_stand_ins_are_led_to_them() {
     let stand_ins = stand_ins();
     let folder = tempfile::tempdir().unwrap();
     let narrow = folder.path().join("narrow");
     std::fs::write(&narrow, b"\x7fELF\x01\x01\x01").unwrap();
+    let python = folder.path().join("python3");
+    std::fs::write(&python, "#!/bin/sh\n").unwrap();
     let searcher = stand_ins.path().join(SEARCHER);
     let mut wide = Env::new();
     // A program that a nested mpirun starts finds the auditing library named already.
     for _ in 0..2 {
-        serve(Path::new("/bin/sh"), 2, &only(&stand_ins), &mut wide);
+        serve(&python, 2, &only(&stand_ins), &mut wide);
         assert_eq!(get(&wide, "LD_AUDIT"), Some(searcher.as_os_str()));
     }
     let files = get(&wide, "PORTCULLIS_STAND_INS").unwrap();
@@ -171,7 +173,8 @@ fn searches_for_names_of_stand_ins_are_led_to_them_but_for_other_loaders_and_val
             "libmpich.so.12"
         ]
     );
-    for program in [narrow.as_path(), Path::new("/usr/bin/valgrind")] {
+    let valgrind = Path::new("/usr/bin/valgrind");
+    for program in [narrow.as_path(), valgrind, Path::new("/bin/sh")] {
         let mut others = Env::new();
         serve(program, 2, &only(&stand_ins), &mut others);
         assert_eq!(get(&others, "LD_AUDIT"), None, "{}", program.display());
@@ -186,7 +189,9 @@ fn the_name_without_a_version_leads_to_the_family_whose_library_has_it() {
         linked_to(folder.path(), library, NEW);
         std::fs::rename(folder.path().join(library), folder.path().join("libmpi.so")).unwrap();
         let mut env = env(&[(SEARCH, folder.path().to_str().unwrap())]);
-        serve(Path::new("/bin/sh"), 2, &only(&stand_ins), &mut env);
+        let python = folder.path().join("python3");
+        std::fs::write(&python, "#!/bin/sh\n").unwrap();
+        serve(&python, 2, &only(&stand_ins), &mut env);
         let expected = stand_ins.path().join(family);
         let first = std::env::split_paths(get(&env, SEARCH).unwrap()).next();
         assert_eq!(first, Some(expected.clone()));

@@ -15,6 +15,14 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// The variable that marks every process of one launch.
 const MARK: &str = "PORTCULLIS_TEST_LAUNCH";
 
+/// Gives SIGINT its default effect in this process, which its children inherit.
+///
+/// A shell ignores the signal in background commands, and a shell that finds it ignored cannot set a trap for it.
+fn hear_ctrl_c() {
+    // SAFETY: the default effect runs no code of this process.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+}
+
 /// One launch under test.
 pub struct Launch {
     command: Command,
@@ -24,6 +32,7 @@ pub struct Launch {
 impl Launch {
     pub fn new(args: &[&str]) -> Launch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        hear_ctrl_c();
         let mark = format!(
             "{}-{}",
             std::process::id(),
