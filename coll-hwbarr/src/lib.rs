@@ -28,6 +28,24 @@
 //!
 //! With `coll_hwbarr_reboot` each barrier changes the wires twice, there and back, so a node that reboots in the middle releases no node.
 //!
+//! | module | what it is |
+//! |---|---|
+//! | `settings` | parses the parameters |
+//! | `port` | the trait of a node's wires, and the kinds of ports |
+//! | `port::sim` | the simulator's live board in the node's shared memory |
+//! | `port::boards` | the simulator's cascaded boards, for jobs with more ranks than one board has wires |
+//! | `port::sim_files` | the simulator's waveform and report |
+//! | `port::rtl` | the Verilated RTL, which replaces that board's model |
+//! | `port::served` | the simulator's board in another process, over TCP, for ranks on several hosts |
+//! | `port::wired` | a real port of this machine |
+//! | `channels` | version 2: channels for communicators, several ranks per node |
+//! | `setup_group` | collective setup steps, with an agreement after each |
+//! | `setup` | opening and testing the wires |
+//! | `port::line` | a node's end of the eureka line |
+//! | `eureka` | rounds of the eureka line |
+//! | `queue` | the started barriers, in order, and their states |
+//! | `fallback_agreement` | how the members leave the hardware together |
+//! | `module` | the component as a module of the plugin ABI |
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
