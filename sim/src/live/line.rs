@@ -1,10 +1,10 @@
-//! The eureka line beside a board of shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
+//! The eureka line of a board in shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
 //!
-//! It has slots and a head of its own, behind the board's memory and by the same protocol, so barriers pay nothing for it.
-//! What it needs of the board is how often that has released, by which it is cleared. That number is read after the line's
-//! slot, so a node that has seen a release and looks at the line finds it cleared. At which edge between two commits the
-//! release was does not matter, as long as the wires had come to rest on their way through the synchroniser: nodes lower them
-//! before they enter, and a release takes as many edges as that.
+//! It has slots and a head of its own, after the board's memory and with the same protocol, so barriers pay nothing for it.
+//! From the board it needs only the number of releases, each of which clears the line. That number is read after the line's
+//! slot, so a node that has seen a release and reads the line finds it cleared. The exact edge of the release between two commits
+//! does not matter if the wires' levels have passed the synchroniser: nodes lower them
+//! before they enter, and a release takes at least that number of edges.
 
 use super::CLOCK;
 use super::shared::{HeadWord, LINE_WORDS, Shared};
@@ -15,19 +15,19 @@ use fpga_model::eureka::{EurekaLine, EurekaRegisters};
 #[derive(Clone, Copy)]
 pub(super) struct Line<'m> {
     shared: Shared<'m, LINE_WORDS>,
-    /// The line after power-on, which knows the number of nodes.
+    /// The line after power-on, which defines the number of nodes.
     blank: EurekaLine,
 }
 
-/// What one commit replaces by the next.
+/// The state that a commit replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineState {
     line: EurekaLine,
     /// Levels of the wires to the line.
     says: u64,
-    /// The last edge that `line` has seen.
+    /// The last edge that `line` has simulated.
     edge: u64,
-    /// How often the board had released then.
+    /// The board's number of releases at that time.
     releases: u64,
 }
 
@@ -36,13 +36,13 @@ impl<'m> Line<'m> {
         Self { shared, blank }
     }
 
-    /// The current state, and the head that a commit has to replace.
+    /// Returns the current state, and the head that a commit has to replace.
     pub(super) fn copy(&self) -> (HeadWord, LineState) {
         let (head, words) = self.shared.read();
         (head, LineState::from_words(self.blank, words))
     }
 
-    /// Replaces the state that was copied with `head` by `state`, in that of a node's slots which is not current.
+    /// Replaces the state that was copied with `head` by `state`, in the slot of the node that is not current.
     pub(super) fn commit(&self, head: HeadWord, node: usize, state: &LineState) -> bool {
         let [first, second] = Shared::<LINE_WORDS>::slots_of(node);
         let slot = if head.slot() == first { second } else { first };
