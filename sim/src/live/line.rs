@@ -50,7 +50,7 @@ impl<'m> Line<'m> {
         self.shared.commit(head, slot)
     }
 
-    /// The claim word of a node that exists.
+    /// Returns the claim word of an existing node.
     pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
         self.shared.claim(node)
     }
@@ -66,18 +66,18 @@ impl LineState {
         }
     }
 
-    /// Steps the line to the present, when the board has released so often.
+    /// Steps the line to the present; `releases` is the board's number of releases.
     pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
         let released = releases != self.releases;
         let due = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
-        // A release that fell into the last edge that was simulated is seen at the next one.
+        // A release during the last simulated edge is seen at the next one.
         let edges = due.max(released.into());
         let mut level = self.line.registers().release;
         let mut left = edges;
         if released {
             let before = self.line.latency_edges().min(edges - 1);
             self.line.fast_forward(self.says, level, before);
-            // Several releases are one change here, though the level may be what it was.
+            // Several releases are one change here, although the level may be the same as before.
             level = !level;
             left -= before;
         }
@@ -90,12 +90,12 @@ impl LineState {
         self.says = self.says & !(1 << node) | u64::from(high) << node;
     }
 
-    /// Whether this node's wire is high.
+    /// Returns true if this node's wire is high.
     pub(super) fn says(&self, node: usize) -> bool {
         self.says >> node & 1 == 1
     }
 
-    /// When the line has seen its wires as they are now.
+    /// Returns the time at which the line has seen the present levels of its wires.
     pub(super) fn seen_ns(&self) -> u64 {
         CLOCK.time_of(self.edge + self.line.latency_edges())
     }
@@ -126,8 +126,8 @@ impl LineState {
         [says, stage1, stage2, first, flags, edge, releases, 0]
     }
 
-    /// The inverse of [`to_words`](Self::to_words); `blank` says how many nodes there are.
-    /// A torn copy gives a state without meaning, which the caller throws away when it sees that the head has moved.
+    /// Decodes a state; the inverse of [`to_words`](Self::to_words). `blank` defines the number of nodes.
+    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
     fn from_words(
         blank: EurekaLine,
         [says, stage1, stage2, first, flags, edge, releases, _]: [u64; LINE_WORDS],
@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the wires do, a state that went through words goes on as one that did not.
+        /// For any line changes, a state that was encoded and decoded continues like one that was not.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..3, any::<bool>(), 0u64..2, 0u64..200), 0..100)) {
             let blank = EurekaLine::new(3, 1).expect("three nodes");

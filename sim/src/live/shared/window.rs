@@ -1,7 +1,7 @@
-//! A look at a board, or at the boards of a tree, that other processes use, without taking part.
+//! Read-only observation of a board, or of the boards of a tree, that other processes use.
 //!
-//! The memory is mapped read-only, so an onlooker cannot disturb the board whatever it does.
-//! What lies around the board may be anything, as in the memory of an MPI job, whose ranks keep much else there.
+//! The memory is mapped read-only, so an observer cannot disturb the board.
+//! The memory around the board may contain anything, as in the memory of an MPI job.
 
 use super::layout::{ALIGN, MAGIC};
 use crate::live::board::OfTree;
@@ -15,11 +15,11 @@ use std::fs::File;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A board in memory of others, read-only.
+/// A board in other processes' memory, read-only.
 #[derive(Debug)]
 pub struct Window {
     pane: Pane,
-    /// Where the board begins.
+    /// Offset of the board.
     at: usize,
 }
 
@@ -38,7 +38,7 @@ impl Window {
     pub fn open(file: &File) -> Result<Option<Self>, Errno> {
         let pane = Pane::map(file)?;
         let mut from = 0;
-        // Holes are stepped over: reading one would fill it with memory.
+        // Holes are skipped: reading one would allocate memory for it.
         while let Some(data) = extent(file, from, SeekFrom::Data)? {
             let end = extent(file, data, SeekFrom::Hole)?.unwrap_or(pane.len as u64);
             let end = usize::try_from(end).unwrap_or(pane.len).min(pane.len);
@@ -52,10 +52,10 @@ impl Window {
         Ok(None)
     }
 
-    /// What is there now; `None` if there is no board any more.
+    /// Returns the present state; `None` if there is no board any more.
     pub fn look(&self) -> Option<Look> {
         let seen = self.pane.look(self.at)?;
-        // Memory that was given to another use meanwhile has shown us nonsense.
+        // If the memory was reused meanwhile, the state is meaningless.
         self.pane.board(self.at).is_some().then_some(seen)
     }
 }
@@ -72,28 +72,28 @@ impl Pane {
         Ok(Self { base, len })
     }
 
-    /// The board at this place, for reading; the caller keeps it to itself.
+    /// Attaches to the board at this offset, for reading; the caller does not expose it.
     fn board(&self, at: usize) -> Option<Board<'_>> {
         let len = self.len.checked_sub(at)?;
         if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {
             return None;
         }
-        // SAFETY: `at` is inside the mapping, by the line above.
+        // SAFETY: the check above has shown that `at` is inside the mapping.
         let place = unsafe { self.base.add(at) };
         // SAFETY: eight bytes of the mapping, aligned because a mapping begins at a page; every bit pattern is a number.
         let magic = unsafe { place.cast::<AtomicU64>().as_ref() };
-        // Looked at alone first: most places are no board, and the rest of a header may be in a hole.
+        // Checked alone first: most offsets have no board, and the rest of a header may be in a hole.
         if magic.load(Ordering::Relaxed) != MAGIC {
             return None;
         }
         // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
-        // so whatever other processes write there becomes at worst a number without meaning.
+        // so whatever other processes write there is at worst a meaningless number.
         unsafe { Board::attach(place, len) }.ok()
     }
 }
 
 impl Pane {
-    /// What begins at this place: a board by itself or, once each of its boards is there, a tree.
+    /// Reads what begins at this offset: a single board or, once all its boards exist, a tree.
     fn look(&self, at: usize) -> Option<Look> {
         let board = self.board(at)?;
         match board.tree() {
@@ -109,10 +109,10 @@ impl Pane {
         }
     }
 
-    /// The boards of a tree that begin at this place, each with a record of so many events.
+    /// Attaches to the boards of a tree at this offset, each with a record of `each` events.
     fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
         let len = self.len.checked_sub(at)?;
-        // What another process wrote is not trusted: so many boards have to have room here, and so many nodes on them.
+        // Another process may have written invalid numbers: the boards must fit the memory, and the nodes the boards.
         if lowest > len / size_of::<super::layout::Header>() || nodes > lowest * MAX_NODES {
             return None;
         }
@@ -125,13 +125,13 @@ impl Pane {
 
 impl Drop for Pane {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are what `map` got, and every board borrows `self`, so none is left.
+        // SAFETY: `base` and `len` are the mapping's, and every board borrows `self`, so none is left.
         // Unmapping can only fail for arguments that are not a mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// Where the next data, or the next hole, begins; `None` after the last.
+/// Returns the offset of the next data, or of the next hole; `None` after the last.
 fn extent(file: &File, from: u64, kind: fn(u64) -> SeekFrom) -> Result<Option<u64>, Errno> {
     match seek(file, kind(from)) {
         Ok(at) => Ok(Some(at)),
