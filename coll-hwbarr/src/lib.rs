@@ -83,7 +83,7 @@ impl Guest for HwBarr {
             Ok(version) => version,
             Err(_) => c"0",
         };
-    /// Above all software components: a user who wires machines up wants the wires used.
+    /// Above all software components: a user that wires machines up wants the wires used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
     const ASKED_BY: Option<&'static CStr> = Some(settings::PORT);

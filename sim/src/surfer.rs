@@ -49,7 +49,7 @@ pub fn write(sink: impl io::Write, dump_file: &str, record: &Record) -> io::Resu
     commands(sink, dump_file, View::of(record), sections)
 }
 
-/// As [`write`], for a waveform of any signals, in groups.
+/// As [`write()`], for a waveform of any signals, in groups.
 pub(crate) fn write_groups(
     sink: impl io::Write,
     dump_file: &str,
@@ -63,7 +63,7 @@ pub(crate) fn write_groups(
     commands(sink, dump_file, view, sections)
 }
 
-/// As [`write`], for a waveform of version 2 ([`channel_vcd`]).
+/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]).
 pub fn write_channels(
     sink: impl io::Write,
     dump_file: &str,

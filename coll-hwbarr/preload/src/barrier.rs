@@ -44,7 +44,7 @@ fn barrier(library: &'static Library, comm: Handle) -> c_int {
 ///
 /// # Safety
 /// As for `MPI_Barrier` in the MPI standard.
-// SAFETY: the symbol is meant to interpose the library's function of the same name and signature.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     match of_program() {
@@ -95,7 +95,7 @@ macro_rules! fortran {
         ///
         /// # Safety
         /// As for `MPI_Barrier` in the MPI standard.
-        // SAFETY: the symbol is meant to interpose the library's function of the same name and signature.
+        // SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name(comm: *const c_int, error: *mut c_int) {

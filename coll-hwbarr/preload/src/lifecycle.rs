@@ -53,7 +53,7 @@ unsafe fn told(error: *mut c_int, code: c_int) {
 ///
 /// # Safety
 /// As for `MPI_Init` in the MPI standard.
-// SAFETY: the symbol is meant to interpose the library's function of the same name and signature.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int {
     static NEXT: Next = Next::new(c"MPI_Init");
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int
 ///
 /// # Safety
 /// As for `MPI_Init_thread` in the MPI standard.
-// SAFETY: the symbol is meant to interpose the library's function of the same name and signature.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(
     argc: *mut c_void,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
 ///
 /// # Safety
 /// As for `MPI_Finalize` in the MPI standard.
-// SAFETY: the symbol is meant to interpose the library's function of the same name and signature.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     static NEXT: Next = Next::new(c"MPI_Finalize");
@@ -118,7 +118,7 @@ macro_rules! fortran {
         ///
         /// # Safety
         /// As for the function of this name in the MPI standard.
-        // SAFETY: the symbol is meant to interpose the library's function of the same name and signature.
+        // SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name($($argument: *mut c_int,)* error: *mut c_int) {

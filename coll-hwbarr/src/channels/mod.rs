@@ -17,7 +17,7 @@
 //!    but the release of that barrier proves that every node has left the channel. A leader that sees the release gives the channel back.
 //!
 //! A communicator that has left the hardware after a timeout or a port failure keeps its channel until the job ends.
-//! The next job on one of these nodes gives back the channels of a dead job: it holds the claim on the port, so the owner is dead.
+//! The next job on one of these nodes releases the channels of a dead job: it holds the claim on the port, so the owner is dead.
 //!
 //! | module | what it is |
 //! |---|---|

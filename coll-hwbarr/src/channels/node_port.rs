@@ -7,7 +7,7 @@
 //! 1. reads the board's identity,
 //! 2. finds its own number. The board refuses to take a channel for nodes that do not include the asking one,
 //!    so a binary search over the nodes finds it, without a change to channels that others have,
-//! 3. gives back the channels of which its node is a member: it holds the claim on the port, so the process that took them is dead,
+//! 3. releases the channels of which its node is a member: it holds the claim on the port, so the process that took them is dead,
 //!    or the channel is the one that has all nodes after power-on.
 //!
 //! # After the death of a leader
@@ -345,7 +345,7 @@ impl Farewell {
 }
 
 impl Lead {
-    /// Reads the board's identity and this node's number, and gives back the channels of dead jobs.
+    /// Reads the board's identity and this node's number, and releases the channels of dead jobs.
     fn introduce(lines: Lines) -> Result<(Lead, u32), String> {
         let remote = lines.remote.clone();
         Self::learn(lines).map_err(|reason| {

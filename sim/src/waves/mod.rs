@@ -19,7 +19,7 @@
 //!     inside            high while the program is in the barrier; x once the node has died
 //! ```
 //!
-//! A [`Trace`] has an observer's events of a run and the injected faults; [`write`] simulates the boards again, edge
+//! A [`Trace`] has an observer's events of a run and the injected faults; [`write()`] simulates the boards again, edge
 //! by edge, so the record stays small. In short runs all clock edges are written, otherwise those at which flip-flops change; elsewhere clocks
 //! are `z`.
 //! Version 2 has a waveform of its own, [`channel_vcd`](crate::channel_vcd).
@@ -63,7 +63,7 @@ impl Trace {
     }
 }
 
-/// The result of [`write`].
+/// The result of [`write()`].
 #[derive(Debug)]
 pub struct Written {
     /// Number of signal changes.
