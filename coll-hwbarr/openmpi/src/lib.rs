@@ -14,7 +14,7 @@
 //!
 //! # The version check
 //!
-//! The layouts are those of release builds of 4.1. The component serves only if the library's version begins with "v4.1" and its modules have
+//! The layouts are those of release builds of 4.1. The component serves only if the library's version begins with "Open MPI v4.1." and its modules have
 //! the size of that layout. In any other library it prints one line, and Open MPI continues without it.
 #![deny(unsafe_code)]
 
