@@ -1,6 +1,6 @@
-//! Writes the functions that stand in front of the library's.
+//! Generates the wrapper functions.
 //!
-//! The file needs nothing but the C library, and is never unloaded: exit handlers and MPI may still call it when it has been let go of.
+//! The library depends only on the C library and is never unloaded: exit handlers and MPI may call it even after a `dlclose`.
 
 #[path = "build/entries.rs"]
 mod entries;

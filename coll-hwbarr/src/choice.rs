@@ -1,4 +1,4 @@
-//! What the user has chosen to carry the wires, as plain values: read by `settings`, carried out by `port` and `channels`.
+//! The user's choice of port as plain values: `settings` parses it, `port` and `channels` apply it.
 
 #[cfg(test)]
 use crate::defect::Defect;
@@ -10,32 +10,32 @@ use std::path::PathBuf;
 pub enum Choice {
     Sim(SimFiles),
     Rtl(SimFiles, RtlSource),
-    /// The simulator's board of another process, maybe on another host.
+    /// The simulator's board in another process, possibly on another host.
     ///
-    /// With the number of nodes among which the ranks are divided in version 2; zero for one for each host.
+    /// The number is the number of nodes in version 2, among which the ranks are divided; 0 means one node per host.
     Served(Address, u32),
-    /// A port of this machine, by its text.
+    /// A port of this machine, as the text that names it.
     Wired(String),
     #[cfg(test)]
     Broken(Defect, u32),
 }
 
-/// Which RTL is run.
+/// The RTL to simulate.
 #[derive(Clone, Default)]
 pub struct RtlSource {
-    /// The Verilog; the product's own if absent.
+    /// The folder with the Verilog; the built-in design if absent.
     pub folder: Option<PathBuf>,
-    /// Where its translation is kept; the user's cache if absent.
+    /// The cache folder of the translation; the user's cache if absent.
     pub cache: Option<PathBuf>,
 }
 
-/// What the simulator writes when the last node has closed.
+/// The files that the simulator writes when the last node has closed.
 #[derive(Clone, Default)]
 pub struct SimFiles {
     pub vcd: Option<WaveFiles>,
     pub report: Option<PathBuf>,
-    /// Events to record; zero without a waveform.
+    /// Number of events to record; 0 without a waveform.
     pub record: usize,
-    /// Nodes of a version 2 board; zero for one for each rank.
+    /// Number of nodes of a version 2 board; 0 means one per rank.
     pub nodes: u32,
 }

@@ -1,19 +1,19 @@
-//! For tests: which fault the wires of one node have, as a port's text.
+//! For tests: a fault of one node's wires, parsed from the port parameter.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// The wire to the barrier is cut: what is written does not arrive.
+    /// The wire to the barrier is cut: its level never arrives.
     Cut,
-    /// The wire from the barrier floats and follows the one to it.
+    /// The wire from the barrier floats and follows the wire to it.
     Floating,
-    /// The wire from the barrier breaks after some changes of the one to it, and keeps its level.
+    /// The wire from the barrier breaks after a number of changes of the wire to it, and keeps its level.
     Deaf,
     /// The wire from the eureka line is stuck high.
     Line,
 }
 
 impl Defect {
-    /// Reads `cut:2`, `floating:3`, `deaf:1` or `line:0`.
+    /// Parses `cut:2`, `floating:3`, `deaf:1` or `line:0`.
     pub fn parse(text: &str) -> Option<(Defect, u32)> {
         let (defect, node) = text.split_once(':')?;
         let defect = match defect {

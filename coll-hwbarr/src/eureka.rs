@@ -1,14 +1,14 @@
 //! Rounds of the eureka line beside the hardware barrier (`MPIX_Eureka_...`).
 //!
-//! Every release of the barrier lowers the line, so a round is opened by one barrier and ended by another, and those that the
-//! program calls in between go in software, as all members know. The outcome of the opening barrier is what the members agree on:
-//! if they have left the hardware, the round goes another way.
+//! Every release of the barrier lowers the line. So one barrier opens a round and another ends it, and barriers that the
+//! program calls in between are served in software at all members. The members agree by the outcome of the opening barrier:
+//! if they have left the hardware, the next component serves the round.
 //!
-//! A barrier that goes there and back (`coll_hwbarr_reboot`) has a second release, at a time that no node waits for; it would
-//! lower the line in the middle of a round, so rounds go another way then.
+//! A barrier that goes there and back (`coll_hwbarr_reboot`) has a second release, at a time for which no node waits. It would
+//! lower the line in the middle of a round, so the next component serves rounds then.
 //!
-//! The line's wires are opened at the first round: all nodes lower theirs, meet, and find the line low; one that does not
-//! makes all do without the line, with one warning that names it.
+//! The line's wires are opened at the first round: all nodes lower theirs, meet in a fence, and check that the line is low. If a node
+//! finds it high, no member uses the line, and one warning names that node.
 
 use crate::module::Module;
 use crate::port::Fault;
@@ -20,7 +20,7 @@ use std::cell::Cell;
 impl Module {
     /// Opens a round.
     pub fn open_round(&self) -> Result<Served, String> {
-        // The same at all members: it depends on the port's kind, and on what they have agreed on.
+        // The same at all members: it depends on the kind of port and on earlier agreements.
         let has_line =
             self.with_state(|state| state.port.has_line() && !matches!(state.line, End::Refused))?;
         if !has_line || self.goes_there_and_back() {
@@ -37,7 +37,7 @@ impl Module {
         Ok(Served::Here)
     }
 
-    /// Ends it.
+    /// Ends the round.
     pub fn end_round(&self) -> Result<(), String> {
         self.round.set(false);
         // A port that fails here fails in the barrier, too.
@@ -45,7 +45,7 @@ impl Module {
         self.barrier().map(|_| ())
     }
 
-    /// Does something with the open line.
+    /// Runs `act` on the open line.
     pub fn with_line<T>(
         &self,
         act: impl FnOnce(&mut dyn Line) -> Result<T, String>,
@@ -56,7 +56,7 @@ impl Module {
         })?
     }
 
-    /// Opens the wires at all nodes; false, at all, if one of them cannot.
+    /// Opens the wires at all nodes. Returns false, at all nodes, if one of them fails.
     fn open_line(&self) -> Result<bool, String> {
         let circle = SetupGroup::of_all(self.comm());
         let wires = self.with_state(|state| state.port.line())?;

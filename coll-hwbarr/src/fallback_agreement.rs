@@ -1,65 +1,66 @@
-//! How the members leave the hardware together.
+//! The agreement by which all members leave the hardware together.
 //!
-//! Some member's barrier has not been released for too long.
-//! All must then agree which barriers the hardware has released, for a member that was released must not wait in software for one that was not,
-//! and a release may come at the very moment a member gives up.
+//! It starts when some member's barrier is not released in time or some port fails.
+//! All members must then agree on the barriers that the hardware has released: a released member must not wait in software for one that was not,
+//! and a release may arrive at the very moment at which a member gives up.
 //!
 //! # The protocol
 //!
-//! 1. A member that gives up, because it has waited for too long or because its port has failed, stops:
-//!    it enters the wire no more, keeps what it has entered, and tells rank 0 how often it has entered in all, and what its port said.
-//! 2. Rank 0, when it gives up or hears from a member that did, stops too and tells all others to stop; each stops when it next looks.
-//! 3. When rank 0 has the number of every member, it tells all of them the smallest: the verdict.
+//! 1. A member that gives up, because of a timeout or because its port failed, stops:
+//!    it does not enter the wire again, keeps the entries it has made, and sends rank 0 its total number of entries and a remark (such as its port's error).
+//! 2. Rank 0, when it gives up or receives such a message, stops too and sends "stop" to all others; each stops at its next poll and sends its number.
+//! 3. When rank 0 has the number of every member, it sends the minimum to all of them: the verdict.
 //!
-//! The verdict is exact, because the hardware releases barrier n when, and only when, every node has entered n times,
-//! and no number changes after it was told.
-//! So nothing is withdrawn, and a release that is seen meanwhile, even long before the verdict, agrees with it.
-//! A barrier that goes there and back may hold an entry until the last way back is done; it counts as entered all the same,
-//! for then every member hears of it by the verdict, and none before all have entered.
-//! Barriers up to the verdict are over; those beyond are the next component's.
+//! The verdict is exact: the hardware releases barrier n if and only if every node has entered n times,
+//! and no number changes after it was sent.
+//! So nothing is withdrawn, and a release that a member sees meanwhile, even long before the verdict, agrees with it.
+//! A barrier that goes there and back may delay an entry until the previous return is complete. It counts as entered all the same:
+//! every member then learns of its completion from the verdict, and none before all have entered.
+//! Barriers up to the verdict are complete; the next component serves those after it.
 //!
-//! A member looks whenever it is in a call of MPI that waits, be it for something else: one that was released may wait for one that was not.
-//! Only a member that computes keeps the others waiting, as in every barrier.
-//! A member that has entered less often than others has not come yet, which is how ports that cannot tell the missing nodes know them, and neither has one that has not answered [`PATIENCE`] after it was asked:
-//! rank 0 knows of all, and the others, which ask no other member, know of rank 0.
-//! All messages are tested, never waited for, so that a nonblocking barrier can take part.
+//! A member polls in every MPI call that waits, whatever the call waits for, because a released member may wait for one that was not.
+//! Only a member that computes delays the others, as in every barrier.
+//! A member counts as missing if it has entered less often than another, or has not answered within [`PATIENCE`] after "stop".
+//! Ports that cannot name the missing nodes use this:
+//! rank 0 judges all members; the other members, which ask no member, judge only rank 0.
+//! All messages are tested and never waited for, so a nonblocking barrier can take part.
 
 use mpi_core::plugin::guest::{Comm, Message};
 use std::time::{Duration, Instant};
 
-/// How long a member that is in the barrier may take to answer: it looks often, unless its machine is very busy.
+/// Time limit for the answer of a member that is in the barrier. It polls often, unless its machine is very busy.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
-/// What a member tells rank 0: its number, the kind of its remark, and a sentence with zeros behind it.
+/// Length of a member's message to rank 0: its number, the kind of its remark, and a zero-padded sentence.
 const STATEMENT: usize = 256;
 
-/// What a member says beside its number.
+/// What a member reports besides its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
-    /// Its port has failed, and said this.
+    /// Its port has failed with this error.
     Lost(String),
-    /// The hardware has told it which nodes have not entered.
+    /// It has read from the hardware which nodes have not entered; the text names them.
     Missing(String),
-    /// It has told the user already.
+    /// It has warned the user already.
     Told,
 }
 
 pub struct FallbackAgreement {
     role: Role,
-    /// When this member stopped, and so asked.
+    /// When this member stopped; at rank 0 also when it asked the others.
     stopped: Option<Instant>,
-    /// At rank 0: the members' remarks, and its own.
+    /// Rank 0: the members' remarks and its own.
     remarks: Vec<(u32, Remark)>,
 }
 
 enum Role {
-    /// Rank 0: each other member's number, or the message it will come in.
+    /// Rank 0: the number of each other member, or the pending receive for it.
     Chair(Vec<Number>),
-    /// Another rank: the message that says stop, and the one with the verdict once it has been asked for.
+    /// Another rank: the pending receives for "stop" and, after this member has stopped, for the verdict.
     Member {
-        /// `None` once rank 0 has been heard.
+        /// `None` once a message from rank 0 has arrived.
         stop: Option<Message>,
         verdict: Option<Message>,
     },
@@ -70,19 +71,19 @@ enum Number {
     Known(u64),
 }
 
-/// What a look has found.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The hardware is in use.
     Nothing,
-    /// Some member has given up; this one enters the wire no more.
+    /// Some member has given up; this one does not enter the wire again.
     Stopped,
-    /// The hardware has released so many barriers and will release no other.
+    /// The hardware has released this number of barriers and will release no other.
     Verdict(u64),
 }
 
 impl FallbackAgreement {
-    /// Expects messages from now on; every member calls.
+    /// Posts the receives; every member calls.
     pub fn new(comm: &Comm) -> Result<FallbackAgreement, String> {
         let role = if comm.rank() == 0 {
             let numbers =
@@ -101,9 +102,9 @@ impl FallbackAgreement {
         })
     }
 
-    /// Looks for messages; `entered` is how often this node has entered, which must not change any more once the answer is not [`Finding::Nothing`].
+    /// Polls the messages. `entered` is the number of this node's entries; it must not change once a poll has returned anything but [`Finding::Nothing`].
     ///
-    /// `remark` is what this member has to say when it gives up.
+    /// `remark` is what this member reports when it gives up.
     pub fn look(
         &mut self,
         comm: &Comm,
@@ -175,12 +176,12 @@ impl FallbackAgreement {
         }
     }
 
-    /// What the members have said, in the order in which rank 0 has heard it; nothing at the others.
+    /// Returns the members' remarks in the order of arrival at rank 0; empty at other ranks.
     pub fn remarks(&self) -> &[(u32, Remark)] {
         &self.remarks
     }
 
-    /// Whether rank 0 has heard every member that is in the barrier.
+    /// Returns true if rank 0 has the number of every member that is in the barrier.
     pub fn has_heard_all(&self) -> bool {
         let Role::Chair(numbers) = &self.role else {
             return false;
@@ -189,9 +190,9 @@ impl FallbackAgreement {
         all || self.stopped.is_some_and(|at| at.elapsed() >= PATIENCE)
     }
 
-    /// The members that have not entered, as far as this member knows: it may have to wait for answers first.
+    /// Returns the members that have not entered, as far as this member knows; `None` while it must wait for answers.
     ///
-    /// `entered` is how often this node has entered.
+    /// `entered` is the number of this node's entries.
     pub fn missing(&self, entered: u64) -> Option<Vec<u32>> {
         let waits = self.stopped?.elapsed() < PATIENCE;
         match &self.role {
@@ -204,7 +205,7 @@ impl FallbackAgreement {
                 if waits && all.contains(&None) {
                     return None;
                 }
-                // A member that came after it had been told to stop has entered less often than those that waited for it.
+                // A member that arrived after "stop" has entered less often than those that waited for it.
                 let most = all.iter().flatten().copied().max();
                 let missing = (0..).zip(all).filter(|&(_, theirs)| theirs < most);
                 Some(missing.map(|(rank, _)| rank).collect())
@@ -221,7 +222,7 @@ fn tell_all(comm: &Comm, word: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A member's number and its remark, as a message.
+/// Encodes a member's number and remark as a message.
 fn statement(entered: u64, remark: Option<&Remark>) -> [u8; STATEMENT] {
     let (kind, text) = match remark {
         None => (0, ""),
@@ -237,7 +238,7 @@ fn statement(entered: u64, remark: Option<&Remark>) -> [u8; STATEMENT] {
     bytes
 }
 
-/// A [`statement`], when it has come.
+/// Decodes a [`statement`], or returns `None` if it has not arrived.
 fn hear(comm: &Comm, message: &Message) -> Result<Option<(u64, Option<Remark>)>, String> {
     let mut bytes = [0; STATEMENT];
     if !comm.test_message(message, &mut bytes)? {

@@ -1,7 +1,7 @@
-//! The component on one communicator, as a module of the plugin ABI.
+//! The component on one communicator: [`Module`] of the plugin ABI.
 //!
-//! All state is in one cell that is borrowed for one look at a time and never while MPI progresses,
-//! because progress looks at the nonblocking barriers of the same module.
+//! All state is in one cell. It is borrowed for one poll at a time and never while MPI progresses,
+//! because progress polls the nonblocking barriers of the same module.
 
 use crate::channels::{self, NodePort};
 use crate::fallback_agreement::{FallbackAgreement, Finding, Remark};
@@ -21,38 +21,38 @@ pub struct Module {
     comm: Comm,
     settings: Settings,
     state: RefCell<Option<State>>,
-    /// This process's lines of version 2, which its communicators share; the world's module makes it.
+    /// This process's node port of version 2, shared by its communicators; the module of `MPI_COMM_WORLD` creates it.
     station: RefCell<Option<Common<NodePort>>>,
-    /// Looks since the clock and the messages were last looked at.
+    /// Polls since the clock and the messages were last checked.
     looks: Cell<u32>,
-    /// A round of the eureka line is open, which a barrier would end.
+    /// A round of the eureka line is open; a barrier on the wire would end it.
     pub(crate) round: Cell<bool>,
 }
 
-/// What there is between enable and disable; the wires go before the port.
+/// The state between enable and disable; the wires are dropped before the port.
 pub(crate) struct State {
     queue: Queue,
     parley: FallbackAgreement,
     pub(crate) line: End,
     pub(crate) port: Box<dyn Port>,
     nodes: u32,
-    /// What the port said when it failed; from then on it is not touched.
+    /// The port's error when it failed; the port is not accessed afterwards.
     lost: Option<String>,
-    /// What this node says when it gives up.
+    /// What this node reports when it gives up.
     remark: Option<Remark>,
-    /// This node has told the user why the hardware is left, or has seen that another one does.
+    /// This node has warned the user that the hardware is left, or knows that another node does.
     warned: bool,
-    /// Entered and released barriers as reports know them; `None` where the wire is not this process's alone.
+    /// Entered and released barriers as last reported; `None` if this process shares the wire.
     told: Option<(u64, u64)>,
 }
 
-/// Where no node hears rank 0, no more nodes than these say so.
+/// If rank 0 is missing, only ranks 1 to `SPEAKERS` report it.
 const SPEAKERS: u32 = 3;
 
-/// Looks of a wait that may sleep before it does; each gives the core away where ranks share it.
+/// Number of polls before a wait that may sleep does so; each poll yields the core if the ranks are oversubscribed.
 const AWAKE: u32 = 16;
 
-/// The clock and the messages are looked at once in so many looks at the wire.
+/// The clock and the messages are checked once in this number of polls of the wire.
 const SELDOM: u32 = 16;
 
 impl Module {
@@ -90,23 +90,23 @@ impl Module {
         }
     }
 
-    /// Whether each barrier goes there and back.
+    /// Returns true if each barrier changes the wires twice, there and back.
     pub(crate) fn goes_there_and_back(&self) -> bool {
         self.settings.reboot.is_some()
     }
 
-    /// What the module serves.
+    /// Returns the communicator that this module serves.
     pub(crate) fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// Does something with the state, while MPI does not progress.
+    /// Runs `act` on the state. MPI does not progress meanwhile.
     pub(crate) fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> Result<T, String> {
         let mut state = self.state.borrow_mut();
         Ok(act(state.as_mut().ok_or("the component is not enabled")?))
     }
 
-    /// Looks once at what moves the barriers.
+    /// Polls once everything that advances the barriers.
     fn look(&self) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
@@ -120,7 +120,7 @@ impl Module {
         Ok(())
     }
 
-    /// Looks, and tells whether this barrier is over.
+    /// Polls once and returns the state of barrier `ticket`.
     fn over(&self, ticket: u64) -> Result<Poll<Over>, String> {
         self.look()?;
         let mut state = self.state.borrow_mut();
@@ -132,7 +132,7 @@ impl Module {
         Ok(over)
     }
 
-    /// Waits until the barrier is over.
+    /// Waits until barrier `ticket` is over.
     fn wait(&self, ticket: u64) -> Result<Over, String> {
         let nap = self.settings.sleep;
         let nap = match nap {
@@ -142,16 +142,16 @@ impl Module {
         let mut looks = 0_u32;
         loop {
             let mut over = Ok(Poll::Pending);
-            // A wait that sleeps itself is a turn at a time, for no port rings the bell on which a longer one would sleep.
+            // If this loop sleeps by itself, `wait` polls once and returns: no port rings the doorbell on which a longer wait would sleep.
             let waited = self.comm.wait(nap.map(|_| Duration::ZERO), || {
-                // Asked again after it has answered, it remembers.
+                // The condition may be evaluated again after it was true; it keeps its result.
                 if over == Ok(Poll::Pending) {
                     over = self.over(ticket);
                 }
                 over != Ok(Poll::Pending)
             });
             if waited.is_err() {
-                // The wait ends so when a member is dead.
+                // The wait fails like this when a member is dead.
                 guest::Module::attend(self);
             }
             waited?;
@@ -165,11 +165,11 @@ impl Module {
         }
     }
 
-    /// Starts a barrier, unless the hardware has been left.
+    /// Starts a barrier, unless the members have left the hardware.
     fn begin(&self) -> Result<Started, String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
-        // A release would lower the eureka line in the middle of its round, which all members have opened.
+        // A release would lower the eureka line in the middle of its round, which is open at all members.
         if self.round.get() || state.queue.is_closed() {
             return Ok(Started::Next);
         }
@@ -201,7 +201,7 @@ fn suits_version_1(settings: &Settings, comm: &Comm) -> Result<(), String> {
 }
 
 impl State {
-    /// Moves the barriers; a port that fails does so once, and the members then leave the hardware together.
+    /// Advances the barriers. A port fails at most once; the members then leave the hardware together.
     fn drive(&mut self) {
         if self.lost.is_none() {
             let driven = self.queue.drive();
@@ -209,7 +209,7 @@ impl State {
         }
     }
 
-    /// Sleeps until the wire may have been released; a port that fails is left as after a look at it.
+    /// Sleeps until the wire may have been released; a port error is handled as in [`drive`](Self::drive).
     fn sleep(&mut self, limit: Duration) {
         if self.lost.is_none() {
             let slept = self.queue.sleep(limit);
@@ -217,14 +217,14 @@ impl State {
         }
     }
 
-    /// Takes a failed access for the loss of the port; hardware that does not answer says more than a wire of it.
+    /// Treats a failed access as the loss of the port. `check` has the better message if the whole hardware does not answer.
     fn note_loss(&mut self, access: Result<(), String>) {
         if let Err(reason) = access {
             self.lost = Some(self.port.check().err().unwrap_or(reason));
         }
     }
 
-    /// Tells reports how far the wire is, when that has changed.
+    /// Reports the counts of entered and released barriers if they have changed.
     fn tell(&mut self, comm: &Comm) {
         let now = (self.queue.entered(), self.queue.released());
         if let Some(told) = self.told.as_mut().filter(|told| **told != now) {
@@ -233,7 +233,7 @@ impl State {
         }
     }
 
-    /// A member is dead, so no barrier is released any more: each living one leaves by itself when it hears of that.
+    /// After the death of a member no barrier is released. Each surviving member leaves by itself once it is notified of the death.
     fn leave_the_dead(&mut self, comm: &Comm) -> Result<(), String> {
         let dead = comm.failed_ranks();
         if dead.is_empty() || self.queue.is_closed() {
@@ -257,7 +257,7 @@ impl State {
         Err(format!("the hardware barrier {why}"))
     }
 
-    /// Gives up when it is time, and takes part when another member has.
+    /// Gives up after the timeout or a port failure, and follows another member that has given up.
     fn look_further(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
         self.leave_the_dead(comm)?;
         if self.queue.is_closed() {
@@ -295,7 +295,7 @@ impl State {
         ));
     }
 
-    /// What this node has to say as it gives up: of its port, or what it has heard from the hardware.
+    /// Returns what this node reports as it gives up: its port's error, or the missing nodes as read from the hardware.
     fn own_remark(&mut self, comm: &Comm, waited: Option<Duration>) -> Option<Remark> {
         if self.lost.is_none() {
             self.lost = self.port.check().err();
@@ -315,7 +315,7 @@ impl State {
         Some(Remark::Told)
     }
 
-    /// Why the hardware is left, if this node knows and is the one to tell the user.
+    /// Returns why the members leave the hardware, if this node knows it and is the one to warn the user.
     fn why(
         &mut self,
         comm: &Comm,
@@ -331,12 +331,12 @@ impl State {
         for (rank, remark) in remarks {
             match remark {
                 Remark::Lost(reason) => return Some(format!("is lost at rank {rank}: {reason}")),
-                // Another member may have told the user.
+                // Another member may have warned the user already.
                 Remark::Missing(why) => return self.parley.has_heard_all().then(|| why.clone()),
                 Remark::Told => {}
             }
         }
-        // Rank 0 hears of it and says so.
+        // Rank 0 receives the remark and warns.
         if self.remark.is_some() {
             return None;
         }
@@ -351,15 +351,15 @@ impl State {
         ))
     }
 
-    /// Which nodes have not entered, if this one knows and is the one to tell the user.
+    /// Returns the nodes that have not entered, if this node knows them and is the one to warn the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
-            // The members know it of each other.
+            // The port cannot name them; the agreement's messages do.
             Ok(None) => (comm.rank() <= SPEAKERS)
                 .then(|| self.parley.missing(entered))
                 .flatten(),
-            // It is the hardware that is missing, which this member says when it gives up.
+            // The hardware itself has failed; this member reports that when it gives up.
             Err(reason) => {
                 self.lost.get_or_insert(reason);
                 None
@@ -372,7 +372,7 @@ impl guest::Module for Module {
     fn enable(&self) -> Result<(), String> {
         let parley = FallbackAgreement::new(&self.comm)?;
         let Ready { wire, port, nodes } = self.bring_up()?;
-        // Of a wire that several ranks share, or of one communicator among several, reports would say half the truth.
+        // If several ranks share the wire, or for one communicator among several, the counts would describe only a part.
         let told = (self.comm.is_world() && nodes == self.comm.size()).then_some((0, 0));
         if told.is_some() {
             self.comm.tell_wire(self.comm.rank(), 0, 0);
@@ -432,11 +432,11 @@ impl guest::Module for Module {
     }
 
     fn attend(&self) {
-        // Inside a look of its own this one is a part of it.
+        // If a poll of this module is on the stack, the state is borrowed and that poll does this work.
         if let Ok(mut state) = self.state.try_borrow_mut()
             && let Some(state) = state.as_mut()
         {
-            // What went wrong is met again in the next barrier.
+            // The next barrier meets the same error again.
             let _ = state.look_further(&self.comm, self.settings.timeout);
         }
     }

@@ -1,23 +1,23 @@
-//! Barriers that were started, in order: one at a time is on the wire.
+//! The queue of started barriers; at most one at a time is on the wire.
 //!
-//! A started barrier has a number, its ticket, counting from 1, and all members start them in the same order.
-//! Barrier n enters the wire when barrier n-1 has been released, so the hardware's n-th release is that of ticket n, everywhere.
+//! A started barrier has a ticket, a number that counts from 1; all members start the barriers in the same order.
+//! Barrier n enters the wire after the release of barrier n-1, so the hardware's n-th release belongs to ticket n at every member.
 //!
-//! `released <= entered <= started`, and the first two never differ by more than one.
+//! Invariant: `released <= entered <= started` and `entered - released <= 1`.
 
 use crate::port::Gate;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 pub struct Queue {
-    /// Gone once the hardware is left for good; dropping it makes it idle.
+    /// `None` once the hardware has been left; dropping it makes the wire idle.
     wire: Option<Box<dyn Gate>>,
     started: u64,
     entered: u64,
     released: u64,
-    /// No barrier enters the wire any more.
+    /// No further barrier enters the wire.
     stopped: bool,
-    /// When the barrier on the wire entered it.
+    /// Time at which the barrier on the wire entered it.
     since: Instant,
 }
 
@@ -41,13 +41,13 @@ impl Queue {
         }
     }
 
-    /// Starts a barrier and gives its ticket.
+    /// Starts a barrier and returns its ticket.
     pub fn start(&mut self) -> u64 {
         self.started += 1;
         self.started
     }
 
-    /// Looks at the wire, and lets the next barrier enter when the one before has been released.
+    /// Polls the wire, and enters the next barrier after the release of the previous one.
     pub fn drive(&mut self) -> Result<(), String> {
         let Some(wire) = &mut self.wire else {
             return Ok(());
@@ -62,14 +62,14 @@ impl Queue {
             if self.stopped || self.entered == self.started {
                 return Ok(());
             }
-            // Entered even if the port fails, for the level may have reached the wire and released the others.
+            // Counts as entered even if the port fails: the level may have reached the wire and released the others.
             self.entered += 1;
             self.since = Instant::now();
             wire.enter()?;
         }
     }
 
-    /// Whether the release wakes this process while it sleeps in the kernel.
+    /// Returns true if the release wakes this process while it sleeps in the kernel.
     pub fn wakes_sleepers(&mut self) -> bool {
         let wire = self.wire.as_mut();
         wire.is_some_and(|wire| wire.wakes_sleepers())
@@ -96,43 +96,43 @@ impl Queue {
         }
     }
 
-    /// How often this node has entered.
+    /// Returns the number of this node's entries.
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// How many barriers the wire has released here.
+    /// Returns the number of barriers that the wire has released here.
     pub fn released(&self) -> u64 {
         self.released
     }
 
-    /// How long the barrier on the wire has been waiting for its release.
+    /// Returns how long the barrier on the wire has waited for its release.
     pub fn waiting(&self) -> Option<Duration> {
         (self.released < self.entered).then(|| self.since.elapsed())
     }
 
-    /// From now on nothing enters the wire; what is on it may still be released.
+    /// Stops further entries; the barrier on the wire may still be released.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// The hardware has released so many barriers and will release no other.
+    /// Leaves the hardware, which has released `released` barriers and will release no other.
     pub fn leave(&mut self, released: u64) {
         drop(self.leave_with_wire(released));
     }
 
-    /// The same, but the wire stays as it is and is the caller's.
+    /// As [`leave`](Self::leave), but returns the wire without making it idle.
     pub fn leave_with_wire(&mut self, released: u64) -> Option<Box<dyn Gate>> {
         self.released = released.min(self.entered);
         self.close()
     }
 
-    /// Takes the wire out of use; dropping it makes it idle.
+    /// Takes the wire out of use; dropping the result makes it idle.
     pub fn close(&mut self) -> Option<Box<dyn Gate>> {
         self.wire.take()
     }
 
-    /// Whether the hardware has been left.
+    /// Returns true if the hardware has been left.
     pub fn is_closed(&self) -> bool {
         self.wire.is_none()
     }

@@ -1,17 +1,17 @@
-//! How nodes are named in the sentences that users read.
+//! Node names in messages to the user.
 
-/// The end of a sentence about a wait: which of the barrier's `nodes` nodes are `missing`.
+/// The end of a timeout message: which of the barrier's `nodes` nodes are `missing`.
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),
-        // This node has entered, so a barrier with no node in it has let all go since.
+        // This node has entered; if the barrier has no node now, it has released all of them since.
         all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         all => format!("nodes {} have not entered", listed(all)),
     }
 }
 
-/// As in "1, 2 and 3".
+/// A list such as "1, 2 and 3".
 pub fn listed(nodes: &[String]) -> String {
     match nodes {
         [] => String::new(),

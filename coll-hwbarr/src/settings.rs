@@ -1,4 +1,4 @@
-//! The parameters `coll_hwbarr_*`, read.
+//! Parser of the parameters `coll_hwbarr_*`.
 
 use crate::choice::{Choice, RtlSource, SimFiles};
 #[cfg(test)]
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub const PORT: &CStr = c"port";
-/// Read by the library, which looks for it at every component.
+/// Read by the library, which supports it for every component.
 const REQUIRED: &CStr = c"required";
 const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
@@ -76,7 +76,7 @@ pub static PARAMS: [Param; 13] = [
     param(RTL_CACHE, c"", c"string", c"The folder where translated RTL is kept; if empty, portcullis/rtl in the user's folder for caches"),
 ];
 
-/// What the user wants.
+/// The parsed parameters.
 pub struct Settings {
     pub port: Choice,
     pub version: Version,
@@ -84,18 +84,18 @@ pub struct Settings {
     /// How long a rank sleeps at once until its port's interrupt.
     pub sleep: Option<Duration>,
     pub late_nodes: usize,
-    /// The level of a wire whose node reboots, if barriers are to bear that.
+    /// The level of the wire of a rebooting node, if barriers must tolerate a reboot.
     pub reboot: Option<PinState>,
-    /// How many boards the ranks' wires come to.
+    /// Number of boards that the ranks' wires lead to.
     pub boards: u32,
 }
 
-/// Which barrier it is.
+/// The version of the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One barrier, one wire pair for each rank.
+    /// One barrier, one wire pair per rank.
     Toggle,
-    /// Channels with members, one port for each node.
+    /// Channels with members, one port per node.
     Channels,
 }
 
@@ -161,7 +161,7 @@ impl Choice {
 }
 
 impl RtlSource {
-    /// From what stands behind `rtl`: nothing, or a colon and a folder.
+    /// Parses what follows `rtl`: nothing, or a colon and a folder.
     fn read(comm: &Comm, text: &str) -> RtlSource {
         RtlSource {
             folder: path(text.trim_start_matches(':').to_owned()),

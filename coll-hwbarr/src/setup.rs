@@ -1,6 +1,6 @@
-//! Bringing the wires up: all nodes together, with software fences between the steps.
+//! Opening and testing of the wires: all nodes together, with software fences between the steps.
 //!
-//! After each step the nodes agree on how it went (see `circle`). A node that found a fault keeps every fence of the step, so that no node is left in one.
+//! After each step the nodes agree on its outcome (see `setup_group`). A node that found a fault still takes part in every fence of the step, so no node hangs in one.
 
 use crate::port::{self, Fault, Gate, Pair, Port, Way, Wire};
 use crate::settings::Settings;
@@ -11,16 +11,16 @@ use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// For how long the self-test looks at a barrier that must not open.
+/// How long the self-test watches a barrier that must not release.
 const HOLD: Duration = Duration::from_micros(100);
-/// How long a release of the self-test may take at most; far more than a crowded machine needs.
+/// Time limit for a release in the self-test; far more than a busy machine needs.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A node that is ready for the program's barriers.
 pub struct Ready {
     pub wire: Box<dyn Gate>,
     pub port: Box<dyn Port>,
-    /// How many nodes meet in it.
+    /// Number of nodes in the barrier.
     pub nodes: u32,
 }
 
@@ -49,7 +49,7 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     })
 }
 
-/// Tests the open wires of the circle's members, and makes of them what barriers pass; `names` are those of the members' nodes.
+/// Tests the open wires of the group's members and returns them as a gate; `names[i]` is the node number of member i.
 pub fn prove(
     comm: &Comm,
     circle: &SetupGroup,
@@ -65,12 +65,12 @@ pub fn prove(
         hold: HOLD,
         limit: settings.timeout.map_or(LIMIT, |timeout| timeout.min(LIMIT)),
     };
-    // From the end, because the first is the one that is late by nature.
+    // Starts with the last rank, because the first tends to be late anyway.
     let ranks = circle.ranks().iter().rev().take(settings.late_nodes);
     let late: Vec<_> = ranks.map(|rank| *rank as usize).collect();
     let rest = || {
         comm.progress();
-        // More nodes than cores are the usual case of a simulation.
+        // In a simulation the nodes usually outnumber the cores.
         std::thread::yield_now();
     };
     let tested = wire.self_test(test, &late, &mut || circle.fence(), &mut { rest });
@@ -82,7 +82,7 @@ pub fn prove(
     Ok((circle.agree(returning)?, Way::ThereAndBack))
 }
 
-/// Whether all nodes have read the same idle level, and mean the same barrier; the first knows, the others hear it when all agree.
+/// Checks, at the group's first member, that all nodes have read the same idle level and use the same `coll_hwbarr_reboot`. The others learn the result in `agree`.
 fn same_level(
     circle: &SetupGroup,
     mine: PinState,

@@ -1,22 +1,22 @@
-//! Members that set something up together, by software messages; the first of them hears all and tells all.
+//! A group of ranks that perform a collective setup step by software messages, through the first of them.
 //!
-//! After each step the members tell the first how it went and hear from it how it went everywhere,
-//! so all go on together or all refuse with one sentence: that of a member with a fault of its own, if there is one,
-//! else that of a member which waited in vain.
+//! After each step every member sends its outcome to the first and receives the common outcome,
+//! so all go on together or all refuse with the same message. A fault at the member itself has precedence
+//! over the timeout of a member that only waited.
 
 use crate::port::Fault;
 use mpi_core::plugin::guest::Comm;
 
 pub struct SetupGroup {
     comm: Comm,
-    /// In the communicator, ascending; every member knows them.
+    /// Ranks in the communicator, ascending; the same at every member.
     ranks: Vec<u32>,
-    /// What users call this member.
+    /// The node number of this member in messages to the user.
     node: u32,
 }
 
 impl SetupGroup {
-    /// All ranks, each a node of its own.
+    /// Returns the group of all ranks, each a node of its own.
     pub fn of_all(comm: &Comm) -> SetupGroup {
         SetupGroup {
             ranks: (0..comm.size()).collect(),
@@ -25,7 +25,7 @@ impl SetupGroup {
         }
     }
 
-    /// These ranks, of which this one is one and the leader of `node`.
+    /// Returns the group of `ranks`; this rank is one of them and leads `node`.
     pub fn of(comm: &Comm, ranks: Vec<u32>, node: u32) -> SetupGroup {
         SetupGroup {
             comm: comm.clone(),
@@ -42,7 +42,7 @@ impl SetupGroup {
         self.ranks.first() == Some(&self.comm.rank())
     }
 
-    /// What every member says, in the order of the ranks, at the first; the others hear nothing yet.
+    /// Gathers `mine` at the first member, in the order of the ranks; returns an empty vector at the others.
     pub fn gather<const N: usize>(&self, mine: [u8; N]) -> Result<Vec<[u8; N]>, String> {
         let (first, others) = self.split();
         if !self.is_first() {
@@ -58,7 +58,7 @@ impl SetupGroup {
         Ok(all)
     }
 
-    /// What the first says, at every node.
+    /// Broadcasts `word` from the first member.
     pub fn tell(&self, word: &mut [u8]) -> Result<(), String> {
         let (first, others) = self.split();
         if !self.is_first() {
@@ -78,7 +78,7 @@ impl SetupGroup {
         self.tell(&mut [0])
     }
 
-    /// Goes on with `mine` if the step went well at every member.
+    /// Returns `mine` if the step succeeded at every member, else the error of the member that locates the fault best.
     pub fn agree<T>(&self, mine: Result<T, Fault>) -> Result<T, String> {
         let own = Verdict::of(self.node, mine.as_ref().err());
         let all = self.gather(own.0)?;
@@ -106,7 +106,7 @@ impl SetupGroup {
     }
 }
 
-/// How a step went at one node, in a message: how much it says about where the fault is, and the sentence with zeros behind it.
+/// The outcome of a step at one node, as a message: how precisely it locates the fault (0: no fault), then a zero-padded sentence.
 struct Verdict([u8; 512]);
 
 impl Verdict {

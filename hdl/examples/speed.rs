@@ -1,10 +1,10 @@
-//! Clock edges in a second: the model, the Verilated RTL and the RTL under Icarus, side by side, one core each.
+//! Simulation speed in clock edges per second: the model, the Verilated RTL and the RTL under Icarus, one core each.
 //!
 //! `cargo run --release -p hdl --example speed`
 //!
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
-//! Each figure of these two is the fastest of some runs, since other programs of the machine only slow them.
-//! Icarus reads its stimulus from a file and writes every flip-flop to another, as in the comparison; that is part of its figure.
+//! Each figure of these two is the fastest of several runs, because other programs only slow them.
+//! Icarus reads its stimulus from a file and writes every flip-flop to another, as in the comparison; its figure includes that.
 
 use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
 use fpga_model::{MAX_NODES, ToggleMachine};
@@ -78,7 +78,7 @@ fn channels(folder: &Path) -> Result<(), Box<dyn Error>> {
     table(&what, model, verilated, start.elapsed().as_secs_f64())
 }
 
-/// The fastest of some runs.
+/// Returns the fastest of several runs.
 fn fastest(
     mut run: impl FnMut() -> Result<Speed, Box<dyn Error>>,
 ) -> Result<Speed, Box<dyn Error>> {
@@ -92,7 +92,7 @@ fn fastest(
     Ok(best)
 }
 
-/// Arrivals in channel 0, of which all nodes are members after power-on.
+/// Sets arrivals in channel 0, of which all nodes are members after power-on.
 fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     let mut pins = Pins::default();
     pins.arrive[0] = inputs;
@@ -104,7 +104,7 @@ fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     }
 }
 
-/// Random arrivals as in the Verilated programs; the machine answers with its output.
+/// Applies the random arrivals of the Verilated programs; `machine` returns its output.
 fn arrivals(edges: u64, mut machine: impl FnMut(u64) -> u64) -> Speed {
     let (mut random, mut inputs, mut outputs, mut releases) = (0x2545_f491_4f6c_dd1du64, 0, 0, 0);
     let start = Instant::now();

@@ -1,14 +1,14 @@
-//! What is proved of boards of boards, and what must be refuted; decided by [`formal`](crate::formal).
+//! Claims about cascaded boards, and mutants that must be refuted; decided by [`formal`](crate::formal).
 //!
-//! By contract for any number of boards and levels, and with all boards as RTL at sizes that need no contract.
+//! By contract for any number of boards and levels, and with all boards as RTL at small sizes without contracts.
 
 use crate::formal::{Claim, Mutant};
 use crate::source::{Source, source};
 use crate::toggle_claims::PROTOCOL;
 
-/// A board below another, under the root's contract.
+/// A board below another one, under the root's contract.
 pub const BELOW: Source = source!("toggle/formal/board_below.v");
-/// Boards under a board, all as RTL.
+/// Boards below a root, all as RTL.
 pub const WHOLE: Source = source!("toggle/formal/boards_whole.v");
 
 const BELOW_AT_4: Claim = Claim::Asserts {
@@ -16,7 +16,7 @@ const BELOW_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// What is proved.
+/// The claims to be proved.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the root's contract, 60 boards below it: it releases when all have announced, and not before",
@@ -41,7 +41,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Broken boards, each of which must break a board's contract.
+/// Mutants, each of which must violate a board's contract.
 pub const MUTANTS: &[(Mutant, Claim)] = &[
     (
         Mutant {
@@ -84,7 +84,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
 ];
 
-/// How boards must not be put together.
+/// Wrong ways to connect boards; each claim must be refuted.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "nodes that read their own board's output instead of the root's leave before all have entered",
     Claim::Asserts {

@@ -1,11 +1,11 @@
-//! What was made once is not made again: the work of the tools, kept by the content of what it was made from.
+//! A cache of the tools' results, keyed by the content of their inputs.
 //!
-//! A cache is a folder, and an entry is a folder in it, named for what it holds and for a hash of everything that it
-//! depends on: texts, arguments, the programs that worked. Whatever changes gives another name, so nothing is ever stale.
+//! A cache is a folder, and an entry is a folder in it. The entry's name has what it contains and a hash of all
+//! inputs: texts, arguments, the tools' executables. A changed input changes the name, so no entry is stale.
 //!
-//! An entry is made in a folder beside it, by the process that holds that folder's lock, and renamed when it is whole.
-//! So an entry is there wholly or not at all, processes that want the same one wait for the one that makes it,
-//! and when a maker is killed the kernel frees its lock and the next one clears away what it has left.
+//! The process that holds the lock of a folder beside the entry builds it there, and renames the folder when it is complete.
+//! So an entry is complete or absent, processes that need the same entry wait for the one that builds it,
+//! and if a builder is killed, the kernel releases its lock and the next one clears its remains.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 
 use crate::tool::ToolError;
 
-/// A folder of things that were made.
+/// A folder of results.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
 }
 
 impl Cache {
-    /// The cache in this folder, which is made when something is first put there.
+    /// Opens the cache in this folder, which is created with the first entry.
     pub fn at(root: impl Into<PathBuf>) -> Cache {
         Cache { root: root.into() }
     }
 
-    /// The user's: `portcullis/rtl` in the folder for caches by the XDG base directory specification;
-    /// `None` for a process without a home.
+    /// Opens the user's cache: `portcullis/rtl` in the cache folder of the XDG base directory specification;
+    /// `None` for a process without a home directory.
     pub fn of_user() -> Option<Cache> {
         let folder = |name| {
             let path = PathBuf::from(std::env::var_os(name)?);
@@ -38,7 +38,7 @@ impl Cache {
         Some(Cache::at(caches.join("portcullis/rtl")))
     }
 
-    /// The folder with what `make` puts into it, made unless it is there already.
+    /// Returns the folder of an entry; `make` fills it unless it exists.
     pub fn entry(
         &self,
         name: &str,
@@ -55,14 +55,14 @@ impl Cache {
         let unfinished = self.root.join(name + ".unfinished");
         let named = |path: &Path, e| ToolError::Folder(path.display().to_string(), e);
         fs::create_dir_all(&unfinished).map_err(|e| named(&unfinished, e))?;
-        // Another maker may just have renamed the folder; then it is the entry that we open, lock and find.
+        // Another process may just have renamed the folder; then this opens the entry's folder, waits for the lock, and finds the entry.
         let lock = match File::open(&unfinished) {
             Err(e) if e.kind() == io::ErrorKind::NotFound && entry.is_dir() => return Ok(entry),
             opened => opened.map_err(|e| named(&unfinished, e))?,
         };
         lock.lock().map_err(|e| named(&unfinished, e))?;
         if entry.is_dir() {
-            // Ours may be a second folder, made after the first had become the entry.
+            // This may be a second folder, created after the first one had become the entry.
             let _ = fs::remove_dir(&unfinished);
             return Ok(entry);
         }
@@ -73,7 +73,7 @@ impl Cache {
     }
 }
 
-/// Removes what is in a folder, but not the folder, which is locked.
+/// Removes the contents of a folder, but not the folder itself, which is locked.
 fn clear(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,27 +1,27 @@
-//! What is proved of version 2, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about version 2, and mutants that must be refuted; decided by [`formal`](crate::formal).
 //!
-//! Three statements together are the safety of the whole:
+//! Three statements together are the safety of the design:
 //!
-//! 1. whatever frame comes, members change only at rest, by a member, one channel at a time, and the other channels
-//!    do not matter (`channel_rules`);
-//! 2. a channel whose members change only so lets no node leave before all have entered, and then every node,
-//!    whatever the lines of others do (`channel_protocol`);
-//! 3. the channels share nothing but those strobes: `channel_barrier` gives each its own synchroniser and machine.
+//! 1. for any request, members change only while their lines are at the channel's level, by a member, one channel at a time, and independently of
+//!    the other channels (`channel_rules`);
+//! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
+//!    for any activity on the lines of other nodes (`channel_protocol`);
+//! 3. the channels share only these strobes: `channel_barrier` gives each channel its own synchroniser and machine.
 //!
-//! Apart from these stands which pulses of a serial line count (`channel_line_contract`).
+//! Separately: which pulses of a serial line count (`channel_line_contract`).
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::fpga::Family;
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
-/// The modules that assert something about [`CHANNEL_RTL`].
+/// The modules with assertions about [`CHANNEL_RTL`].
 pub const RULES: Source = source!("channels/formal/channel_rules.v");
-/// What is assumed of the nodes around a channel, and what follows for them.
+/// The assumptions about the nodes around a channel, and the assertions that follow.
 pub const PROTOCOL: Source = source!("channels/formal/channel_protocol.v");
 /// Which pulses of a serial line count.
 pub const LINE: Source = source!("channels/formal/channel_line_contract.v");
 
-/// Version 2 as it is.
+/// Version 2 without mutations.
 pub fn design() -> Design {
     Design {
         top: CHANNEL_TOP,
@@ -49,7 +49,7 @@ const LINE_CONTRACT: Claim = Claim::Asserts {
     parameters: &[],
 };
 
-/// What is proved, each with its sentence.
+/// The claims to be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "a pulse that covers three clock edges or fewer is nothing, one that covers four or more always counts",
@@ -90,7 +90,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// What takes too long for every run of the tests.
+/// Claims whose proofs take too long for every test run.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "the VHDL of version 2 is the Verilog, 4 nodes, 5 channels",
@@ -105,7 +105,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// What is false without the hardware's part of the bargain.
+/// Claims that are false without the hardware's rule.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "a line left over by a dead job is an arrival, unless members change only at rest",
     protocol(&[("N", 4), ("RULE", 0), ("LEMMAS", 0)]),
@@ -124,7 +124,7 @@ macro_rules! mutants {
     };
 }
 
-/// Broken versions of [`design`], each with a claim that must refute it.
+/// Mutants of [`design`], each with a claim that must refute it.
 pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
     CLAIMED_AT_4 "channel_machine.v" "one member's arrival is enough":
         "arrived == mask_q" => "(|arrived)";

@@ -1,6 +1,6 @@
-//! Whether a tool elaborates a design with given values of its parameters, and what it prints.
+//! Elaboration of a design with given parameter values: whether a tool accepts them, and its output.
 //!
-//! A value outside a parameter's range must be refused: in Verilog by a module that does not exist and whose name is the rule,
+//! A value outside a parameter's range must be refused: in Verilog by instantiating a nonexistent module whose name is the rule,
 //! in VHDL by the range of the generic.
 
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::yosys::chparam;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Names and values of parameters; what is not named keeps its default.
+/// Names and values of parameters; other parameters keep their defaults.
 pub type Parameters<'a> = &'a [(&'a str, i64)];
 
 /// A tool that elaborates; the first three read the Verilog, the last one the VHDL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elaborator {
-    /// Verilator with its default warnings, each of which fails the run.
+    /// Verilator with its default warnings, each of which is an error.
     Verilator,
     /// Icarus Verilog.
     Icarus,
@@ -29,7 +29,7 @@ pub enum Elaborator {
 }
 
 impl Elaborator {
-    /// Every one of them.
+    /// All tools.
     pub const ALL: [Elaborator; 4] = [Self::Verilator, Self::Icarus, Self::Yosys, Self::Ghdl];
 
     /// Elaborates the design in an empty folder; a refusal is an outcome, not an error.

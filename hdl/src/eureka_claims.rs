@@ -1,13 +1,13 @@
-//! What is proved of the eureka line, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about the eureka line, and mutants that must be refuted; decided by [`formal`](crate::formal).
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::fpga::Family;
 use crate::source::{EUREKA_RTL, EUREKA_TOP, EUREKA_VHDL, Source, source};
 
-/// What is asserted of [`EUREKA_RTL`].
+/// The assertions about [`EUREKA_RTL`].
 pub const CONTRACT: Source = source!("toggle/formal/eureka_contract.v");
 
-/// The eureka line as it is.
+/// The eureka line without mutations.
 pub fn design() -> Design {
     Design {
         top: EUREKA_TOP,
@@ -25,7 +25,7 @@ const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };
 
-/// What is proved, each with its sentence.
+/// The claims to be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes: the line rises when a node has said so and falls when the barrier has released, and exactly one is told that it was first",
@@ -57,7 +57,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Broken versions, each with a claim that must refute it.
+/// Mutants, each with a claim that must refute it.
 pub const MUTANTS: &[(Mutant, Claim)] = &[
     (
         Mutant {

@@ -1,7 +1,7 @@
-//! From Verilog to a bitstream with open tools, and what it costs: cells, flip-flops, clock.
+//! FPGA build with open tools, from Verilog to a bitstream, and its resources: cells, flip-flops, clock.
 //!
 //! yosys synthesises, nextpnr places and routes, and a packer writes the bitstream.
-//! For an iCE40 icetime gives a second opinion on the timing; for the others there is none.
+//! For an iCE40, icetime checks the timing independently; the other families have no such tool.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::yosys::chparam;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The kinds of device that the open tools know and that a board here has.
+/// The device families that the open tools support and that a board here has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Lattice's iCE40, by project IceStorm.
@@ -26,27 +26,27 @@ pub enum Family {
 /// A board, or a part of a design on a device, that the open tools build.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// How reports call it; the folder with its files has this name too.
+    /// The name in reports, and of the folder with the target's files.
     pub name: &'static str,
-    /// The Verilog module at the top: of a board the one whose ports are its pins.
+    /// The top-level Verilog module; for a board, its ports are the pins.
     pub top: &'static str,
-    /// Names and values of the top's parameters that are not to keep their defaults.
+    /// Names and values of the parameters that differ from their defaults.
     pub parameters: &'static [(&'static str, usize)],
-    /// Everything but the pins.
+    /// All sources but the pin constraints.
     pub sources: &'static [Source],
-    /// The pins, for a target that is a board; otherwise they are placed wherever they fit.
+    /// The pin constraints of a board; without them the pins are placed freely.
     pub pins: Option<Source>,
-    /// The wires that are synchronised, two flip-flops for each.
+    /// Number of synchronised wires, two flip-flops each.
     pub wires: u32,
-    /// Which tools build it.
+    /// The family, which selects the tools.
     pub family: Family,
-    /// The device, in the words of nextpnr and icetime.
+    /// The device, as nextpnr and icetime name it.
     pub device: &'static str,
-    /// The package of the device, in the words of nextpnr.
+    /// The package of the device, as nextpnr names it.
     pub package: &'static str,
-    /// What the clock has to reach, MHz.
+    /// The required clock frequency, MHz.
     pub clock_mhz: f64,
-    /// The program that writes the bitstream to the board, to be followed by the file.
+    /// The command that writes the bitstream to the board; the file name follows.
     pub loader: &'static str,
 }
 
@@ -173,7 +173,7 @@ pub const ICE40_HX8K_EUREKA: Target = Target {
     ..ICE40_HX8K
 };
 
-/// Version 2 on the same board, 6 nodes.
+/// Version 2 on the breakout board, 6 nodes.
 pub const ICE40_HX8K_CHANNELS: Target = Target {
     name: "ice40-hx8k-channels-6",
     top: "ice40_channels_top",
@@ -194,7 +194,7 @@ pub const ICE40_HX8K_CHANNELS: Target = Target {
     ..ICE40_HX8K
 };
 
-/// Version 2 for as many nodes as the package has pins for; no board.
+/// Version 2 for the largest number of nodes that the package has pins for; no board.
 pub const CHANNELS_22: Target = Target {
     name: "channels-22-no-board",
     top: CHANNEL_TOP,
@@ -225,28 +225,28 @@ pub const TARGETS: &[Target] = &[
     CHANNELS_22,
 ];
 
-/// What a build needs of the device, as the tools report it.
+/// The resources of a build, as reported by the tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// Look-up tables with four inputs, as yosys counts them after synthesis.
+    /// Number of 4-input look-up tables after synthesis, by yosys.
     pub luts: u32,
-    /// Flip-flops of every kind, by the same count.
+    /// Number of flip-flops of all kinds, by the same count.
     pub flip_flops: u32,
-    /// Logic cells in use, and how many the device has.
+    /// Used logic cells, and those of the device.
     pub cells: (u32, u32),
-    /// Pins in use, and how many the device has.
+    /// Used pins, and those of the device.
     pub pins: (u32, u32),
-    /// The fastest clock by nextpnr, MHz.
+    /// Maximum clock frequency by nextpnr, MHz.
     pub fmax_mhz: f64,
-    /// By icetime, which judges the finished layout of an iCE40 by tables of its own.
+    /// Maximum clock frequency by icetime, MHz, which analyses the finished iCE40 layout with its own timing tables.
     pub icetime_mhz: Option<f64>,
-    /// The file for the device's flash memory, in the folder of the build.
+    /// The file for the device's flash memory, in the build folder.
     pub bitstream: PathBuf,
-    /// The bitstream's length.
+    /// Size of the bitstream in bytes.
     pub bytes: u64,
 }
 
-/// What a family's tools are, and how they call what a report counts.
+/// A family's tools, and the tools' names of the counted resources.
 struct Words {
     nextpnr: Tool,
     lut: &'static str,
@@ -257,7 +257,7 @@ struct Words {
 }
 
 impl Family {
-    /// yosys' command.
+    /// Returns yosys' synthesis command.
     pub(crate) const fn synthesis(self) -> &'static str {
         match self {
             Self::Ice40 => "synth_ice40",
@@ -299,7 +299,7 @@ impl Family {
 /// Builds a target in a folder.
 pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
     let words = target.family.words();
-    // Said before the synthesis has run for nothing.
+    // Reported before the synthesis runs without use.
     if !words.nextpnr.is_there() {
         return Err(ToolError::Missing(words.nextpnr));
     }
@@ -342,7 +342,7 @@ pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
         })
 }
 
-/// From `top.json` to `top.bin`; what nextpnr and icetime printed.
+/// Builds `top.bin` from `top.json`; returns the output of nextpnr and icetime.
 fn lay_out_ice40(target: &Target, folder: &Path) -> Result<(String, Option<String>), ToolError> {
     let (device, package) = (target.device, target.package);
     let flags = [
@@ -375,7 +375,7 @@ fn lay_out_ice40(target: &Target, folder: &Path) -> Result<(String, Option<Strin
     Ok((placed, Some(timed)))
 }
 
-/// From `top.json` to `top.bit`; what nextpnr printed.
+/// Builds `top.bit` from `top.json`; returns the output of nextpnr.
 fn lay_out_ecp5(target: &Target, folder: &Path) -> Result<(String, Option<String>), ToolError> {
     let flags = [
         format!("--{}", target.device),
@@ -402,7 +402,7 @@ fn lay_out_ecp5(target: &Target, folder: &Path) -> Result<(String, Option<String
     Ok((placed, None))
 }
 
-/// From `top.json` to `top.fs`; what nextpnr printed. The package is a part of the device's name.
+/// Builds `top.fs` from `top.json`; returns the output of nextpnr. The package is a part of the device's name.
 fn lay_out_gowin(target: &Target, folder: &Path) -> Result<(String, Option<String>), ToolError> {
     let frequency = target.clock_mhz.to_string();
     let family = format!("family={}", target.device);
@@ -425,12 +425,12 @@ fn lay_out_gowin(target: &Target, folder: &Path) -> Result<(String, Option<Strin
     Ok((placed, None))
 }
 
-/// What synthesis alone says a design needs.
+/// The resources of a design after synthesis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cells {
-    /// Look-up tables with four inputs.
+    /// Number of 4-input look-up tables.
     pub luts: u32,
-    /// Flip-flops.
+    /// Number of flip-flops.
     pub flip_flops: u32,
 }
 
@@ -459,7 +459,7 @@ pub fn cells(
     })
 }
 
-/// How many cells yosys has counted whose kind begins so.
+/// Returns the number of cells in yosys' report whose kind has this prefix.
 fn count(stat: &str, begins: &str) -> u32 {
     stat.lines()
         .map(str::split_whitespace)
@@ -470,7 +470,7 @@ fn count(stat: &str, begins: &str) -> u32 {
         .sum::<u32>()
 }
 
-/// The numbers in the tools' own words.
+/// Parses the tools' reports.
 fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) -> Option<Report> {
     // "Info: ICESTORM_LC:   164/ 7680     2%", among other lines about the same cells.
     let used = |what: &str| -> Option<(u32, u32)> {

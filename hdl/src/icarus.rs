@@ -1,4 +1,4 @@
-//! Icarus Verilog: the RTL under a bench that plays a stimulus file and writes a trace file.
+//! Icarus Verilog: simulates the RTL in a bench that reads a stimulus file and writes a trace file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{channel_claims, eureka_claims};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Plays a stimulus to the toggle barrier with these values of the parameters `N` and `FILTER` and gives the trace;
+/// Simulates the toggle barrier with these values of the parameters `N` and `FILTER` and returns the trace;
 /// for the formats see the bench.
 pub fn trace(
     parameters: &[(&str, usize)],
@@ -23,7 +23,7 @@ pub fn trace(
     play(&TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// The same for the eureka line.
+/// Simulates the eureka line, as [`trace`].
 pub fn eureka_trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -33,7 +33,7 @@ pub fn eureka_trace(
     play(&EUREKA_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// The same for version 2, with these values of the parameters `N`, `C` and `LEASE_BITS`.
+/// Simulates version 2, as [`trace`], with these values of the parameters `N`, `C` and `LEASE_BITS`.
 pub fn channel_trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -43,7 +43,7 @@ pub fn channel_trace(
     play(&CHANNEL_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Which pulses of a serial line count; for the format see the bench.
+/// Measures which pulses of a serial line count; for the format see the bench.
 pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     let line = CHANNEL_RTL
         .iter()
@@ -52,7 +52,7 @@ pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     run(&CHANNEL_LINE_BENCH, &line, &[], "", folder)
 }
 
-/// Plays a stimulus to this design, whole or broken, in its bench with these parameters and gives the trace.
+/// Simulates this design, original or mutated, in its bench with these parameters and returns the trace.
 pub fn play(
     bench: &Source,
     design: &Design,
@@ -65,7 +65,7 @@ pub fn play(
     run(bench, &rtl, parameters, stimulus, folder)
 }
 
-/// A warning of the compiler is a failure: the sources are meant for old tools, which are stricter.
+/// A compiler warning is an error: the sources must suit old tools, which are stricter.
 fn run(
     bench: &Source,
     rtl: &[(&str, &str)],

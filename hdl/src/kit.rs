@@ -1,6 +1,6 @@
 //! The desk kit of `boards/kit`: a schematic for KiCad and a bill of materials, both made from two tables.
 //!
-//! `parts.csv` says what is bought, `connections.csv` which pins are one net. Nothing is drawn by hand: every pin of the
+//! `parts.csv` lists the parts, `connections.csv` the pins of each net. Nothing is drawn by hand: every pin of the
 //! schematic has the label of its net, or is marked as not connected. `cargo test -p hdl --test kit` compares the files with
 //! the tables, and with `KIT_UPDATE=1` writes them.
 
@@ -9,32 +9,32 @@ use std::fmt::Write as _;
 
 use crate::source::{Source, source};
 
-/// What is bought: reference, value, how many pins it has, what it is.
+/// The parts: reference, value, number of pins, description.
 pub const PARTS: Source = source!("boards/kit/parts.csv");
-/// Which pins belong to which net, and what that pin is.
+/// The net of each connected pin, and the pin's function.
 pub const CONNECTIONS: Source = source!("boards/kit/connections.csv");
 
-/// The distance of two pins, mm.
+/// The distance between two pins, mm.
 const GRID: f64 = 2.54;
-/// The paper has room for so much below each other, mm.
+/// Height of a column of parts on the sheet, mm.
 const COLUMN: f64 = 235.0;
-/// From one column of parts to the next, mm.
+/// Distance between two columns of parts, mm.
 const WIDTH: f64 = 27.0 * GRID;
 
 /// A part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// As R1.
+    /// Such as R1.
     pub reference: String,
-    /// As 10k.
+    /// Such as 10k.
     pub value: String,
-    /// How many pins it has.
+    /// Number of pins.
     pub pins: usize,
-    /// What it is.
+    /// Description.
     pub description: String,
 }
 
-/// The parts, in the order of the table.
+/// Returns the parts, in the order of the table.
 pub fn parts() -> Vec<Part> {
     let part = |row: Vec<&str>| Part {
         reference: row[0].to_owned(),
@@ -45,7 +45,7 @@ pub fn parts() -> Vec<Part> {
     rows(PARTS.text).map(part).collect()
 }
 
-/// The net of each pin that has one, by part and pin.
+/// Returns the net of each connected pin, by part and pin.
 pub fn nets() -> BTreeMap<(String, usize), String> {
     let net = |row: Vec<&str>| {
         let pin = row[2].parse().unwrap_or(0);
@@ -54,14 +54,14 @@ pub fn nets() -> BTreeMap<(String, usize), String> {
     rows(CONNECTIONS.text).map(net).collect()
 }
 
-/// The rows below the head, of four columns each; the last may have commas in it.
+/// Returns the rows below the header, of four columns each; the last column may contain commas.
 fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
     let rows = table.lines().skip(1);
     rows.map(|row| row.splitn(4, ',').collect::<Vec<_>>())
         .filter(|row| row.len() == 4)
 }
 
-/// The bill of materials: a row for each value.
+/// Returns the bill of materials: one row per value.
 pub fn bill() -> String {
     let mut bill: Vec<(String, Vec<String>, String)> = Vec::new();
     for part in parts() {
@@ -78,7 +78,7 @@ pub fn bill() -> String {
     text
 }
 
-/// Where a pin's end is, from the middle of its part; mm, to the right and upwards.
+/// Returns the position of a pin's end relative to the middle of its part; mm, to the right and upwards.
 fn place(pins: usize, pin: usize) -> (f64, f64) {
     let left = pins.div_ceil(2);
     let top = (left as f64 - 1.0) / 2.0 * GRID;
@@ -89,12 +89,12 @@ fn place(pins: usize, pin: usize) -> (f64, f64) {
     }
 }
 
-/// The next place on the grid.
+/// Rounds up to the grid.
 fn grid(length: f64) -> f64 {
     (length / GRID).ceil() * GRID
 }
 
-/// The schematic, in the form of KiCad 6.
+/// Returns the schematic in the format of KiCad 6.
 pub fn schematic() -> String {
     let (parts, nets) = (parts(), nets());
     let mut sheet = Sheet::default();
@@ -108,7 +108,7 @@ pub fn schematic() -> String {
         if y + height > COLUMN {
             (x, y) = (x + WIDTH, 8.0 * GRID);
         }
-        // The reference stands above, and the first pin a row below it.
+        // The reference is above the part, and the first pin one row below it.
         let middle = y + GRID + place(part.pins, 1).1;
         let uuid = sheet.part(part, x, middle);
         let _ = writeln!(
@@ -135,7 +135,7 @@ pub fn schematic() -> String {
     )
 }
 
-/// A part's symbol: a box with its pins at the sides.
+/// Writes a part's symbol: a box with pins at both sides.
 fn symbol(value: &str, pins: usize) -> String {
     let rows = pins.div_ceil(2);
     let (_, top) = place(pins, 1);
@@ -172,7 +172,7 @@ fn property(name: &str, id: usize, value: &str, x: f64, y: f64) -> String {
     format!("      (property \"{name}\" \"{value}\" (id {id}) (at {x:.2} {y:.2} 0) {hidden})\n")
 }
 
-/// Numbers of things, which are the same whenever the file is made.
+/// Returns deterministic identifiers, so the file is reproducible.
 fn uuid(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012x}")
 }
@@ -189,7 +189,7 @@ impl Sheet {
         uuid(self.things)
     }
 
-    /// A part; its number.
+    /// Writes a part; returns its number.
     fn part(&mut self, part: &Part, x: f64, y: f64) -> String {
         let Part {
             reference,
@@ -221,7 +221,7 @@ impl Sheet {
         own
     }
 
-    /// The end of a pin: the label of its net, or a mark that it has none.
+    /// Writes the end of a pin: the label of its net, or a no-connect mark.
     fn end(&mut self, net: Option<&str>, x: f64, y: f64, is_left: bool) {
         let own = self.uuid();
         let (angle, side) = if is_left { (180, "right") } else { (0, "left") };

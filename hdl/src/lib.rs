@@ -1,15 +1,15 @@
-//! The barrier as hardware: sources, test benches, proofs, and the way to a bitstream.
+//! The barrier as hardware: sources, test benches, proofs, and the FPGA build.
 //!
-//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` version 2, `shared/` what both are made of; each has the same folders:
+//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` is version 2, and `shared/` has the modules that both use. Each has the same folders:
 //!
-//! * `rtl/` is the design, one module in each file and nothing that an old synthesiser would refuse:
-//!   Verilog-2001 and its twin in VHDL-93.
-//! * `dv/` drives it in a simulator. The cycle-accurate model in the crate `fpga-model` is the reference:
-//!   the test `model_and_rtl` compares the two edge by edge, flip-flop by flip-flop.
-//! * `formal/` states what is proved of it; [`toggle_claims`], [`board_claims`], [`eureka_claims`] and [`channel_claims`] list it, [`formal`] decides it with yosys and ABC.
-//! * `boards/` has the pins; [`fpga`] makes a bitstream and its timing report.
+//! * `rtl/` is the design, one module per file, in the subset that old synthesisers accept:
+//!   Verilog-2001, and an equivalent description in VHDL-93.
+//! * `dv/` has the test benches. The cycle-accurate model in crate `fpga-model` is the reference:
+//!   the test `model_and_rtl` compares both edge by edge, flip-flop by flip-flop.
+//! * `formal/` has the assertions; [`toggle_claims`], [`board_claims`], [`eureka_claims`] and [`channel_claims`] list the claims, [`formal`] decides them with yosys and ABC.
+//! * `boards/` has the pin constraints; [`fpga`] builds a bitstream and a timing report.
 //!
-//! Building this crate needs none of the tools; [`tool`] says which Debian package brings each.
+//! Building this crate needs none of the tools; [`tool`] lists the Debian package of each.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

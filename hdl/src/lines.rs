@@ -1,6 +1,6 @@
-//! Which lines of the RTL a stimulus reaches, counted by Verilator in a bench and told in the form of lcov.
+//! Line coverage of the RTL by a stimulus, counted by Verilator in a bench and reported in lcov's format.
 //!
-//! The benches are those that Icarus plays. Building one takes some seconds, for it has time in it.
+//! The benches are the same as for Icarus. Building one takes some seconds, because it contains delays.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 const MAIN: Source = source!("shared/dv/coverage_main.cpp");
 
-/// Plays a stimulus to a bench with these parameters and gives the file with Verilator's counts; for the formats see the bench.
+/// Simulates a bench with a stimulus and these parameters and returns Verilator's coverage file; for the formats see the bench.
 pub fn count(
     bench: &Source,
     rtl: &[Source],
@@ -26,7 +26,7 @@ pub fn count(
         tool::write(&folder.join(source.name()), source.text)?;
     }
     let top = bench.name().trim_end_matches(".v");
-    // Nothing is optimised: most of the time is the compiler's.
+    // No optimisation: the compiler takes most of the time.
     let flags = format!("-O0 -DBENCH=V{top} -DBENCH_HEADER=\\\"V{top}.h\\\"");
     let options = "--cc --exe --build --timing --coverage-line -Wno-lint -Wno-TIMESCALEMOD -Mdir obj -o bench";
     let arguments = options.split(' ').map(str::to_owned);
@@ -39,7 +39,7 @@ pub fn count(
         )
         .chain(files().map(|source| source.name().to_owned()));
     Tool::VERILATOR.run("the bench that counts lines", arguments, folder, LIMIT)?;
-    // By a shell, for the bench lies in the folder and not where programs are.
+    // Through a shell, because the bench is in this folder and not on the `PATH`.
     let shell = Tool {
         program: "sh",
         ..Tool::VERILATOR
@@ -49,7 +49,7 @@ pub fn count(
     Ok(folder.join("coverage.dat"))
 }
 
-/// The counts of all these together, in the form of lcov.
+/// Merges the coverage files into lcov's format.
 pub fn lcov(counts: &[PathBuf], folder: &Path) -> Result<String, ToolError> {
     let arguments = ["--write-info", "lines.info"].map(PathBuf::from);
     let arguments = arguments.into_iter().chain(counts.iter().cloned());

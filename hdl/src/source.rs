@@ -1,4 +1,4 @@
-//! The source files of this crate, each named once for its path and its text.
+//! The source files of this crate, each listed once with its path and its text.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 pub struct Source {
     /// Its path inside the crate.
     pub file: &'static str,
-    /// Its text, for programs that run where the sources are not.
+    /// Its text, for programs that run without the sources.
     pub text: &'static str,
 }
 
 impl Source {
-    /// Where the file was when this crate was built.
+    /// Returns the file's path at the time when this crate was built.
     pub fn path(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file)
     }
 
-    /// Its name without the folder.
+    /// Returns the file name without the folder.
     pub fn name(&self) -> &'static str {
         self.file.rsplit('/').next().unwrap_or(self.file)
     }
 }
 
-/// Names a file once, for its path and its text.
+/// Includes a file with its path and its text.
 macro_rules! source {
     ($file:literal) => {
         $crate::source::Source {
@@ -34,7 +34,7 @@ macro_rules! source {
 }
 pub(crate) use source;
 
-/// The module to synthesise; its parameters are `N`, the number of nodes, 60 if not given, and `FILTER`, the samples that have to agree, 1 if not given.
+/// The module to synthesise; its parameters are `N`, the number of nodes, default 60, and `FILTER`, the number of samples that must agree, default 1.
 pub const TOP: &str = "toggle_barrier";
 
 /// The design, the top module first.
@@ -56,7 +56,7 @@ pub const EUREKA_RTL: [Source; 4] = [
     source!("toggle/rtl/eureka_machine.v"),
 ];
 
-/// The module of version 2; `N` nodes, `C` channels, and a lease of 2 to the power of `LEASE_BITS` edges.
+/// The module of version 2: `N` nodes, `C` channels, and a lease of `2^LEASE_BITS` clock edges.
 pub const CHANNEL_TOP: &str = "channel_barrier";
 
 /// Version 2, the top module first.
@@ -70,7 +70,7 @@ pub const CHANNEL_RTL: [Source; 7] = [
     source!("channels/rtl/channel_command.v"),
 ];
 
-/// The version 1 design in VHDL-93, in the order in which it has to be analysed.
+/// The version 1 design in VHDL-93, in analysis order.
 pub const VHDL: [Source; 5] = [
     source!("shared/rtl/barrier_logic.vhd"),
     source!("shared/rtl/synchroniser.vhd"),
@@ -79,7 +79,7 @@ pub const VHDL: [Source; 5] = [
     source!("toggle/rtl/toggle_barrier.vhd"),
 ];
 
-/// The eureka line in VHDL-93, likewise.
+/// The eureka line in VHDL-93, in analysis order.
 pub const EUREKA_VHDL: [Source; 5] = [
     VHDL[0],
     VHDL[1],
@@ -88,7 +88,7 @@ pub const EUREKA_VHDL: [Source; 5] = [
     source!("toggle/rtl/eureka_line.vhd"),
 ];
 
-/// Version 2 in VHDL-93, likewise.
+/// Version 2 in VHDL-93, in analysis order.
 pub const CHANNEL_VHDL: [Source; 8] = [
     VHDL[0],
     VHDL[1],
@@ -100,19 +100,19 @@ pub const CHANNEL_VHDL: [Source; 8] = [
     source!("channels/rtl/channel_barrier.vhd"),
 ];
 
-/// The bench that plays a stimulus file and writes a trace file; see its head for the format.
+/// The bench that reads a stimulus file and writes a trace file; its header describes the format.
 pub const TRACE_BENCH: Source = source!("toggle/dv/trace_tb.v");
 
-/// The same for the eureka line.
+/// The bench of the eureka line.
 pub const EUREKA_TRACE_BENCH: Source = source!("toggle/dv/eureka_trace_tb.v");
 
-/// The same for version 2.
+/// The bench of version 2.
 pub const CHANNEL_TRACE_BENCH: Source = source!("channels/dv/channel_trace_tb.v");
 
-/// Pulses of every width and phase on one serial line; see its head.
+/// Pulses of every width and phase on one serial line; its header describes the format.
 pub const CHANNEL_LINE_BENCH: Source = source!("channels/dv/channel_line_tb.v");
 
-/// Version 2 at the end of a pipe: a line with levels in, a line with levels out; see its head for the format.
+/// Version 2 at the end of a pipe: reads lines with input levels and writes lines with output levels; its header describes the format.
 pub const CHANNEL_PIPE_BENCH: Source = source!("channels/dv/channel_pipe_tb.v");
 
 #[cfg(test)]

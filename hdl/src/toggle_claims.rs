@@ -1,19 +1,19 @@
-//! What is proved of version 1, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about version 1, and mutants that must be refuted; decided by [`formal`](crate::formal).
 
 use crate::formal::{Claim, Mutant};
 use crate::fpga::Family;
 use crate::source::{Source, source};
 
-/// The modules that assert something about [`RTL`](crate::RTL).
+/// The modules with assertions about [`RTL`](crate::RTL).
 pub const CONTRACT: Source = source!("toggle/formal/toggle_contract.v");
-/// The contract of the barrier behind its filter.
+/// The contract of the barrier with its filter.
 pub const FILTERED: Source = source!("toggle/formal/filter_contract.v");
 /// The filter without a barrier.
 pub const FILTER_ALONE: Source = source!("shared/formal/filter_alone.v");
-/// What is assumed of the nodes around the barrier, and what follows for them.
+/// The assumptions about the nodes around the barrier, and the assertions that follow.
 pub const PROTOCOL: Source = source!("toggle/formal/toggle_protocol.v");
 
-/// Broken versions of [`Design::toggle_barrier`](crate::formal::Design::toggle_barrier), each with a claim that must refute it.
+/// Mutants of [`Design::toggle_barrier`](crate::formal::Design::toggle_barrier), each with a claim that must refute it.
 pub const MUTANTS: &[(Mutant, Claim)] = &[
     (
         Mutant {
@@ -200,41 +200,41 @@ pub const FILTERED_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("FILTER", 4)],
 };
 
-/// The filter by itself, with the longest count of five bits.
+/// The filter alone, at the largest value of its 5-bit counter.
 pub const FILTER_OF_32: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 32)],
 };
 
-/// The longest filter by itself.
+/// The longest filter, alone.
 pub const FILTER_OF_256: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 256)],
 };
 
-/// The twin of the filtered barrier.
+/// The VHDL of the filtered barrier.
 pub const FILTERED_VHDL: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60), ("FILTER", 4)],
 };
 
-/// The whole protocol at the smallest size that a hidden node can hide in.
+/// The whole protocol at the smallest size at which a node can be hidden by the others.
 pub const PROTOCOL_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4)],
 };
 
-/// The same without the lemmas of the induction: breaking one of those would prove nothing.
+/// The protocol without the induction's lemmas: a mutant that only violates a lemma would prove nothing.
 pub const CLAIMED_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// The twin at the size of the prototype.
+/// The VHDL at the size of the prototype.
 pub const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };
 
-/// Hazards of the protocol that no hardware can cure; the driver's fence and self-test are there for them.
+/// Hazards of the protocol that no hardware can prevent; the driver's fence and self-test exist for them.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "a node whose wire falls when it reboots is taken for arrived",
     Claim::Asserts {
@@ -243,7 +243,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
     },
 )];
 
-/// What is proved of version 1, each with its sentence.
+/// The claims about version 1, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the machine toggles exactly when all 60 synchronised wires differ from it",

@@ -1,8 +1,8 @@
-//! The programs that simulate, prove and synthesise: which package brings each, and how one is run.
+//! The external tools that simulate, prove and synthesise: the package of each, and how it is run.
 //!
 //! None of them is needed to build this crate.
-//! A program that is not installed is [`ToolError::Missing`], which names the package; callers then say what they leave out.
-//! Every run has a time limit, after which the program that was started, and only that, is killed.
+//! If a program is not installed, the error is [`ToolError::Missing`], which names the package; the caller reports what it skips.
+//! Every run has a time limit, after which only the started process is killed.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where a package comes from.
+/// The source of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Archive {
-    /// Debian's packages, installed for the whole machine.
+    /// Debian's packages, installed system-wide.
     Debian,
     /// Python's package index, installed by pip.
     Python,
@@ -34,13 +34,13 @@ impl fmt::Display for Archive {
 /// A program of the tool chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
-    /// What is started.
+    /// The executable.
     pub program: &'static str,
-    /// The package that brings it.
+    /// The package that contains it.
     pub package: &'static str,
-    /// Whose package that is.
+    /// The source of the package.
     pub archive: Archive,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: &'static str,
 }
 
@@ -48,7 +48,7 @@ macro_rules! tools {
     ($($name:ident = $program:literal in $archive:ident $package:literal, $what:literal;)*) => {
         impl Tool {
             $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package, archive: Archive::$archive, purpose: $what };)*
-            /// Every one of them.
+            /// All tools.
             pub const ALL: &[Tool] = &[$(Self::$name),*];
         }
     };
@@ -72,38 +72,38 @@ tools! {
     ICETIME = "icetime" in Debian "fpga-icestorm", "A second opinion on the timing of an iCE40.";
 }
 
-/// Why a program gave no result.
+/// The reason why a program gave no result.
 #[derive(Debug)]
 pub enum ToolError {
-    /// It is not on the `PATH`; the sentence names the package that brings it.
+    /// It is not on the `PATH`; the message names its package.
     Missing(Tool),
-    /// It is there and the system did not start it, or lost it while it ran.
+    /// The system could not start it, or lost it while it ran.
     Start(Tool, io::Error),
     /// A file or folder, by its path, that could not be written or read.
     Folder(String, io::Error),
-    /// It ran to its end and was not content.
+    /// It exited with an error.
     Failed {
-        /// What was run.
+        /// The program.
         tool: Tool,
-        /// What it was to do, as the object of "failed at": "place and route".
+        /// Its task, as the object of "failed at": "place and route".
         what: String,
-        /// What it printed, or, if that is long, the last lines, where the reason is.
+        /// Its output, or the last lines of a long one, which have the reason.
         log: String,
     },
-    /// It was killed because it took longer than its limit; on a loaded machine that says nothing of the design.
+    /// It was killed at its time limit; on a loaded machine that is no result about the design.
     TimedOut {
-        /// What was run.
+        /// The program.
         tool: Tool,
-        /// What it was at, as the object of "was still at".
+        /// Its task, as the object of "was still at".
         what: String,
-        /// The time it had.
+        /// Its time limit.
         limit: Duration,
     },
-    /// It ended well, and what it said has a form that we do not know: another version, most likely.
+    /// It succeeded, but its output has an unknown format, probably of another version.
     Unreadable {
-        /// Whose words they are.
+        /// The program.
         tool: Tool,
-        /// What was looked for in them.
+        /// The text that its output lacks.
         what: String,
     },
 }
@@ -139,33 +139,33 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-/// Writes a file, naming it if that fails.
+/// Writes a file; the error names it.
 pub fn write(path: &Path, text: &str) -> Result<(), ToolError> {
     std::fs::write(path, text).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
 
-/// Reads a file, naming it if that fails.
+/// Reads a file; the error names it.
 pub fn read(path: &Path) -> Result<String, ToolError> {
     std::fs::read_to_string(path).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
 
-/// What a program printed, and whether it was content.
+/// A program's output and success.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Whether it ended with status 0.
+    /// True if its exit status was 0.
     pub success: bool,
-    /// Both streams, as they came.
+    /// Standard output and standard error, interleaved.
     pub log: String,
 }
 
 impl Tool {
-    /// Whether it can be started.
+    /// Returns true if the program can be started.
     pub fn is_there(self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(self.program).is_file())
     }
 
-    /// The file that would be started, its size and its time: what a result depends on beside its inputs.
+    /// Returns the executable's path, size and modification time, on which results depend besides the inputs.
     pub fn identity(self) -> String {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&path).find_map(|folder| {
@@ -177,7 +177,7 @@ impl Tool {
         found.unwrap_or_else(|| format!("no {}", self.program))
     }
 
-    /// Runs it in a folder until it ends; a failure of the program is an outcome, not an error.
+    /// Runs it in a folder until it exits; a failure of the program is an outcome, not an error.
     pub fn outcome<A: AsRef<OsStr>>(
         self,
         what: &str,
@@ -185,7 +185,7 @@ impl Tool {
         folder: &Path,
         limit: Duration,
     ) -> Result<Outcome, ToolError> {
-        // The streams go to a file, so that a talkative program never waits for a reader.
+        // The output goes to a file, so a program never blocks on a full pipe.
         let path = folder.join(format!("{}.log", self.program));
         let named = |e| ToolError::Folder(path.display().to_string(), e);
         let log = File::create(&path).map_err(named)?;
@@ -193,7 +193,7 @@ impl Tool {
         let start = Command::new(self.program)
             .args(arguments)
             .current_dir(folder)
-            // What a killed compiler leaves is then where its work is.
+            // Temporary files of a killed compiler then remain in its own folder.
             .env("TMPDIR", folder)
             .stdin(Stdio::null())
             .stdout(log)
@@ -210,7 +210,7 @@ impl Tool {
                 break status;
             }
             if started.elapsed() > limit {
-                // It may end by itself meanwhile, which is as good.
+                // The process may have exited meanwhile.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ToolError::TimedOut {
@@ -228,7 +228,7 @@ impl Tool {
         })
     }
 
-    /// Runs it and returns what it printed; a failure of the program is an error.
+    /// Runs it and returns its output; a failure of the program is an error.
     pub fn run<A: AsRef<OsStr>>(
         self,
         what: &str,

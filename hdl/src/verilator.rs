@@ -1,8 +1,8 @@
-//! Verilator: the RTL as a program, for comparisons of many edges, or as a shared object, for pins.
+//! Verilator: compiles the RTL to a program, for comparisons over many edges, or to a shared object, for pins.
 //!
-//! Verilator writes C++ and we compile it ourselves, as one unit with the harness around it.
-//! Its run-time library, which takes longer than any of our designs, is compiled once for all of them.
-//! Everything is kept in a [`Cache`].
+//! Verilator writes C++, which this crate compiles as one unit with the harness.
+//! Verilator's run-time library takes longer than any design here, so it is compiled once for all designs.
+//! All results are kept in a [`Cache`].
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,64 +14,64 @@ use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The programs around what is Verilated; see their heads.
+/// The harnesses around the Verilated designs; see their headers.
 pub const HARNESS: Source = source!("toggle/dv/verilated_main.cpp");
-/// As [`HARNESS`], around the channels.
+/// As [`HARNESS`], for the channels.
 pub const CHANNEL_HARNESS: Source = source!("channels/dv/verilated_channels.cpp");
-/// What the programs around the channels share.
+/// Shared by the harnesses of the channels.
 pub const CHANNEL_HEADER: Source = source!("channels/dv/verilated_channels.h");
 
 /// Names and texts of source files.
 pub type Texts = Vec<(String, String)>;
 
-/// The files of the crate as texts.
+/// Returns the crate's files as texts.
 pub fn texts<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Texts {
     let of = |source: &Source| (source.name().to_owned(), source.text.to_owned());
     sources.into_iter().map(of).collect()
 }
 
-/// What the C++ becomes.
+/// The kind of result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// With a `main` in the harness; it reads a stimulus and writes a trace.
+    /// A program with a `main` in the harness; it reads a stimulus and writes a trace.
     Program,
-    /// With functions of the names `barrier_…` in the harness, for a process that loads it.
+    /// A shared object that exports the harness's functions named `barrier_…`.
     SharedObject,
 }
 
-/// RTL, and C++ that includes what Verilator makes of it.
+/// RTL, and C++ that includes Verilator's output for it.
 #[derive(Debug, Clone)]
 pub struct Recipe {
-    /// The Verilog module that is translated; it names the entry in the cache too.
+    /// The Verilog module to translate; also part of the cache entry's name.
     pub top: &'static str,
-    /// Names and values of its parameters; the C++ sees them as macros `PARAM_…`.
+    /// Names and values of its parameters; macros `PARAM_…` in the C++.
     pub parameters: Vec<(&'static str, usize)>,
     /// The design's files, in the order in which Verilator reads them.
     pub rtl: Texts,
-    /// The C++ around the design; it is compiled as one unit with all that Verilator wrote.
+    /// The C++ around the design, compiled as one unit with Verilator's output.
     pub harness: Source,
-    /// What the harness includes.
+    /// The headers that the harness includes.
     pub headers: Vec<Source>,
-    /// Part of what the result is kept by: one design can be kept in both forms.
+    /// Part of the cache key: one design can be kept in both forms.
     pub form: Form,
 }
 
 const COMPILER: &[&str] = &["-O2", "-fPIC", "-w", "-faligned-new"];
 
-/// The parts of Verilator that we use none of.
+/// Unused features of Verilator.
 const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];
 
-/// What a shared object shows: the functions of its harness, and nothing of Verilator's run-time library.
+/// The symbols that a shared object exports: the harness's functions, and none of Verilator's run-time library.
 ///
-/// Inline statics of C++ are "unique" symbols, one for the process however the objects were opened,
-/// so two designs would otherwise share contexts, and no object could ever be unloaded.
+/// Inline statics of C++ are "unique" symbols, one per process however the objects are opened,
+/// so two designs would otherwise share contexts, and no object could be unloaded.
 const SHOWN: &str = "{ global: barrier_*; local: *; };\n";
 
-/// What is compiled of Verilator's own.
+/// The compiled files of Verilator's run-time library.
 const RUNTIME: &[&str] = &["verilated", "verilated_threads"];
 
 impl Recipe {
-    /// The finished file.
+    /// Returns the finished file.
     pub fn make(&self, cache: &Cache) -> Result<PathBuf, ToolError> {
         let parameters = self.flags("-G");
         let form = format!("{:?}", self.form);
@@ -87,7 +87,7 @@ impl Recipe {
         Ok(made.join(self.file()))
     }
 
-    /// The parameters as flags, for Verilator and for the compiler.
+    /// Returns the parameters as flags, for Verilator and for the compiler.
     fn flags(&self, prefix: &str) -> Vec<String> {
         let of = |(name, value): &(&str, usize)| format!("{prefix}{name}={value}");
         self.parameters.iter().map(of).collect()
@@ -112,8 +112,8 @@ impl Recipe {
         for source in self.headers.iter().chain([&self.harness]) {
             tool::write(&folder.join(source.name()), source.text)?;
         }
-        // The harnesses look at flip-flops, hence the flat names.
-        // A user's own design may compare a parameter, which is 32 bits wide, with fewer bits.
+        // The harnesses access flip-flops, hence the flat names.
+        // A user's own design may compare a parameter, which is 32 bits wide, with a narrower value.
         let arguments = "--cc -O3 -Wno-WIDTH --x-assign fast --x-initial fast --noassert --public-flat-rw -Mdir obj --top-module";
         let arguments = arguments
             .split(' ')
@@ -156,7 +156,7 @@ impl Recipe {
     }
 }
 
-/// The objects of Verilator's run-time library.
+/// Returns the objects of Verilator's run-time library.
 fn runtime(cache: &Cache) -> Result<Vec<PathBuf>, ToolError> {
     let tools = [Tool::VERILATOR.identity(), Tool::CXX.identity()];
     let ingredients: Vec<&str> = COMPILER
@@ -193,7 +193,7 @@ fn runtime(cache: &Cache) -> Result<Vec<PathBuf>, ToolError> {
     Ok(RUNTIME.iter().map(|name| made.join(object(name))).collect())
 }
 
-/// Where Verilator's headers are, as it says itself.
+/// Returns the include flags for Verilator's headers, whose folder Verilator reports.
 fn include_flags(folder: &Path) -> Result<[String; 2], ToolError> {
     let said = Tool::VERILATOR.run(
         "the question for its folder",
@@ -208,7 +208,7 @@ fn include_flags(folder: &Path) -> Result<[String; 2], ToolError> {
     ])
 }
 
-/// What Verilator wrote, by name.
+/// Returns the names of Verilator's C++ files.
 fn cpp_files(folder: &Path) -> Result<Vec<String>, ToolError> {
     let named = |e| ToolError::Folder(folder.display().to_string(), e);
     let mut files = Vec::new();
@@ -226,14 +226,14 @@ fn cpp_files(folder: &Path) -> Result<Vec<String>, ToolError> {
     Ok(files)
 }
 
-/// How fast it went: edges, seconds, releases.
+/// A measured speed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {
-    /// Edges of the clock that were evaluated.
+    /// Number of evaluated clock edges.
     pub edges: u64,
-    /// The time they took by the harness's own clock, without the start of the program.
+    /// Duration by the harness's own clock, without the program's start, in seconds.
     pub seconds: f64,
-    /// Barriers that were released meanwhile, which shows that the work was done.
+    /// Number of released barriers, as evidence that the design ran.
     pub releases: u64,
 }
 
@@ -244,7 +244,7 @@ pub struct Verilated {
 }
 
 impl Verilated {
-    /// The toggle barrier with these values of the parameters `N` and `FILTER`.
+    /// Compiles the toggle barrier with these values of the parameters `N` and `FILTER`.
     pub fn build(
         parameters: &[(&'static str, usize)],
         cache: &Cache,
@@ -252,7 +252,7 @@ impl Verilated {
         Self::of(TOP, &RTL, parameters, HARNESS, &[], cache)
     }
 
-    /// Version 2 with these values of the parameters `N`, `C` and `LEASE_BITS`.
+    /// Compiles version 2 with these values of the parameters `N`, `C` and `LEASE_BITS`.
     pub fn channels(
         parameters: &[(&'static str, usize)],
         cache: &Cache,
@@ -287,14 +287,14 @@ impl Verilated {
         Ok(Verilated { program })
     }
 
-    /// Plays a stimulus, see the harness, and gives the trace; the folder is for both.
+    /// Simulates a stimulus, see the harness, and returns the trace; `folder` is for both files.
     pub fn trace(&self, stimulus: &str, folder: &Path) -> Result<String, ToolError> {
         tool::write(&folder.join("stimulus"), stimulus)?;
         self.run(&["trace", "stimulus", "trace"], folder)?;
         tool::read(&folder.join("trace"))
     }
 
-    /// Random arrivals for so many edges.
+    /// Simulates random arrivals for `edges` edges.
     pub fn bench(&self, edges: u64) -> Result<Speed, ToolError> {
         let said = self.run(&["bench", &edges.to_string()], Path::new("."))?;
         let words: Vec<_> = said.split_whitespace().collect();

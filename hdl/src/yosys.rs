@@ -1,8 +1,8 @@
-//! What proofs and bitstreams both say to yosys.
+//! Commands of yosys that proofs and bitstreams share.
 
 use std::fmt::{Display, Write as _};
 
-/// Parameters in the words of yosys.
+/// Formats parameters as a `chparam` command.
 pub(crate) fn chparam(parameters: &[(&str, impl Display)]) -> String {
     parameters
         .iter()

@@ -1,4 +1,4 @@
-//! The boards' bitstreams are built, and their clocks are met with room.
+//! The boards' bitstreams are built, and their clock constraints are met with a margin.
 //!
 //! `cargo xtask fpga` builds the targets without a board too.
 
@@ -12,7 +12,7 @@ fn boards() -> impl Iterator<Item = &'static Target> {
     fpga::TARGETS.iter().filter(|target| target.pins.is_some())
 }
 
-/// For each family of FPGAs one.
+/// One board per FPGA family.
 #[test]
 fn a_board_of_each_family_gets_a_bitstream_that_meets_its_clock() {
     let mut families = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The cells of the barrier with each filter are those that the table of costs tells.
+//! The cells of the barrier with each filter agree with the table of costs.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn yosys_counts_the_cells_that_the_table_tells() {
             return;
         };
         println!("{samples} samples: {cells:?}");
-        // Another version of yosys may count a few more or less; what is told has to be near.
+        // Another version of yosys may count a few more or less; the table's value must be close.
         let near = |told: u32, now: u32| told.abs_diff(now) * 20 <= told;
         assert!(near(luts, cells.luts), "{line:?}: {cells:?}");
         assert_eq!(flip_flops, cells.flip_flops, "{line:?}");

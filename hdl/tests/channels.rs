@@ -1,8 +1,8 @@
 //! Version 2: the model and the RTL are the same machine, edge by edge and flip-flop by flip-flop, under two simulators.
 //!
-//! The random stimulus is what ports and cables do: members that come and go, frames good and bad, torn, noisy, too fast,
-//! two nodes that speak at once, one that falls silent, and resets. The directed one goes through the rules.
-//! What they reach is counted by the model; a state, a transition or an answer that was never seen fails the test.
+//! The random stimulus does what ports and cables do: members that arrive and withdraw, good, bad, torn, noisy and too fast frames,
+//! two nodes that send at once, one that falls silent, and resets. The directed stimulus exercises each rule.
+//! The model counts the coverage; a state, a transition or an answer that was never reached fails the test.
 
 #[path = "common/channels/mod.rs"]
 mod channels;
@@ -32,7 +32,7 @@ fn parameters(nodes: usize, channels: usize) -> [(&'static str, usize); 3] {
     ]
 }
 
-/// Plays random edges at each size, and at the first the directed stimulus and the one that fills the counters.
+/// Runs random edges at each size, and at the first size also the directed and the saturating stimulus.
 fn check<R>(what: &str, sizes: &[(usize, usize)], edges: usize, rtl: R)
 where
     R: Fn(usize, usize, &str, &Path) -> Result<String, ToolError> + Sync,
@@ -65,7 +65,7 @@ where
     assert_eq!(coverage.missing(), [""; 0], "never seen under {what}");
 }
 
-/// Plays this many edges at each size under Icarus.
+/// Runs this many edges at each size under Icarus.
 fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Icarus",
@@ -77,7 +77,7 @@ fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     );
 }
 
-/// The same under Verilator.
+/// Runs this many edges at each size under Verilator.
 fn under_verilator(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Verilator",
@@ -117,7 +117,7 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
     under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
 }
 
-/// Counters that wrap where they should stop: proofs from power-on do not get that far.
+/// Counters that wrap instead of saturating: proofs from power-on do not get that far.
 const WRAPPING: [Mutant; 2] = [
     Mutant {
         fault: "the counter of limits that ran out wraps",
@@ -159,7 +159,7 @@ fn a_counter_that_wraps_is_told_apart_by_the_stimulus_that_fills_it() {
     });
 }
 
-/// The contract of channels/README.md in time: under three periods never, from four on always, between them by the phase.
+/// The contract of channels/README.md in time: a pulse under three periods never counts, one of four or more always does, between them the phase decides.
 #[test]
 fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_does() {
     let folder = tempfile::tempdir().expect("a folder");

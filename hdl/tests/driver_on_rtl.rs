@@ -1,4 +1,4 @@
-//! The driver's suite against the RTL: the same claims that every port keeps.
+//! The driver's test suite against the RTL: the same claims as for every port.
 
 mod common;
 

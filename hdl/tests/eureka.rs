@@ -8,7 +8,7 @@ use fpga_model::eureka::{EurekaLine, EurekaRegisters};
 use hdl::icarus;
 use std::fmt::Write as _;
 
-/// What is applied before one edge.
+/// The inputs before one edge.
 struct Applied {
     edge: Edge,
     /// The barrier's level.
@@ -16,7 +16,7 @@ struct Applied {
 }
 
 /// Nodes that raise and lower their wires: often none, now and then several at one edge, glitches, and a rare reset;
-/// and a barrier that releases now and then. All of it is rarer the more samples have to agree.
+/// and a barrier that releases now and then. All events are rarer the more samples must agree.
 fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Applied> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ nodes as u64);
     let wires = u64::MAX >> (64 - nodes);
@@ -104,7 +104,7 @@ fn the_rtl_does_what_the_model_does_at_every_edge() {
                 number + 1
             );
         }
-        // Every way from one state to the next was taken, at this size.
+        // Every transition was taken at this size.
         assert!(
             found > 3 && kept > 3 && resets > 1,
             "{nodes} nodes, {samples} samples: {found} {kept} {resets}"

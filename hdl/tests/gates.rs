@@ -1,4 +1,4 @@
-//! The RTL as gates: from any flip-flops, one edge of it is one edge of the model; and designs that are no gates are told apart.
+//! The RTL as a next-state function: from any flip-flops, one edge equals one edge of the model; designs with other state are refused.
 
 #[path = "common/channels/mod.rs"]
 #[allow(
@@ -15,7 +15,7 @@ use fpga_model::{Gates as _, Registers, ToggleMachine};
 use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
 use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// A folder with these sources, one expression exchanged.
+/// Creates a folder with these sources, one expression replaced.
 fn altered(sources: &[Source], file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for source in sources {
@@ -30,7 +30,7 @@ fn altered(sources: &[Source], file: &str, from: &str, to: &str) -> tempfile::Te
     folder
 }
 
-/// Why a design was refused; `None` after a line that says that there is no Verilator.
+/// Returns the reason why a design was refused; `None` after a message if Verilator is missing.
 fn refusal<T>(built: Result<T, CosimError>) -> Option<CosimError> {
     match built {
         Ok(_) => panic!("it should have been refused"),
@@ -55,7 +55,7 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             } else {
                 0
             };
-            // Random wires hardly ever all agree, so a part of the turns makes them.
+            // Random wires hardly ever all agree, so some turns set them so.
             let stage2 = match turn % 4 {
                 0 => !output,
                 1 => !output ^ 1 << (turn / 4 % nodes),
@@ -138,7 +138,7 @@ fn a_folder_without_verilog_is_named() {
     );
 }
 
-/// One life on the model and on the gates, which are given the model's flip-flops at each edge.
+/// One run of the model and of the next-state function, which gets the model's flip-flops at each edge.
 #[test]
 fn an_edge_of_the_channels_is_an_edge_of_the_model() {
     for nodes in [3, 60, 64] {
@@ -147,7 +147,7 @@ fn an_edge_of_the_channels_is_an_edge_of_the_model() {
             return;
         };
         let blank = ChannelMachine::new(nodes, MAX_CHANNELS).expect("a legal size");
-        // The stimulus is made for a short lease, and with the long one of the board no session is cut off.
+        // The stimulus is made for a short lease; with the board's long lease no session would expire.
         let short = blank.with_lease_bits(channels::LEASE_BITS);
         let life = channels::directed(short).into_iter();
         let life = life.chain(channels::random(short, 20_000));
@@ -199,7 +199,7 @@ fn channels_whose_releases_are_not_their_levels_are_refused() {
     }
 }
 
-/// Designs of several sizes, opened, run and closed in many threads at once: each object is a world of its own.
+/// Designs of several sizes, opened, run and closed in many threads at once: the objects are independent.
 #[test]
 fn designs_that_are_open_side_by_side_do_not_meet() {
     let built = Rtl::build(Design::toggle_barrier(), 2, &cache());

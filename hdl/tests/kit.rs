@@ -1,5 +1,5 @@
-//! The desk kit: schematic and bill of materials are what the tables say, the tables are what the board's pins and
-//! [WIRING.md] say, and other programs read the files.
+//! The desk kit: schematic and bill of materials agree with the tables, the tables agree with the board's pins and
+//! [WIRING.md], and other programs read the files.
 
 use hdl::kit::{self, Part};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +83,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
         said(&connector, 18, "GND");
     }
     said("J2", 10, "RELEASE");
-    // The table of the document: receivers and the way back.
+    // The document's table: receivers and the return path.
     let document = include_str!("../boards/WIRING.md");
     let ways = [
         ("U1", 1, 4, 18),
@@ -162,7 +162,7 @@ fn kicad_reads_the_schematic_finds_the_nets_of_the_table_and_no_error() {
     assert_eq!(found, wanted);
 }
 
-/// The nets of KiCad's list that join something.
+/// Returns the nets in KiCad's list that connect at least two pins.
 fn of_kicad(list: &str) -> BTreeMap<String, BTreeSet<(String, usize)>> {
     let mut nets = BTreeMap::<_, BTreeSet<_>>::new();
     let quoted = |text: &str, key: &str| {

@@ -1,4 +1,4 @@
-//! Every line of the RTL is reached by the stimuli that compare it with the model.
+//! The stimuli that compare the RTL with the model reach every line of the RTL.
 
 #[allow(
     dead_code,
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The wires of the other benches, and a barrier that releases now and then.
+/// The other benches' inputs, and a barrier that releases now and then.
 fn eureka(edges: &[Edge]) -> String {
     let edges = edges.iter().enumerate();
     edges.fold(String::new(), |mut text, (number, edge)| {
@@ -30,7 +30,7 @@ fn eureka(edges: &[Edge]) -> String {
     })
 }
 
-/// Of each file of the design, how many lines can be reached, and those that were not.
+/// Returns, per file of the design, the number of reachable lines and the lines that were not reached.
 fn reached(lcov: &str) -> BTreeMap<String, (usize, Vec<String>)> {
     let (mut files, mut file) = (BTreeMap::<_, (usize, Vec<_>)>::new(), String::new());
     for line in lcov.lines() {
@@ -51,8 +51,8 @@ fn reached(lcov: &str) -> BTreeMap<String, (usize, Vec<String>)> {
     files
 }
 
-/// A minute of C++; by itself: `cargo test -p hdl --test lines -- --ignored --nocapture`.
-/// What lcov's tools read is left in the target folder.
+/// Compiles C++ for a minute; run alone: `cargo test -p hdl --test lines -- --ignored --nocapture`.
+/// The file for lcov's tools is left in the target folder.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn every_line_of_the_rtl_is_reached() {

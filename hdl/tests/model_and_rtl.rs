@@ -27,12 +27,12 @@ fn check(
     true
 }
 
-/// The parameters of the RTL of so many nodes and samples.
+/// Returns the RTL's parameters for this number of nodes and samples.
 fn parameters((nodes, samples): (usize, u16)) -> [(&'static str, usize); 2] {
     [("N", nodes), ("FILTER", samples.into())]
 }
 
-/// Every state and transition was reached at this size.
+/// Checks and prints that every state and transition was reached at this size.
 fn said(what: &str, (nodes, samples): (usize, u16), coverage: &Coverage) {
     let said = format!("{what}: {nodes} nodes, {samples} samples, {coverage:?}");
     println!("{said}");

@@ -8,14 +8,14 @@ use hdl::formal::Design;
 use hdl::tool::Outcome;
 use hdl::{channel_claims, eureka_claims};
 
-/// What the tool makes of it; `None` after a line that says that the tool is missing.
+/// Elaborates the design; `None` after a message if the tool is missing.
 fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Option<Outcome> {
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = tool.elaborate(design, parameters, folder.path());
     or_skip(&format!("elaboration by {tool:?}"), outcome)
 }
 
-/// The ends of every range, and the values at which a width of the design changes.
+/// The bounds of every range, and the values at which a width of the design changes.
 #[test]
 fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     let mut cases: Vec<(Design, Vec<(&str, i64)>)> = Vec::new();
@@ -67,7 +67,7 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
             assert!(!outcome.success, "{case} is not refused");
             let said = match tool {
                 Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
-                // A name of the part that Verilator comes to first, or, without a wire, its own words.
+                // The first error of Verilator is the rule's name, or, without a wire, its own message.
                 Elaborator::Verilator if value == 0 => "%Error".to_owned(),
                 Elaborator::Verilator => "_must_be_".to_owned(),
                 Elaborator::Icarus | Elaborator::Yosys => rule.to_owned(),

@@ -1,4 +1,4 @@
-//! The proofs of both versions, and that they bite: what is claimed is proved, what is broken is refuted.
+//! The proofs of both versions, and their mutants: every claim is proved, every mutant is refuted.
 
 mod common;
 
@@ -77,14 +77,14 @@ fn every_claim_about_the_channels_is_proved() {
     proved(&channel_claims::design(), channel_claims::CLAIMS);
 }
 
-/// The longest of the proofs: at 4 nodes what the others say of 3.
+/// The longest of the proofs: at 4 nodes what the others prove at 3.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_other_descriptions_of_the_channels_are_the_verilog_at_full_width() {
     proved(&channel_claims::design(), channel_claims::LONG_CLAIMS);
 }
 
-/// Of each file of the design one.
+/// One mutant per file of the design.
 #[test]
 fn a_broken_file_of_the_channels_is_refuted() {
     let mut files = BTreeSet::new();

@@ -1,13 +1,13 @@
-//! The timing diagrams in `timing/` are what the model does, edge by edge.
+//! The timing diagrams in `timing/` agree with the model, edge by edge.
 //!
-//! They are WaveDrom's JSON; a column is a period of the clock, whose rising edge is at its beginning: what a column shows of a
-//! flip-flop is what that edge has made, and what it shows of a pin is what the next edge samples.
+//! They are WaveDrom's JSON. A column is a clock period that starts with the rising edge: the column of a
+//! flip-flop shows its value after that edge, and the column of a pin shows what the next edge samples.
 
 use fpga_model::filter::FilteredMachine;
 use serde_json::Value;
 use std::path::Path;
 
-/// The levels of a wave, column by column; a dot goes on with the one before.
+/// Returns the levels of a wave, column by column; a dot repeats the previous one.
 fn levels(wave: &str) -> Vec<bool> {
     let mut last = false;
     wave.chars()
@@ -54,7 +54,7 @@ fn compare(name: &str, drawn: &Value) {
         .collect();
     let number = |signal: &str| -> usize {
         let digits: String = signal.chars().filter(char::is_ascii_digit).collect();
-        // Of stage1_q[0] the last digit.
+        // For stage1_q[0] the last digit.
         digits[digits.len().saturating_sub(1)..]
             .parse()
             .unwrap_or(0)

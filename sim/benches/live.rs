@@ -1,4 +1,4 @@
-//! What touching a wire of the live board costs: `cargo bench -p sim`.
+//! Benchmark of an access to a wire of the live board: `cargo bench -p sim`.
 //!
 //! For barriers between processes see `hwbarr live`.
 
@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Runs `body` many times and prints nanoseconds for one.
+/// Runs `body` many times and prints the nanoseconds per run.
 fn measure(what: &str, mut body: impl FnMut()) {
     const TIMES: u32 = 2_000_000;
     let start = Instant::now();

@@ -1,6 +1,6 @@
-//! How fast waveforms are recorded and written: `cargo bench -p sim --bench waveform`.
+//! Benchmark of recording and writing waveforms: `cargo bench -p sim --bench waveform`.
 //!
-//! Sixty nodes pass barriers in virtual time, without a record and with one, and the record becomes a value change dump.
+//! Sixty nodes pass barriers in virtual time, without a record and with one, and the record is written as a value change dump.
 
 use sim::virtual_time::{Parameters, run};
 use std::fs::File;

@@ -1,6 +1,6 @@
-//! When clock edges happen: edge `k` at `k / hz` after power-on, the first edge being number 1.
+//! Times of clock edges: edge `k` is at `k / hz` after power-on; the first edge has number 1.
 
-/// An oscillator, with time counted in `units_per_s` parts of a second.
+/// An oscillator, with time in units of `1 / units_per_s` seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
     pub hz: u64,
@@ -8,12 +8,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// How many edges lie in the first `time` units.
+    /// Returns the number of edges in the first `time` units.
     pub(crate) fn edges_until(self, time: u64) -> u64 {
         (u128::from(time) * u128::from(self.hz) / u128::from(self.units_per_s)) as u64
     }
 
-    /// When edge `edge` happens, rounded up to a unit, so that it has happened at its time and not a unit before.
+    /// Returns the time of edge `edge`, rounded up to a unit, so that the edge has happened at that time and not one unit before.
     pub(crate) fn time_of(self, edge: u64) -> u64 {
         (u128::from(edge) * u128::from(self.units_per_s)).div_ceil(u128::from(self.hz)) as u64
     }

@@ -1,28 +1,28 @@
-//! The eureka line of a recorded board: what the nodes heard, computed from what they said and when the barrier released.
+//! The eureka line of a recorded board, as the nodes read it: computed from the nodes' wires and the barrier's releases.
 //!
-//! The record holds the wires to the line and the releases; the line itself is the model's, run over them edge by edge, so the
-//! record needs no entry for what it does.
+//! The record has the wires to the line and the releases. The model of the line is run over them edge by edge, so the
+//! record needs no entries for the line itself.
 
 use crate::clock::Clock;
 use crate::event::{Record, What};
 use fpga_model::eureka::EurekaLine;
 
-/// A change of what the nodes hear.
+/// A change of the levels that the nodes read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub at_ns: u64,
     /// The line to all nodes.
     pub found: bool,
-    /// The node that was told that it was first.
+    /// The node that was first.
     pub first: Option<usize>,
 }
 
-/// How a reader calls the line's signals: name, words.
+/// The line's signals in a viewer: name, label.
 pub(crate) const FOUND: (&str, &str) = ("found", "eureka line");
 pub(crate) const FIRST: (&str, &str) = ("first", "first to find it");
-/// Width of the latter, a node's number.
+/// Width of the second signal, a node's number.
 pub(crate) const FIRST_BITS: u32 = 7;
-/// The wires to the line: title of the group, signal in the node's scope, how a node's is called.
+/// The wires to the line: title of the group, signal in the node's scope, label of a node's signal.
 pub(crate) const SAYS: (&str, &str, &str) = ("wires to the eureka line", "says", "has found it");
 
 const CLOCK: Clock = Clock {
@@ -30,13 +30,13 @@ const CLOCK: Clock = Clock {
     units_per_s: 1_000_000_000,
 };
 
-/// Whether a node has used the line.
+/// Returns true if a node has used the line.
 pub(crate) fn is_used(record: &Record) -> bool {
     let mut events = record.events.iter();
     events.any(|event| matches!(event.what, What::Say { .. }))
 }
 
-/// What the nodes heard, oldest first; nothing where no node has said anything.
+/// Returns the changes, oldest first; empty if no node has raised its wire.
 pub(crate) fn heard(record: &Record) -> Vec<Heard> {
     let Some(line) = EurekaLine::new(record.nodes, 1)
         .ok()
@@ -71,14 +71,14 @@ struct Ear {
     says: u64,
     /// The barrier's level.
     level: bool,
-    /// The last edge that the line has seen.
+    /// The last edge that the line has simulated.
     edge: u64,
     heard: Vec<Heard>,
 }
 
 impl Ear {
     fn run_until(&mut self, edge: u64) {
-        // An edge after its latency, at which it sees a release, nothing moves any more.
+        // One edge after its latency, at which it sees a release, the line is stable.
         let moving = edge
             .saturating_sub(self.edge)
             .min(self.line.latency_edges() + 1);

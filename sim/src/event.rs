@@ -1,4 +1,4 @@
-//! What happened on the wires of a barrier: the one vocabulary of the live record, the virtual run and the waveform.
+//! Events on the wires of a barrier, as used by the live record, the virtual run and the waveform.
 
 /// One change, at its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum What {
         /// The node.
         node: usize,
     },
-    /// The program on this node came back from the barrier.
+    /// The program on this node returned from the barrier.
     Leave {
         /// The node.
         node: usize,
@@ -48,14 +48,14 @@ pub enum What {
     },
 }
 
-/// The events of a run, oldest first, as far as the record had room for them.
+/// The events of a run, oldest first, up to the record's capacity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    /// How many nodes the barrier has.
+    /// Number of the barrier's nodes.
     pub nodes: usize,
     /// The first events of the run.
     pub events: Vec<Event>,
-    /// How many later events found the record full.
+    /// Number of later events that did not fit.
     pub dropped: u64,
 }
 
@@ -66,30 +66,30 @@ pub struct LineChange {
     pub at_ps: u64,
     /// The node that drives the line.
     pub node: usize,
-    /// Which of its lines: the arrivals of the channels, then serial clock, data and select.
+    /// The index of the line: the arrivals of the channels, then serial clock, data and select.
     pub line: usize,
     /// The new level.
     pub high: bool,
 }
 
-/// The line changes of a version 2 board, oldest first, as far as the record had room for them.
+/// The line changes of a version 2 board, oldest first, up to the record's capacity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChannelRecord {
-    /// How many nodes have lines.
+    /// Number of nodes with lines.
     pub nodes: usize,
     /// The first changes of the run.
     pub changes: Vec<LineChange>,
-    /// How many later changes found the record full.
+    /// Number of later changes that did not fit.
     pub dropped: u64,
 }
 
 impl LineChange {
-    /// One non-zero word, so that an entry that was never written is not a change.
+    /// Encodes the change as a nonzero word, so that an entry that was never written is not a change.
     pub(crate) fn what(self) -> u64 {
         1 << 63 | (self.node as u64) << 8 | (self.line as u64) << 1 | u64::from(self.high)
     }
 
-    /// The inverse of [`what`](Self::what).
+    /// Decodes a word; the inverse of [`what`](Self::what).
     pub(crate) fn from_words(at_ps: u64, what: u64) -> Option<Self> {
         (what >> 63 == 1).then_some(Self {
             at_ps,
@@ -101,7 +101,7 @@ impl LineChange {
 }
 
 impl What {
-    /// One non-zero word, so that an entry that was never written is not an event.
+    /// Encodes the event as a nonzero word, so that an entry that was never written is not an event.
     pub(crate) fn to_word(self) -> u64 {
         let (kind, node) = match self {
             Self::Wire { node, high: false } => (1, node),
@@ -117,7 +117,7 @@ impl What {
         kind << 32 | node as u64
     }
 
-    /// The inverse of [`to_word`](Self::to_word).
+    /// Decodes a word; the inverse of [`to_word`](Self::to_word).
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         let node = (word & u64::from(u32::MAX)) as usize;
         Some(match word >> 32 {

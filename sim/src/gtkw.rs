@@ -1,4 +1,4 @@
-//! A save file that makes GTKWave show a waveform of [`vcd`](crate::vcd) at once: signals named by node, in groups.
+//! Save file for GTKWave that shows a waveform of [`vcd`](crate::vcd) immediately: signals named by node, in groups.
 //!
 //! The format has no specification; the fields and trace flags are those of GTKWave's `analyzer.h` and of the files
 //! that it writes itself (version 3.3).
@@ -12,7 +12,7 @@ use crate::words::counted;
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
-/// GTKWave's `TR_*` flags, as the save file spells them: hexadecimal, for the lines that follow.
+/// GTKWave's `TR_*` flags in the save file's notation: hexadecimal, valid for the lines that follow.
 mod flags {
     pub(super) const BINARY: u32 = 0x28;
     pub(super) const DECIMAL: u32 = 0x24;
@@ -22,32 +22,32 @@ mod flags {
     pub(super) const GROUP_END: u32 = 0x100_0200;
 }
 
-/// One group for each kind of signal: title, signal in the node's scope, how a node's signal is called.
+/// One group for each kind of signal: title, signal in the node's scope, label of a node's signal.
 ///
-/// The wires come first: with sixty nodes a window has no room for the marks of all programs and any wire.
+/// The wires come first: with sixty nodes a window cannot show the marks of all programs and also a wire.
 pub(crate) const GROUPS: [(&str, &str, &str); 3] = [
     ("wires to the barrier", "out", "to barrier"),
     ("wires from the barrier", "in", "from barrier"),
     ("in the barrier (enter to leave)", "inside", "in barrier"),
 ];
 
-/// The first row of a wire: it stands for the wires from the barrier to all nodes, which carry one level.
+/// The first row: it represents the wires from the barrier to all nodes, which have the same level.
 const RELEASE: &str = "released, to all nodes";
 
-/// Signals that are numbers and not a bit for each wire.
+/// Signals that are numbers and not one bit per wire.
 const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
 
-/// How many pixels a window of 1600 leaves for the waves.
+/// Pixels that a window of 1600 leaves for the waves.
 const WAVE_PIXELS: f64 = 1000.0;
-/// GTKWave's frame: so many pixels show 2^-zoom units of time (`calczoom` in its zoombuttons.c).
+/// GTKWave's frame: this number of pixels shows 2^-zoom units of time (`calczoom` in its zoombuttons.c).
 const FRAME_PIXELS: f64 = 200.0;
-/// How much of the run is shown at first: from the view's begin on, this multiple of the time to its release.
+/// The initial view: from the view's start, this multiple of the time to its release.
 const SHOWN: u64 = 2;
-/// How many named markers GTKWave has, A to Z; -1 is one that is not set.
+/// GTKWave has 26 named markers, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
 
 /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time.
-/// What is shown ends well behind the view's release, or with the run where there is none.
+/// The view ends after the view's release, or at the end of the run if there is none.
 fn zoom(view: View) -> f64 {
     let all = view.end.saturating_sub(view.begin);
     let shown = view.release.map_or(all, |at| {
@@ -56,7 +56,7 @@ fn zoom(view: View) -> f64 {
     -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
 }
 
-/// The lines before the signals: which waveform, what of it is shown first, and the primary marker at the release.
+/// Writes the header: the waveform's path, the initial view, and the primary marker at the release.
 fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()> {
     writeln!(sink, "[*] hwbarr: {}", counted(view.nodes, "node"))?;
     writeln!(sink, "[dumpfile] \"{dump_file}\"")?;
@@ -114,7 +114,7 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     Ok(())
 }
 
-/// The same for a waveform of any signals, in groups.
+/// As [`write()`], for a waveform of any signals, in groups.
 pub(crate) fn write_groups(
     mut sink: impl io::Write,
     dump_file: &str,
@@ -141,7 +141,7 @@ pub(crate) fn write_groups(
     Ok(())
 }
 
-/// The same for a waveform of version 2 ([`channel_vcd`](crate::channel_vcd)): the channels first, then the serial side, then each node's lines.
+/// As [`write()`], for a waveform of version 2 ([`channel_vcd`](crate::channel_vcd)): the channels first, then the serial receiver, then each node's lines.
 pub fn write_channels(
     mut sink: impl io::Write,
     dump_file: &str,
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Rows that a window of the save file's size shows, at GTKWave's row of 20 pixels and below its menus.
+    /// Rows that a window of the save file's size shows, with GTKWave's rows of 20 pixels below its menus.
     const FOLD: usize = 38;
 
     /// A self-test of sixty nodes, which releases twice, and two barriers of their programs.
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// The rows of a save file in their order, as paths of the dump without a range; groups' titles are rows too.
+    /// Returns the rows of a save file in order, as paths of the dump without a range, and the groups' titles.
     fn rows(save: &str) -> Vec<String> {
         let row = |line: &str| {
             let title = line.strip_prefix('-').filter(|_| !line.starts_with("-1"));
@@ -279,7 +279,7 @@ mod tests {
         save.lines().filter_map(row).collect()
     }
 
-    /// When each signal of a dump changes after its beginning.
+    /// Returns the times at which each signal of a dump changes after its start.
     fn changes(record: &Record) -> HashMap<String, Vec<u64>> {
         let mut dump = Vec::new();
         crate::vcd::write(&mut dump, record).expect("memory takes everything");
@@ -321,7 +321,7 @@ mod tests {
         changes
     }
 
-    /// What GTKWave shows before anything is clicked: its rows above the fold, in the time that fits its width.
+    /// The rows and the time range that GTKWave shows before any click.
     #[test]
     fn the_first_picture_is_the_programs_first_barrier_with_wires_in_every_row() {
         let record = tested_then_used();

@@ -1,22 +1,22 @@
-//! The barrier simulator: the cycle-accurate model behind wires, shared by real processes.
+//! The barrier simulator: the cycle-accurate model with wires that several processes share.
 //!
-//! * [`live`]: processes share a board in shared memory, and the board's clock follows the machine's clock.
+//! * [`live`]: a board in shared memory of several processes; the board's clock follows the machine's clock.
 //! * [`served`]: the same board over TCP, for nodes on several hosts.
-//! * [`virtual_time`]: a deterministic run of nodes, ports, cables and the machine, by discrete events.
-//! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and sweeps.
+//! * [`virtual_time`]: a deterministic discrete-event simulation of nodes, ports, cables and the machine.
+//! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and parameter sweeps.
 //! * [`faults`]: campaigns of every fault at every place and moment against the real driver.
-//! * [`report`]: all of that as one HTML page.
-//! * [`event`]: what happened on the wires.
-//! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
-//! * [`waves`]: virtual time as a waveform at one picosecond, with clocks and flip-flops.
+//! * [`report`]: all results as one HTML page.
+//! * [`event`]: the events on the wires.
+//! * `emulate` (feature `emulate`): emulated port registers, so that the real drivers run against the board.
+//! * [`waves`]: virtual time as a waveform with a resolution of one picosecond, with clocks and flip-flops.
 //! * [`vcd`], [`channel_vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
-//! * [`wave_files`]: a waveform and the files beside it, named by the user; [`words`]: numbers in sentences.
+//! * [`wave_files`]: a waveform with a user's file name, and the viewers' files beside it; [`words`]: numbers in sentences.
 //!
-//! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
+//! A port-level simulator that is linked into programs instead of the hardware's driver has a precedent:
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier
 //! (<http://aggregate.org/EXHIBITS/sc95c.html>).
 //!
-//! `unsafe` has three addresses here: the module `live::shared`, which turns the caller's memory into atomics,
+//! `unsafe` is in three places: module `live::shared`, which accesses the caller's memory as atomics,
 //! `emulate::trap`, whose signal handlers execute port instructions, and one line of `emulate::gpio::machine`.
 
 #![deny(unsafe_code)]

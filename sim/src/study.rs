@@ -1,4 +1,4 @@
-//! A study: one virtual run, the software barriers on the same arrivals, and sweeps of both over a parameter.
+//! A study: one virtual run, the software barriers on the same arrivals, and parameter sweeps of both.
 
 use crate::event::Record;
 use crate::software::{ALGORITHMS, Algorithm, BadSchedule, Model, Network};
@@ -6,16 +6,16 @@ use crate::virtual_time::{BadTime, Distribution, Parameters, RunError, Summary, 
 use std::fmt;
 use std::str::FromStr;
 
-/// A run and what it is compared with.
+/// A run and its comparison.
 #[derive(Debug, Clone)]
 pub struct Study {
-    /// What the run depended on.
+    /// The parameters of the run.
     pub parameters: Parameters,
-    /// What the software barriers depended on.
+    /// The parameters of the software barriers.
     pub network: Network,
     /// The hardware's latencies.
     pub summary: Summary,
-    /// The waveform's events; empty if they were not kept.
+    /// The waveform's events; empty if they were not recorded.
     pub record: Record,
     /// The software's latencies, by algorithm.
     pub software: Vec<Rival>,
@@ -24,18 +24,18 @@ pub struct Study {
 /// A software barrier on the arrivals of a hardware run.
 #[derive(Debug, Clone)]
 pub struct Rival {
-    /// Which.
+    /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// From the last entry until every node has left, in the order of [`Model::ALL`].
+    /// Latencies from the last entry until every node has left, in the order of [`Model::ALL`].
     pub latencies: [Distribution; Model::ALL.len()],
 }
 
-/// Why there is no study.
+/// The reason why there is no study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StudyError {
     /// The run fails.
     Run(RunError),
-    /// A software barrier is none.
+    /// A software algorithm is not a barrier.
     Schedule(BadSchedule),
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for StudyError {
 impl std::error::Error for StudyError {}
 
 impl Study {
-    /// Runs and compares.
+    /// Runs the simulation and the comparison.
     pub fn conduct(
         parameters: Parameters,
         network: Network,
@@ -82,11 +82,11 @@ impl Study {
 /// A parameter that a sweep varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
-    /// How many nodes there are.
+    /// Number of nodes.
     Nodes,
-    /// How long an access of the port takes.
+    /// Duration of a port access.
     PortTime,
-    /// How much longer it may take.
+    /// Maximum additional duration of a port access.
     Jitter,
     /// The machine's clock, in MHz.
     Clock,
@@ -95,7 +95,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// All of them.
+    /// All axes.
     pub const ALL: [Self; 5] = [
         Self::Nodes,
         Self::PortTime,
@@ -104,7 +104,7 @@ impl Axis {
         Self::Cable,
     ];
 
-    /// As it is written.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
@@ -115,7 +115,7 @@ impl Axis {
         }
     }
 
-    /// What its numbers are counted in; times are counted in microseconds.
+    /// Returns the unit of the values; times are in microseconds.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Nodes => "",
@@ -125,7 +125,7 @@ impl Axis {
         }
     }
 
-    /// The parameters with this one set.
+    /// Returns the parameters with this one set to `value`.
     pub fn apply(self, value: f64, parameters: &Parameters) -> Parameters {
         let mut p = parameters.clone();
         let time = Time::from_ns(1000).scaled(value);
@@ -161,17 +161,17 @@ impl Axis {
 /// Values of one parameter: `nodes=2..60:2`, `port-time=0.5us..5us:0.5us`, `clock=1,10,100`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
-    /// What varies.
+    /// The parameter.
     pub axis: Axis,
     /// Its values.
     pub values: Vec<f64>,
 }
 
-/// More values than anybody reads.
+/// Limit on the number of values.
 const MOST_VALUES: f64 = 10_000.0;
 
 impl Sweep {
-    /// A study for each value.
+    /// Runs a study for each value.
     pub fn conduct(
         &self,
         parameters: &Parameters,
@@ -185,7 +185,7 @@ impl Sweep {
     }
 }
 
-/// What is no sweep.
+/// The reason why a text is not a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadSweep {
     /// There is no such parameter to vary.
@@ -246,7 +246,7 @@ impl FromStr for Sweep {
         let bad = || BadSweep::Range(values.to_owned());
         let (last, step) = rest.split_once(':').ok_or_else(bad)?;
         let [first, last, step] = [axis.number(first)?, axis.number(last)?, axis.number(step)?];
-        // A little more than a whole number of steps, for steps that have no exact binary form.
+        // A little more than a whole number of steps, for steps without an exact binary representation.
         let steps = ((last - first) / step + 1e-9).floor();
         if !(0.0..MOST_VALUES).contains(&steps) {
             return Err(bad());
@@ -313,7 +313,7 @@ mod tests {
             (hardware, software.min().unwrap_or_default())
         };
         let [(hw2, sw2), (hw60, sw60)] = [0, 1].map(|k| medians(&studies[k].1));
-        // What the hardware is for: its latency does not grow with the nodes, and the best software's does.
+        // The purpose of the hardware: its latency does not grow with the number of nodes, and that of the best software does.
         assert!(hw60 < hw2 + Time::from_ns(1200), "{hw2} to {hw60}");
         assert!(sw60 > sw2 + sw2, "{sw2} to {sw60}");
     }

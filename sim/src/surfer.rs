@@ -1,10 +1,10 @@
-//! A command file with which Surfer shows a waveform at once: which file, which signals in which order, the cursor at the
+//! Command file for Surfer that shows a waveform immediately: the file, the signals in order, and the cursor at the
 //! first release of a barrier of the program.
 //!
-//! Surfer has state files too, whose form is its own and changes from version to version; a command file (`.sucl`) is
-//! what its manual gives for being written by others. A line is a command as it would be typed; `#` begins a comment and
-//! `;` another command, and the name of a divider is one word. So neither of the two signs may be in a path, and where it
-//! is the file is left to the command line ([`names_the_dump`]).
+//! Surfer also has state files, whose format is internal and changes with the version; its manual offers the command file (`.sucl`)
+//! for other programs. A line is a command as typed; `#` starts a comment and
+//! `;` another command, and a divider's name is one word. So a path must have neither character; if it has one,
+//! the file is given on the command line instead ([`names_the_dump`]).
 
 use crate::channel_vcd;
 use crate::eureka_wave::{self, FIRST, FOUND, SAYS};
@@ -16,13 +16,13 @@ use crate::words::counted;
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
-/// Signals that belong together: what they are, and the path of each.
+/// A section of signals: its title, and the path of each.
 struct Section {
     title: String,
     paths: Vec<String>,
 }
 
-/// Whether a command file can name this waveform.
+/// Returns true if a command file can name this waveform.
 pub fn names_the_dump(dump_file: &str) -> bool {
     !dump_file.contains(['#', ';', '\n', '\r'])
 }
@@ -49,7 +49,7 @@ pub fn write(sink: impl io::Write, dump_file: &str, record: &Record) -> io::Resu
     commands(sink, dump_file, View::of(record), sections)
 }
 
-/// The same for a waveform of any signals, in groups.
+/// As [`write()`], for a waveform of any signals, in groups.
 pub(crate) fn write_groups(
     sink: impl io::Write,
     dump_file: &str,
@@ -63,7 +63,7 @@ pub(crate) fn write_groups(
     commands(sink, dump_file, view, sections)
 }
 
-/// The same for a waveform of version 2 ([`channel_vcd`]).
+/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]).
 pub fn write_channels(
     sink: impl io::Write,
     dump_file: &str,
@@ -132,7 +132,7 @@ fn commands(
     Ok(())
 }
 
-/// A title as one word: of letters, digits and underscores, as Surfer tells words apart.
+/// Returns a title as one word of letters, digits and underscores, as Surfer separates words.
 fn word(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();

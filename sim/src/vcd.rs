@@ -1,13 +1,13 @@
-//! Events as a waveform, a value change dump (IEEE 1364) or an FST: timescale 1 ns, changes only.
+//! Waveform of events: a value change dump (IEEE 1364) or an FST, timescale 1 ns, changes only.
 //!
 //! The tree of signals is
 //!
 //! ```text
 //! barrier
-//!   releases[31:0]   how often the barrier has released since the start of the record
-//!   arrived[6:0]     how many nodes have entered and wait to be released; [15:0] with more than 64 nodes
-//!   found            the eureka line, if a node has used it: whether one has found it
-//!   first[6:0]       and which was the first; z if none
+//!   releases[31:0]   number of releases since the start of the record
+//!   arrived[6:0]     number of nodes that have entered and are not released; [15:0] with more than 64 nodes
+//!   found            the eureka line, if a node has used it
+//!   first[6:0]       the node that was first; z if none
 //!   node00
 //!     says           the wire from the node to the eureka line, likewise
 //!     out            the wire from the node to the barrier
@@ -16,19 +16,19 @@
 //!   node01 ...
 //! ```
 //!
-//! One scalar for each wire, because a 60-bit vector would be written whole at each of its changes.
-//! A record that was full says in a comment, at the head and at the end, how many events are missing; an FST says it in its version.
+//! One scalar per wire, because a 60-bit vector would be written as a whole at each of its changes.
+//! If the record was full, a comment at the start and at the end gives the number of missing events; an FST has it in its version text.
 
 use crate::dump::{Dump, Form, FstDump, Kind, Signal, Unit, Value, VcdDump};
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, Heard, SAYS};
 use crate::event::{Event, Record, What};
 use std::io;
 
-/// The scope that holds everything.
+/// The scope that contains everything.
 pub(crate) const TOP: &str = "barrier";
-/// Width of the count of releases.
+/// Width of the number of releases.
 pub(crate) const RELEASES_BITS: u32 = 32;
-/// Width of the count of arrivals: 0 to 64, and more on cascaded boards.
+/// Returns the width of the number of arrivals: 0 to 64, and more on cascaded boards.
 pub(crate) fn arrived_bits(nodes: usize) -> u32 {
     match nodes {
         ..=64 => 7,
@@ -39,7 +39,7 @@ pub(crate) fn arrived_bits(nodes: usize) -> u32 {
 const LOW: Value = Value::Bits(0);
 const HIGH: Value = Value::Bits(1);
 
-/// The name of a node's scope.
+/// Returns the name of a node's scope.
 pub(crate) fn node_scope(node: usize) -> String {
     format!("node{node:02}")
 }
@@ -49,7 +49,7 @@ struct NodeIds {
     out: Signal,
     input: Signal,
     inside: Signal,
-    /// On a board whose eureka line is used.
+    /// `Some` on a board whose eureka line is used.
     says: Option<Signal>,
 }
 
@@ -69,7 +69,7 @@ pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) ->
     }
 }
 
-/// What is said of a record that was full.
+/// Returns the comment for a record that was full.
 fn missing(dropped: u64) -> Option<String> {
     (dropped > 0).then(|| format!("the record was full: {dropped} later events are missing"))
 }
@@ -102,7 +102,7 @@ struct Drawing<D> {
     /// Levels of the wires to the barrier, and of those from it.
     wires: Vec<bool>,
     output: bool,
-    /// How many of the former differ from the latter.
+    /// Number of wires to the barrier that differ from those from it.
     arrived: usize,
 }
 
@@ -174,7 +174,7 @@ impl<D: Dump> Drawing<D> {
         self.line(heard.found, heard.first)
     }
 
-    /// What the nodes hear of the eureka line, if it is there.
+    /// Writes the eureka line as the nodes read it, if it is used.
     fn line(&mut self, found: bool, first: Option<usize>) -> io::Result<()> {
         let Some([found_id, first_id]) = self.line else {
             return Ok(());
@@ -259,7 +259,7 @@ impl<D: Dump> Drawing<D> {
     }
 }
 
-/// The levels before the first event: a wire whose first change is downwards was high.
+/// Returns the levels before the first event: a wire whose first change is downwards was high.
 fn levels_before(record: &Record) -> (Vec<bool>, bool) {
     let mut wires = vec![None; record.nodes];
     let mut output = None;
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_million_changes_are_written_and_read_back() {
-        // How long it takes is what `cargo bench -p sim --bench waveform` prints.
+        // `cargo bench -p sim --bench waveform` prints how long this takes.
         let nodes = 60;
         let mut events = Vec::new();
         for barrier in 0..4_000u64 {
@@ -403,7 +403,7 @@ mod tests {
                 Ok(vcd::Command::ChangeScalar(..) | vcd::Command::ChangeVector(..))
             )
         });
-        // Each node's wires, marks and the count of arrivals, and the release with its two counts.
+        // Each node's wires, marks and the number of arrivals, and the release with its two counts.
         let initial = 2 + 3 * 60;
         assert_eq!(changes.count(), 4_000 * (60 * 5 + 2) + initial);
     }

@@ -1,21 +1,21 @@
-//! What a viewer is told of a waveform: which part is shown first, and which signals belong together.
+//! The initial view for waveform viewers: time range and signal groups.
 
 use crate::event::{Event, Record, What};
 
-/// What of a waveform is shown first; times in the units of its dump.
+/// The initial view; times in the units of the dump.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub nodes: usize,
-    /// When the barrier begins that is shown first; a job takes a while to come to it.
+    /// Start of the barrier that is shown first; a job takes a while to reach it.
     pub begin: u64,
-    /// When that barrier releases.
+    /// Release of that barrier.
     pub release: Option<u64>,
-    /// When the last change is.
+    /// Time of the last change.
     pub end: u64,
 }
 
 impl View {
-    /// The first barrier of the program: the self-test before it has releases too, but no program enters it.
+    /// Selects the first barrier of the program: the self-test before it has releases too, but no program enters it.
     pub(crate) fn of(record: &Record) -> Self {
         let first = record.events.first().map_or(0, |event| event.at_ns);
         let (begin, release) = first_barrier(record).unwrap_or((first, None));
@@ -28,7 +28,7 @@ impl View {
     }
 }
 
-/// When the first program enters, and the first release after all programs have entered; a node may die before it does.
+/// Returns the time at which the first program enters, and of the first release after all programs have entered; a node may die before it does.
 fn first_barrier(record: &Record) -> Option<(u64, Option<u64>)> {
     let is_entry = |event: &Event| matches!(event.what, What::Enter { .. });
     let entry = record.events.iter().position(is_entry)?;
@@ -46,24 +46,24 @@ fn first_barrier(record: &Record) -> Option<(u64, Option<u64>)> {
     Some((events[0].at_ns, release))
 }
 
-/// The time of the first release among these events.
+/// Returns the time of the first release among these events.
 fn release_from(events: &[Event]) -> Option<u64> {
     let is_release = |event: &&Event| matches!(event.what, What::Release { .. });
     events.iter().find(is_release).map(|event| event.at_ns)
 }
 
-/// Signals that belong together: how each is called, its path, and how it is shown.
+/// A group of signals: the label, path and display of each.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub title: String,
     pub signals: Vec<(String, String, Show)>,
 }
 
-/// How a signal is shown.
+/// How a signal is displayed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Show {
-    /// So many bits.
+    /// A number of this many bits.
     Bits(u32),
-    /// A text; of so many bits in a file that has no texts.
+    /// A text; `Some(bits)` in a file format without texts.
     Text(Option<u32>),
 }

@@ -1,6 +1,6 @@
-//! A waveform that a user has named, and beside it a save file for GTKWave and a command file for Surfer.
+//! A waveform with a user's file name, and beside it a save file for GTKWave and a command file for Surfer.
 //!
-//! [`WaveFiles::named`] is asked before a run begins, so that a name which cannot be written costs no run.
+//! [`WaveFiles::named`] is called before a run, so a name that cannot be written is reported before the run.
 
 use crate::event::{ChannelRecord, Record};
 use crate::waves::{Form, Trace};
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The file of each viewer: its ending, and what it is.
+/// The file of each viewer: its extension, and its description.
 const BESIDE: [(&str, &str); 2] = [
     ("gtkw", "GTKWave's save file"),
     ("sucl", "Surfer's command file"),
@@ -21,7 +21,7 @@ const BESIDE: [(&str, &str); 2] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaveFiles {
     dump: PathBuf,
-    /// The full path: viewers look for a relative one where they are started.
+    /// The full path: a viewer would resolve a relative one in its own working directory.
     full: String,
     /// GTKWave's.
     save: PathBuf,
@@ -29,21 +29,21 @@ pub struct WaveFiles {
     commands: PathBuf,
 }
 
-/// Why a waveform cannot be written.
+/// The reason why a waveform cannot be written.
 #[derive(Debug)]
 pub enum WaveError {
-    /// The name is that of a file which is written beside the waveform.
+    /// The name is that of a file written beside the waveform.
     Beside {
         /// The name.
         dump: PathBuf,
-        /// What such a file is.
+        /// Description of that file.
         what: &'static str,
     },
     /// A file cannot be written.
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
 }
@@ -64,7 +64,7 @@ impl fmt::Display for WaveError {
 impl std::error::Error for WaveError {}
 
 impl WaveFiles {
-    /// Checks that the waveform can be written there. Nothing is written yet.
+    /// Checks that the waveform can be written there. Writes nothing yet.
     pub fn named(dump: &Path) -> Result<Self, WaveError> {
         let ending = dump.extension().unwrap_or_default();
         if let Some((_, what)) = BESIDE
@@ -94,9 +94,9 @@ impl WaveFiles {
         &self.dump
     }
 
-    /// The command line that opens it with GTKWave, and the one with Surfer.
+    /// Returns the command lines that open it with GTKWave and with Surfer.
     pub fn commands(&self) -> [String; 2] {
-        // Where the command file cannot name the waveform, the command line does.
+        // If the command file cannot name the waveform, the command line does.
         let dump = match surfer::names_the_dump(&self.full) {
             true => String::new(),
             false => format!(" {}", self.dump.display()),
@@ -125,7 +125,7 @@ impl WaveFiles {
         )
     }
 
-    /// Writes a run in virtual time at one picosecond; how many changes there were.
+    /// Writes a run in virtual time at a resolution of one picosecond; returns the number of changes.
     pub fn write_trace(&self, trace: &Trace) -> Result<usize, WaveError> {
         let written = self.dumped(|sink| waves::write(sink, trace, self.form()))?;
         self.beside(
@@ -176,7 +176,7 @@ fn written<T>(
         .map_err(|reason| failed(path, reason))
 }
 
-/// Checks that a file can be written, or made if it is not there. Nothing is written.
+/// Checks that a file can be written, or created if it does not exist. Writes nothing.
 pub fn check_writable(path: &Path) -> Result<(), WaveError> {
     may_write(path).map_err(|reason| failed(path, reason))
 }
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(made, 0);
     }
 
-    /// The first block of an FST is its header: its kind, its length, and in it a known number that tells the byte order.
+    /// Checks the first block of an FST, its header: its kind, its length, and a known number that shows the byte order.
     fn is_fst(path: &Path) -> bool {
         let bytes = std::fs::read(path).expect("a waveform");
         let known = std::f64::consts::E.to_le_bytes();

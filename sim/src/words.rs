@@ -1,6 +1,6 @@
 //! Numbers in sentences.
 
-/// A number with the noun that is counted: `1 node`, `60 nodes`.
+/// Returns a number with its noun: `1 node`, `60 nodes`.
 pub fn counted(number: impl TryInto<u64> + Copy + std::fmt::Display, noun: &str) -> String {
     match number.try_into() {
         Ok(1) => format!("1 {noun}"),

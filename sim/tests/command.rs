@@ -1,4 +1,4 @@
-//! What `hwbarr` prints: help, reports and refusals.
+//! The output of `hwbarr`: help, reports and errors.
 
 use std::process::Command;
 
@@ -156,7 +156,7 @@ fn a_browser_shows_every_plot_of_a_report() {
     let dom = String::from_utf8_lossy(&output.stdout);
     assert_eq!(dom.matches("<svg").count(), 7);
     assert!(dom.contains("Faults"));
-    // The page's script has run: every chart can be kept, and one waveform zoomed.
+    // The page's script has run: every chart can be saved, and one waveform zoomed.
     assert_eq!(dom.matches(">PNG</button>").count(), 7);
     assert_eq!(dom.matches("class=\"zoomable\"").count(), 1);
     assert!(dom.contains("node 0 reads"), "drawn by the script alone");
@@ -324,7 +324,7 @@ fn one_of_something_is_singular() {
     assert!(said.starts_with("1 node, 1 barrier, "), "{said}");
 }
 
-/// A waveform whose name is refused costs no run: no node has passed a barrier then.
+/// A waveform whose name is refused is reported before the run: no node has passed a barrier then.
 #[test]
 fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
     for (name, why) in [
@@ -352,7 +352,7 @@ fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
     }
 }
 
-/// An FST begins with its header: the kind 0, and the length 329.
+/// An FST starts with its header: kind 0 and length 329.
 #[test]
 fn a_name_that_ends_in_fst_gives_an_fst() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -385,7 +385,7 @@ fn a_waveform_is_not_overwritten_by_its_save_file() {
     assert!(!path.exists());
 }
 
-/// Surfer would leave out what is not there without a word.
+/// Surfer would silently omit missing signals.
 #[test]
 fn surfer_is_given_signals_that_the_waveform_has() {
     for more in [

@@ -6,8 +6,8 @@
 //! PORTCULLIS_GUESTS=target/guests cargo test -p sim --test guests -- --ignored --nocapture
 //! ```
 //!
-//! QEMU passes the guest's port accesses through to a host's `/dev/parportN`, which here is a file of [`Parports`].
-//! Between the guests there is nothing but the barrier, and a serial line each to this test, which is their software fence.
+//! QEMU passes the guest's port accesses to a host's `/dev/parportN`, which here is a file of [`Parports`].
+//! The guests share only the barrier; each has a serial line to this test, which is their software fence.
 #![cfg(target_os = "linux")]
 
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
@@ -23,9 +23,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const NODES: usize = 2;
-/// As `xtask/src/guests.rs` has told the guests: so many by ppdev, then as many by port instructions.
+/// As `xtask/src/guests.rs` configures the guests: this number by ppdev, then the same number by port instructions.
 const BARRIERS: u64 = 300;
-/// Two for each node that is late in turn.
+/// Two per late node.
 const TESTED: u64 = 2 * NODES as u64;
 /// An emulated processor on a busy machine boots in half a minute.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -78,7 +78,7 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
     Machine(command.spawn().expect("qemu starts"))
 }
 
-/// The fence of all nodes, until one hangs up.
+/// The fence of all nodes, until one disconnects.
 fn serve(mut lines: Vec<UnixStream>) {
     loop {
         for line in &mut lines {

@@ -1,4 +1,4 @@
-//! `hwbarr port` on parallel ports that a file system of our own serves in front of the simulator's board, and on plugs.
+//! `hwbarr port` on parallel ports that a user-space file system emulates in front of the simulator's board, and on loopback plugs.
 
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
 use embedded_hal::digital::PinState;
@@ -21,7 +21,7 @@ fn hwbarr(arguments: &[&str]) -> String {
     format!("{out}{err}[exit {}]", output.status.code().unwrap_or(-1))
 }
 
-/// A plug that joins the two wires.
+/// A plug that connects the two wires.
 struct Joined(bool);
 
 impl Far for Joined {
@@ -39,7 +39,7 @@ fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }
 
-/// Ports 0 and 1 at a board of two nodes, 2 with a plug, 3 with a plug whose wire back is broken; `None` where mounting is not allowed.
+/// Ports 0 and 1 at a board of two nodes, 2 with a plug, 3 with a plug whose return wire is broken; `None` if mounting is not allowed.
 fn mounted() -> Option<Parports> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = Box::leak(Box::new(memory)).init(2, 0).expect("a board");
@@ -64,7 +64,7 @@ fn mounted() -> Option<Parports> {
     }
 }
 
-/// What was printed, with the folder's name and all times taken out.
+/// Returns the output without the folder's name and all times.
 fn plain(text: &str, files: &Parports) -> String {
     let text = text.replace(&files.folder().display().to_string(), "/dev");
     let words = text.split(' ').map(|word| match word.parse::<f64>() {

@@ -76,7 +76,7 @@ fn what_one_process_finds_all_the_others_hear_in_each_round() {
     }
 }
 
-/// A process that passes barriers until it is killed, and is killed when the test fails.
+/// A process that passes barriers until it is killed; killed also when the test fails.
 struct Node(Child);
 
 impl Node {
@@ -135,9 +135,9 @@ impl Drop for Node {
     }
 }
 
-/// Both nodes from this process, over wires whose owners were killed.
+/// Runs both nodes in this process, over wires whose owners were killed.
 fn pass_in_this_process(board: &Board<'_>, barriers: u64) {
-    // The leftovers may be a complete barrier that no process has stepped yet; looking at both wires settles it.
+    // The leftovers may be a complete barrier that no process has stepped yet; reading both wires completes it.
     let mut nodes: Vec<_> = (0..2)
         .map(|node| {
             let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the owner is dead");
@@ -168,7 +168,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
             nodes.iter_mut().for_each(Node::hear);
             nodes.iter_mut().for_each(Node::let_go);
         }
-        // Somewhere in the middle of many commits, however much of the cores the nodes get; the odd factor spreads the instants.
+        // In the middle of many commits, whatever share of the cores the nodes get; the odd factor spreads the instants.
         let (before, enough) = (board.releases(), 50 + round * 7919 % 300);
         let deadline = Instant::now() + LIMIT;
         while board.releases() - before < enough {
@@ -178,7 +178,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
         let victim = (round % 2) as usize;
         nodes[victim].kill();
         let at_death = board.snapshot();
-        // The survivor may complete the barrier that the dead node had entered, and then waits for it in vain.
+        // The survivor may complete the barrier that the dead node had entered, and then waits for it without success.
         std::thread::sleep(Duration::from_millis(2));
         let later = board.snapshot();
         assert!(
@@ -189,7 +189,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
         nodes[1 - victim].kill();
         pass_in_this_process(&board, 3);
     }
-    // What the killed processes had committed is in the record, in order and without a gap.
+    // The record has everything that the killed processes had committed, in order and without a gap.
     let record = board.record();
     let (mut wires, mut output, mut last) = ([false; 2], false, 0);
     for event in &record.events {

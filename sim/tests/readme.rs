@@ -1,9 +1,9 @@
-//! What the README shows is what the commands print.
+//! The README's sessions match the commands' output.
 //!
 //! A fenced block marked `console` is a session in an empty folder: every line that begins with `$ hwbarr` is run, in order.
-//! A command that ends with ` &` goes on until the end of its block; the README shows its first line.
-//! The README's servers listen at port 25175, in whose place the test takes a free one.
-//! `README_UPDATE=1 cargo test -p sim --test readme` writes the README anew.
+//! A command that ends with ` &` continues until the end of its block; the README shows its first line.
+//! The README's servers listen at port 25175, which the test replaces by a free one.
+//! `README_UPDATE=1 cargo test -p sim --test readme` rewrites the README.
 
 use sim::virtual_time::{Parameters, Time};
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ fn readme() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")
 }
 
-/// The words of a command, of which some are quoted.
+/// Returns the words of a command, of which some are quoted.
 fn words(command: &str) -> Vec<String> {
     let parts = command.split('"').enumerate();
     parts
@@ -34,7 +34,7 @@ fn words(command: &str) -> Vec<String> {
 /// A session: one block of the README.
 struct Session {
     folder: PathBuf,
-    /// What stands for [`PORT`] here.
+    /// The port that replaces [`PORT`].
     port: String,
     background: Vec<Child>,
 }
@@ -51,7 +51,7 @@ impl Drop for Session {
 
 impl Session {
     fn new(folder: &Path) -> Self {
-        // Free when it was asked for; the next to be handed out is another one.
+        // Free at the time of the query; the next query returns another one.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         Self {
             folder: folder.to_owned(),
@@ -60,7 +60,7 @@ impl Session {
         }
     }
 
-    /// What the command prints, without spaces at the ends of lines.
+    /// Returns the command's output, without spaces at the ends of lines.
     fn printed(&mut self, command: &str) -> String {
         let foreground = command.strip_suffix(BACKGROUND);
         let mut words = words(foreground.unwrap_or(command)).into_iter();
@@ -93,7 +93,7 @@ impl Session {
     }
 }
 
-/// The README with the real output in every marked block.
+/// Returns the README with the real output in every marked block.
 fn with_real_output(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let mut lines = text.lines();
@@ -119,10 +119,10 @@ fn with_real_output(text: &str) -> String {
     real.join("\n") + "\n"
 }
 
-/// The row of the hardware in a prediction of `hwbarr scale`, as it begins there.
+/// The start of the hardware's row in a prediction of `hwbarr scale`.
 const HARDWARE: &str = "this hardware ";
 
-/// The figures of the hardware's barrier on 60, 1,024 and 65,536 ranks, as `hwbarr scale` prints them.
+/// Returns the figures of the hardware's barrier on 60, 1,024 and 65,536 ranks, as `hwbarr scale` prints them.
 fn scaled() -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let printed = Session::new(folder.path()).printed("hwbarr scale");
@@ -131,7 +131,7 @@ fn scaled() -> Vec<String> {
     row.map(str::to_owned).collect()
 }
 
-/// Predictions that were fitted to a measurement cannot be repeated here; the hardware's row in them can.
+/// Predictions that were fitted to a measurement cannot be repeated here, but their hardware rows can.
 #[test]
 fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     let shown = std::fs::read_to_string(readme()).expect("a README");
@@ -146,7 +146,7 @@ fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     }
 }
 
-/// The defaults of `hwbarr run` and the notes for builders tell one circuit.
+/// The defaults of `hwbarr run` and the notes for builders describe the same circuit.
 #[test]
 fn the_delays_of_the_wiring_notes_are_the_defaults() {
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hdl/boards/WIRING.md");
@@ -175,7 +175,7 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
     assert!(printed.contains(&circuit), "{printed}");
 }
 
-/// Two edges of the synchroniser and one of the machine, of which the first may come at once.
+/// Two edges of the synchroniser and one of the machine, of which the first may follow at once.
 #[test]
 fn the_projects_readme_tells_the_fastest_and_the_slowest_release() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");

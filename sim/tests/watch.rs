@@ -39,7 +39,7 @@ fn refuses(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).expect("UTF-8")
 }
 
-/// Serves a board of so many nodes while `body` runs with its address.
+/// Serves a board of `nodes` nodes while `body` runs with its address.
 fn served(nodes: usize, body: impl FnOnce(&Address)) {
     let server = Server::bind(nodes, "127.0.0.1:0");
     serving(server.expect("a port on the loopback address"), body);
@@ -54,7 +54,7 @@ fn serving(mut server: Server, body: impl FnOnce(&Address)) {
                 server.turn().expect("the system waits for sockets");
             }
         });
-        /// Stops the server also when a claim fails.
+        /// Stops the server also when an assertion fails.
         struct Over<'a>(&'a AtomicBool);
         impl Drop for Over<'_> {
             fn drop(&mut self) {
@@ -82,10 +82,10 @@ fn a_served_board_of_version_2_is_shown_as_one() {
     });
 }
 
-/// Held while this process has a board of its own: a program that is started then inherits it, and has a board too many as long as it runs.
+/// Held while this process has a board of its own: a program that is started then inherits it, and has an extra board while it runs.
 static OWN_BOARD: Mutex<()> = Mutex::new(());
 
-/// A program that is killed when the test is over, whatever its end.
+/// A program that is killed when the test ends, in any way.
 struct Running(Child);
 
 impl Running {
@@ -128,7 +128,7 @@ fn a_served_board_is_shown_with_those_who_wait_and_those_who_are_late() {
 #[test]
 fn watching_a_board_in_shared_memory_leaves_it_alone() {
     let _own = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
-    // This process has no other board while this test runs: the others look at those of other processes.
+    // This process has no other board while this test runs: the other tests use boards of other processes.
     let memory = Memory::create(Board::layout_size(3, 100)).expect("memory");
     let board = memory.init(3, 100).expect("fits");
     let mut wires = board.wires(1, |_| ()).expect("free");
@@ -155,7 +155,7 @@ fn boards_below_a_board_are_seen_as_one_with_the_output_of_the_root() {
         .collect();
     for (node, wires) in wires.iter_mut().enumerate() {
         wires.out.set_high().expect("infallible");
-        // All but the last board have released, and the root has not.
+        // All boards but the last one have released, and the root has not.
         if node == 127 {
             break;
         }
@@ -215,7 +215,7 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
         let lines = String::from_utf8(output.stdout).expect("UTF-8");
         let count = |line: &str| line.split_whitespace().next()?.parse::<u64>().ok();
         let counts: Vec<_> = lines.lines().map_while(count).collect();
-        // The processes may not have begun yet.
+        // The processes may not have started yet.
         if counts.len() == 5 && counts[0] > 0 {
             break counts;
         }
@@ -225,7 +225,7 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
     assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
 }
 
-/// The kernel names a process after the file of its program, and another user may have chosen it.
+/// The kernel names a process after its program's file, and another user may have chosen the name.
 #[test]
 fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -239,7 +239,7 @@ fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let said = loop {
         let output = watch(&[&pid, "--once"]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        // The processes may not have begun yet.
+        // The processes may not have started yet.
         if said.contains("forged") {
             break said;
         }
@@ -272,7 +272,7 @@ fn what_is_no_board_is_refused_with_a_sentence() {
     assert!(said.contains(&expected), "{said}");
 }
 
-/// A terminal of 80 columns and 24 rows: our side, and the program's.
+/// A terminal of 80 columns and 24 rows: this test's side, and the program's.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .expect("a pseudo-terminal");
@@ -298,7 +298,7 @@ fn terminal() -> (File, File) {
 struct Screen {
     watching: Running,
     keyboard: File,
-    /// What the terminal gets.
+    /// The terminal's received output.
     output: Receiver<Vec<u8>>,
     shown: Vec<u8>,
 }
@@ -311,12 +311,12 @@ impl Screen {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let watching = Running::start(&mut command);
-        // Read on a thread of its own: a terminal that no process reads stops the program that writes to it.
+        // Read on a separate thread: a terminal that no process reads blocks the program that writes to it.
         let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Ends with an error when the other side has been closed, which is when the program has ended.
+            // Fails when the other side has been closed, which happens when the program ends.
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 let _ = to.send(bytes[..count].to_vec());
             }
@@ -340,7 +340,7 @@ impl Screen {
         }
     }
 
-    /// The terminal is given back: the other screen is left.
+    /// The terminal is restored: the program has left the alternate screen.
     fn is_given_back(&mut self) -> ExitStatus {
         self.shows("\u{1b}[?1049l");
         self.watching.0.wait().expect("it is ours")
@@ -351,7 +351,7 @@ impl Screen {
 fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
     served(60, |address| {
         let mut screen = Screen::watch(address);
-        // One word: between words the cursor is moved instead of a space written.
+        // One word: between words the cursor is moved and no space is written.
         screen.shows("awaited");
         screen.keyboard.write_all(b"q").expect("typed");
         let status = screen.is_given_back();
@@ -381,7 +381,7 @@ fn a_terminal_that_has_gone_ends_it() {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let mut watching = Running::start(&mut command);
-        // The command keeps its copies of the terminal as long as it lives.
+        // The command keeps its copies of the terminal while it lives.
         drop((command, theirs));
         let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&shown).contains("awaited") {

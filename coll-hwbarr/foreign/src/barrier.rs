@@ -1,8 +1,8 @@
-//! The life of the component in this process: set up by the first barrier, used by all, ended by `MPI_Finalize`.
+//! The life cycle of the component in this process: set up by the first barrier, used by all barriers, closed by `MPI_Finalize`.
 //!
-//! All of it is in one lock. Several communicators of the world's processes share the wires: a process that calls MPI from one
-//! thread is in one barrier at a time, and all are in the same one, or their barriers would deadlock without hardware, too.
-//! A program whose threads may call MPI together is served on the world alone, where the standard allows one barrier at a time.
+//! One lock protects all state. Several communicators with the world's processes share the wires. A process that calls MPI from one
+//! thread is in one barrier at a time, and all processes are in the same one; otherwise their barriers would deadlock without hardware, too.
+//! If several threads of the program may call MPI at a time, the component serves only the world, on which the standard allows one barrier at a time.
 #![allow(unsafe_code)]
 
 use crate::library::{Deleted, Handle, Library, address, done};
@@ -13,24 +13,24 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, slice_from_raw_parts, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-/// What has carried out a barrier.
+/// How a barrier was performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// The hardware: it is over.
+    /// The hardware has performed it; it is complete.
     Here,
-    /// Nothing yet: the library's own is to be called, by every member.
+    /// Not performed: every member must call the library's own barrier.
     Software,
 }
 
 enum State {
-    /// No barrier has been called.
+    /// No barrier has been called yet.
     Fresh,
-    /// Members have met, and the component serves or has refused.
+    /// The members have exchanged setup messages, and the component serves or has refused.
     Met {
         seat: Box<Seat>,
         module: Option<Module>,
     },
-    /// They could not even meet.
+    /// The setup exchange itself failed.
     Failed,
 }
 
@@ -39,14 +39,14 @@ struct Module {
     this: *mut c_void,
 }
 
-/// All of it; the lock makes it one thread's at a time.
+/// The process-wide state, protected by `WHOLE`.
 struct Whole {
     state: State,
-    /// Times that the library's engine has asked.
+    /// Number of calls by the library's progress engine.
     asked: u32,
 }
 
-// SAFETY: pointers to memory of this process, which no thread owns; the component asks for one thread at a time, and the lock gives that.
+// SAFETY: pointers to process memory that belongs to no thread. The component requires one thread at a time, which the lock guarantees.
 unsafe impl Send for Whole {}
 
 static WHOLE: Mutex<Whole> = Mutex::new(Whole {
@@ -54,27 +54,27 @@ static WHOLE: Mutex<Whole> = Mutex::new(Whole {
     asked: 0,
 });
 
-/// The engine asks often, and the component need not look each time.
+/// The progress engine calls often; the component is polled once in this number of calls.
 const SELDOM: u32 = 64;
 
 fn whole() -> MutexGuard<'static, Whole> {
     WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the user has asked for the hardware; local.
+/// Returns true if the user has configured a port; local.
 pub fn is_wanted() -> bool {
     seat::set("port").is_some_and(|port| !port.is_empty() && port != "none")
 }
 
-/// The component's priority, as the user wants it.
+/// Returns the component's priority, as configured by the user.
 pub fn priority() -> i32 {
-    // SAFETY: the component's table is constant.
+    // SAFETY: `TABLE` points to the component's static table.
     let default = unsafe { (*coll_hwbarr::TABLE.as_ptr()).priority };
     let set = seat::set("priority").and_then(|priority| priority.to_str()?.parse().ok());
     set.unwrap_or(default)
 }
 
-/// A barrier of the world's processes; every one of them calls.
+/// Performs a barrier of the world's processes; every one of them calls.
 pub fn pass(library: &'static Library) -> Result<Passed, String> {
     let mut whole = whole();
     if matches!(whole.state, State::Fresh) {
@@ -83,7 +83,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
         if module.is_some() {
             see_the_end(library)?;
             if let Some(engine) = &library.engine {
-                // SAFETY: the function stays, for this file is never unloaded.
+                // SAFETY: `attend` has the registered signature and stays mapped, because this file is never unloaded.
                 unsafe { (engine.register)(attend) };
             }
         }
@@ -98,7 +98,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
     module.barrier()
 }
 
-/// The library's own barrier of a duplicate of the world, if members have met; then every one of them has it.
+/// Performs the library's own barrier on the duplicate of the world; `None` if the members have not set up one. The same at every member.
 pub fn software() -> Option<Result<(), String>> {
     match &whole().state {
         State::Met { seat, .. } => Some(seat.fence()),
@@ -106,42 +106,42 @@ pub fn software() -> Option<Result<(), String>> {
     }
 }
 
-/// Whether a communicator has the world's processes in the world's order, so that its barriers can be the world's; every member finds the same.
+/// Returns true if a communicator has the world's processes in the world's order, so its barriers can use the world's wires; the same at every member.
 ///
-/// Found once for each communicator, and kept as an attribute of it.
+/// The result is computed once per communicator and cached as an attribute of it.
 pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
     static KEYVAL: OnceLock<Option<c_int>> = OnceLock::new();
     if comm == library.constants.comm_world {
         return true;
     }
-    // A keyval is made once MPI has started, and so it has where a communicator other than the world is.
+    // A communicator other than the world exists only after MPI has started, so the keyval can be created.
     let Some(keyval) = *KEYVAL.get_or_init(|| keyval(library, deleted).ok()) else {
         return false;
     };
     let functions = &library.functions;
     let (mut known, mut found) = (address(), 0);
-    // SAFETY: places for the answers.
+    // SAFETY: both out pointers are live locals of the types that `MPI_Comm_get_attr` writes.
     let code =
         unsafe { (functions.comm_get_attr)(comm, keyval, (&raw mut known).cast(), &raw mut found) };
     if code == 0 && found != 0 {
         return !known.is_null();
     }
     let mut alike: c_int = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: the out pointer is a live local of the type that `MPI_Comm_compare` writes.
     let code =
         unsafe { (functions.comm_compare)(library.constants.comm_world, comm, &raw mut alike) };
     let alike = code == 0 && alike == library.constants.congruent && !is_threaded(library);
-    // What cannot be kept is found again.
-    // SAFETY: the value is no address of anything.
+    // If the attribute cannot be set, the next call computes the result again.
+    // SAFETY: MPI stores the value and never dereferences it; it encodes a flag.
     unsafe { (functions.comm_set_attr)(comm, keyval, without_provenance_mut(alike.into())) };
     alike
 }
 
-/// Members meet, and agree on the component or on doing without.
+/// Sets up the duplicate of the world, and agrees on the component or on software.
 fn set_up(library: &'static Library) -> Result<(Box<Seat>, Option<Module>), String> {
-    // SAFETY: the component's table is constant.
+    // SAFETY: `TABLE` points to the component's static table.
     let component = unsafe { abi::read(coll_hwbarr::TABLE.as_ptr()) };
-    // SAFETY: as many constant parameters as the table says.
+    // SAFETY: the table points to `param_count` static parameters, by the plugin ABI.
     let params: &[Param] =
         unsafe { &*slice_from_raw_parts(component.params, component.param_count) };
     let seat = Box::new(Seat::new(library, params)?);
@@ -163,9 +163,9 @@ fn set_up(library: &'static Library) -> Result<(Box<Seat>, Option<Module>), Stri
     Ok((seat, Some(module)))
 }
 
-/// Whether no member has a reason against it; the first that has one tells the user.
+/// Returns true if no member has a reason against it; the first member with one warns the user.
 ///
-/// Where the user requires the hardware it is an error of the barrier, at every member.
+/// If the user requires the hardware, returns an error at every member instead.
 fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, String> {
     let all = seat.gather(reason.is_some().into())?;
     let first = all.iter().position(|against| *against != 0);
@@ -194,12 +194,12 @@ impl Module {
         let query = component.query.ok_or("the component cannot be asked")?;
         let (mut this, mut why) = (null_mut(), Why::new());
         let comm = std::ptr::from_ref(seat).cast_mut().cast();
-        // SAFETY: the table of services stays, the seat outlives the module, and there are places for the answers.
+        // SAFETY: `HOST` is static, the seat outlives the module, and `this` and `why` are live locals.
         let table = unsafe { query(&raw const HOST, comm, &raw mut this, &raw mut why) };
         if table.is_null() {
             return Err(why.sentence());
         }
-        // SAFETY: a table that begins with its size.
+        // SAFETY: `query` returned a table that begins with its size, by the plugin ABI.
         let table = unsafe { abi::read(table) };
         Ok(Module { table, this })
     }
@@ -209,7 +209,7 @@ impl Module {
             return Ok(());
         };
         let mut why = Why::new();
-        // SAFETY: the module has not been freed.
+        // SAFETY: `this` is the module that `query` returned; only `free`, which consumes `self`, frees it.
         match unsafe { enable(self.this, &raw mut why) } {
             FAILED => Err(why.sentence()),
             _ => Ok(()),
@@ -221,7 +221,7 @@ impl Module {
             return Ok(Passed::Software);
         };
         let mut why = Why::new();
-        // SAFETY: as above; the component does not look at the call.
+        // SAFETY: `this` is alive until `free` consumes `self`; the component does not read the null call.
         match unsafe { barrier(self.this, null_mut(), &raw mut why) } {
             DONE => Ok(Passed::Here),
             NEXT => Ok(Passed::Software),
@@ -231,50 +231,50 @@ impl Module {
 
     fn attend(&self) {
         if let Some(attend) = self.table.attend {
-            // SAFETY: as above.
+            // SAFETY: `this` is alive until `free` consumes `self`.
             unsafe { attend(self.this) };
         }
     }
 
     fn disable(&self) {
         if let Some(disable) = self.table.disable {
-            // SAFETY: as above.
+            // SAFETY: `this` is alive until `free` consumes `self`.
             unsafe { disable(self.this) };
         }
     }
 
     fn free(self) {
         if let Some(free) = self.table.free {
-            // SAFETY: the last call of this module.
+            // SAFETY: `self` is consumed, so this is the last call with the module.
             unsafe { free(self.this) };
         }
     }
 }
 
-/// An attribute of `MPI_COMM_SELF`, which goes when MPI is about to end.
+/// Sets an attribute of `MPI_COMM_SELF`, whose delete callback runs at the start of `MPI_Finalize`.
 fn see_the_end(library: &Library) -> Result<(), String> {
     let ending = keyval(library, end)?;
-    // SAFETY: a keyval that was just made.
+    // SAFETY: the keyval was just created, and the value is never dereferenced.
     let code = unsafe {
         (library.functions.comm_set_attr)(library.constants.comm_self, ending, null_mut())
     };
     done(code, "MPI_Comm_set_attr")
 }
 
-/// A kind of attribute that no duplicate inherits.
+/// Creates a keyval for attributes that duplicates do not inherit.
 fn keyval(library: &Library, deleted: Deleted) -> Result<c_int, String> {
     let mut keyval: c_int = 0;
-    // SAFETY: functions that stay, and a place for the number.
+    // SAFETY: the callbacks have the signatures of the standard and stay mapped; the out pointer is a live local.
     let code = unsafe {
         (library.functions.comm_create_keyval)(not_copied, deleted, &raw mut keyval, null_mut())
     };
     done(code, "MPI_Comm_create_keyval").map(|()| keyval)
 }
 
-/// Whether several threads may call MPI at a time.
+/// Returns true if several threads may call MPI at a time.
 fn is_threaded(library: &Library) -> bool {
     let mut level: c_int = 0;
-    // SAFETY: a place for the number.
+    // SAFETY: the out pointer is a live local of the type that `MPI_Query_thread` writes.
     unsafe { (library.functions.query_thread)(&raw mut level) };
     level >= library.constants.thread_multiple
 }
@@ -287,7 +287,7 @@ unsafe extern "C" fn not_copied(
     _: *mut *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the library gives a place for it.
+    // SAFETY: MPI passes a valid pointer to the copy callback's flag.
     unsafe { flag.write(0) };
     0
 }
@@ -296,7 +296,7 @@ unsafe extern "C" fn deleted(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void
     0
 }
 
-/// MPI is about to end: the wire goes back to idle, files are written, and barriers that still come are software's.
+/// Delete callback at the start of `MPI_Finalize`: the wire returns to idle, files are written, and later barriers are software's.
 unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     let Ok(library) = crate::library::library() else {
         return 0;
@@ -307,7 +307,7 @@ unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) ->
     };
     if let Some(module) = module.take() {
         if let Some(engine) = &library.engine {
-            // SAFETY: it was registered.
+            // SAFETY: `attend` was registered with this engine.
             unsafe { (engine.unregister)(attend) };
         }
         module.disable();
@@ -317,9 +317,9 @@ unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) ->
     0
 }
 
-/// Open MPI's engine asks from wherever this process waits: a member answers what others ask it.
+/// Progress callback of Open MPI's engine: answers the setup and agreement messages of other members.
 unsafe extern "C" fn attend() -> c_int {
-    // In a barrier the component looks by itself.
+    // During a barrier the component polls by itself.
     let mut whole = match WHOLE.try_lock() {
         Ok(whole) => whole,
         Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return 0,

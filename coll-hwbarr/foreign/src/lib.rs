@@ -1,24 +1,24 @@
 //! The hardware barrier in processes of other MPI libraries.
 //!
-//! The component is the one that Portcullis has built in ([`coll_hwbarr::TABLE`]), unchanged: it sees the services of the plugin
-//! ABI, and these are made here of functions that every MPI library exports. So the self-test, the agreement of all members on
+//! The component is the one built into Portcullis ([`coll_hwbarr::TABLE`]), unchanged. It uses the services of the plugin
+//! ABI, which this crate implements with functions that every MPI library exports. So the self-test, the agreement of all members on
 //! leaving the hardware, every port and the simulator's files are the same on Open MPI and MPICH.
 //!
 //! # Protocol
 //!
 //! * [`barrier::pass`] is called by every member for each barrier of `MPI_COMM_WORLD`, or of another communicator of the same
-//!   processes in the same order. The first call sets up, in software: a duplicate of the world for the component's messages, then
-//!   the component, on which all members agree. Where one of them refuses, barriers stay in software everywhere.
-//! * An attribute of `MPI_COMM_SELF` ends it all, which `MPI_Finalize` deletes first, while MPI still works.
+//!   processes in the same order. The first call sets up, in software, a duplicate of the world for the component's messages, and then
+//!   the component, on which all members agree. If one of them refuses, all use software barriers.
+//! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component: `MPI_Finalize` deletes it first, while MPI still works.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `library` | the MPI library of this process, found among what is loaded |
-//! | `seat` | what stands behind the component's communicator |
-//! | `messages` | messages that the component has started |
+//! | `library` | the MPI library of this process, found among the loaded files |
+//! | `seat` | the implementation of the component's communicator |
+//! | `messages` | nonblocking messages of the component |
 //! | `services` | the C table of services |
-//! | `barrier` | the life of the component in this process |
-//! | `wire` | what it tells of its wire |
+//! | `barrier` | the life cycle of the component in this process |
+//! | `wire` | the observer of this process's wire |
 #![deny(unsafe_code)]
 
 pub mod barrier;

@@ -1,8 +1,8 @@
-//! The MPI library of this process, found among what the loader has loaded already: nothing links with it, and nothing is opened.
+//! The MPI library of this process, found among the files that the loader has already loaded: this crate links to none and opens none.
 //!
-//! Functions are taken by their profiling names, so that neither a profiler nor a preloaded library is called from here.
-//! A handle is a number or an address, and as an argument one register in every ABI; where a function stores one, the place is
-//! zeroed before, since some libraries store four bytes of its eight.
+//! Functions are called by their profiling names, so these calls reach neither a profiler nor a preloaded library.
+//! A handle is an integer or an address, and as an argument one register in every ABI. Before a function stores a handle, the variable is
+//! zeroed, because some libraries store only four of its eight bytes.
 #![allow(unsafe_code)]
 
 use mpi_base::environment;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// A handle of any ABI.
 pub type Handle = usize;
 
-/// A callback that copies an attribute: communicator, keyval, state, value, the place of the copy, the place of "copied".
+/// A callback that copies an attribute: communicator, keyval, state, value, pointer to the copy, pointer to the flag "copied".
 pub type Copied = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -25,21 +25,21 @@ pub type Copied = unsafe extern "C" fn(
     *mut c_int,
 ) -> c_int;
 
-/// A callback that deletes one: communicator, keyval, value, state.
+/// A callback that deletes an attribute: communicator, keyval, value, state.
 pub type Deleted = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// Which ABI the library has.
+/// The ABI of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// The standard's own.
+    /// The standard ABI.
     Standard,
-    /// That of MPICH, Intel MPI and relatives.
+    /// The ABI of MPICH, Intel MPI and other derivatives.
     Mpich,
-    /// That of Open MPI.
+    /// The ABI of Open MPI.
     OpenMpi,
 }
 
-/// Names under which libraries are loaded.
+/// File names under which libraries are loaded.
 const FILES: &[(&CStr, Family)] = &[
     (c"libmpi.so.40", Family::OpenMpi),
     (c"libmpi.so.12", Family::Mpich),
@@ -49,7 +49,7 @@ const FILES: &[(&CStr, Family)] = &[
 
 const STANDARD: &CStr = c"libmpi_abi.so.1";
 
-/// What the library calls things.
+/// The library's values of MPI constants.
 #[derive(Clone, Copy, Debug)]
 pub struct Constants {
     pub comm_world: Handle,
@@ -68,7 +68,7 @@ pub struct Constants {
 
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
-        /// Functions of the library.
+        /// The library's functions.
         pub struct Functions {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
@@ -76,7 +76,7 @@ macro_rules! functions {
         impl Functions {
             fn find(file: *mut c_void) -> Result<Functions, String> {
                 Ok(Functions {
-                    // SAFETY: the standard says what the function of this name is; a handle is one register in all ABIs.
+                    // SAFETY: the standard defines the signature of the function with this name; a handle is one register in all ABIs.
                     $($name: unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> c_int>(symbol(file, $symbol)?)
                     },)*
@@ -110,41 +110,41 @@ functions! {
     get_library_version = c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
 }
 
-/// Open MPI's own engine: it looks once at what has arrived, and calls the functions that have registered.
+/// Open MPI's progress engine: `progress` polls once and calls the registered functions.
 pub struct Engine {
     pub progress: unsafe extern "C" fn(),
     pub register: unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
     pub unregister: unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
 }
 
-/// The library.
+/// The MPI library of this process.
 pub struct Library {
     pub family: Family,
     pub constants: Constants,
     pub functions: Functions,
-    /// Where it has one that others may use.
+    /// The progress engine, if the library exports one.
     pub engine: Option<Engine>,
-    /// As the loader knows it.
+    /// The loader's handle.
     file: *mut c_void,
 }
 
-// SAFETY: functions, constants, and the loader's handle of a file that stays, which every thread may use.
+// SAFETY: functions, constants, and the loader's handle of a file that stays open; all usable from any thread.
 unsafe impl Send for Library {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: nothing in it changes after construction.
 unsafe impl Sync for Library {}
 
 static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
 
-/// The library of this process, the first of [`FILES`] that is loaded; found once.
+/// Returns the library of this process, the first of [`FILES`] that is loaded; searched once.
 pub fn library() -> Result<&'static Library, &'static str> {
     answer(FOUND.get_or_init(|| find(FILES.iter())))
 }
 
-/// The library that the program calls; found once, before [`library`] is.
+/// Returns the library that the program calls; searched once, before [`library`].
 ///
-/// A process may have two: in one of the standard ABI that runs on Open MPI (`mpirun --on`) the second lies below the first,
-/// and in one of Open MPI that runs on Portcullis it is the other way round. The program's is the one whose functions the loader
-/// finds first; where the program has opened it for itself alone, `PORTCULLIS_ON` tells that the standard's stands on top.
+/// A process may have two: below one of the standard ABI that runs on Open MPI (`mpirun --on`) is Open MPI,
+/// and below one of Open MPI that runs on Portcullis is Portcullis. The program's library is the one whose functions the loader
+/// finds first. If the program has opened it with local scope, `PORTCULLIS_ON` shows that the one of the standard ABI is on top.
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();
@@ -159,29 +159,29 @@ pub fn of_program() -> Result<&'static Library, &'static str> {
     answer(found)
 }
 
-/// Names the library below one of the standard ABI.
+/// Environment variable with the name of the library below one of the standard ABI.
 const ON: &str = "PORTCULLIS_ON";
 
-/// The name of the file in which the loader finds MPI's functions first.
+/// Returns the name of the file in which the loader finds MPI's functions first.
 fn first_found() -> Option<CString> {
-    // SAFETY: looks a name up in what is open to all.
+    // SAFETY: looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Comm_rank".as_ptr()) };
     let path = file_of(found)?;
     CString::new(path.file_name()?.as_bytes()).ok()
 }
 
-/// The file that an address was loaded from.
+/// Returns the file that an address was loaded from.
 fn file_of(address: *mut c_void) -> Option<PathBuf> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: all zeroes are an answer that says nothing.
+    // SAFETY: an all-zero `Dl_info` is valid: null pointers and zero addresses.
     let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: an address in a library that is open, and a place for the answer.
+    // SAFETY: `about` is a live local; `dladdr` only compares the address with the loaded files.
     if unsafe { libc::dladdr(address, &raw mut about) } == 0 || about.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader's own text.
+    // SAFETY: `dladdr` returned a zero-terminated name of a file that stays loaded.
     let path = unsafe { CStr::from_ptr(about.dli_fname) }.to_bytes();
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
@@ -195,7 +195,7 @@ fn answer(found: &'static Result<Library, String>) -> Result<&'static Library, &
 
 fn find<'a>(files: impl Iterator<Item = &'a (&'a CStr, Family)>) -> Result<Library, String> {
     for (name, family) in files {
-        // SAFETY: NOLOAD opens nothing that is not open.
+        // SAFETY: a zero-terminated name; `RTLD_NOLOAD` loads nothing, so no initialiser runs.
         let file = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         if !file.is_null() {
             return Ok(Library {
@@ -217,9 +217,9 @@ fn find<'a>(files: impl Iterator<Item = &'a (&'a CStr, Family)>) -> Result<Libra
     ))
 }
 
-/// The address of a symbol of the library or of what it needs.
+/// Returns the address of a symbol of the library or of its dependencies.
 fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: looks a name up in a library that is open.
+    // SAFETY: looks up a zero-terminated name in a file that is open.
     let found = unsafe { libc::dlsym(file, name.as_ptr()) };
     if found.is_null() {
         return Err(format!(
@@ -230,11 +230,11 @@ fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
     Ok(found)
 }
 
-/// Where an object of Open MPI is, by whose address programs name it.
+/// Returns the address of an Open MPI object, which is its handle.
 ///
-/// A program that is not position independent has its own copy of it, which the library uses, too, and which the loader finds first.
+/// A program that is not position independent has its own copy of the object (copy relocation). The library uses that copy too, and the loader finds it first.
 fn object(file: *mut c_void, name: &CStr) -> Result<Handle, String> {
-    // SAFETY: looks a name up in what is open to all.
+    // SAFETY: looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     let found = match found.is_null() {
         false => found,
@@ -292,7 +292,7 @@ fn engine(file: *mut c_void) -> Option<Engine> {
     let progress = find(c"opal_progress")?;
     let register = find(c"opal_progress_register_lp")?;
     let unregister = find(c"opal_progress_unregister")?;
-    // SAFETY: Open MPI has declared these three so since its version 1.0.
+    // SAFETY: Open MPI has declared these three functions with these signatures since version 1.0.
     unsafe {
         Some(Engine {
             progress: std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(progress),
@@ -309,7 +309,7 @@ fn engine(file: *mut c_void) -> Option<Engine> {
 }
 
 impl Library {
-    /// A handle as the library has handed it in: of a number the register's upper half means nothing.
+    /// Returns a handle as the library passed it; the upper half of the register is cleared if handles are 32-bit integers.
     pub fn handle(&self, register: Handle) -> Handle {
         match self.family {
             Family::Mpich => register & 0xffff_ffff,
@@ -317,52 +317,52 @@ impl Library {
         }
     }
 
-    /// Where an object is that the library names its handles by, as programs see it.
+    /// Returns the address of an object that serves as a handle, as programs see it.
     pub fn object(&self, name: &CStr) -> Result<Handle, String> {
         object(self.file, name)
     }
 
-    /// What else of the library or of what it needs has a name.
+    /// Returns the address of any other symbol of the library or of its dependencies.
     pub fn symbol(&self, name: &CStr) -> Result<*mut c_void, String> {
         symbol(self.file, name)
     }
 
-    /// The library's file.
+    /// Returns the path of the library's file.
     pub fn path(&self) -> Option<PathBuf> {
         file_of(self.functions.comm_rank as *mut c_void)
     }
 
-    /// Tells the program of an error of its barrier, as the library would; the code to return, if the program goes on.
+    /// Reports an error of a barrier through the communicator's error handler. Returns the error code, if the handler returns.
     pub fn fail(&self, comm: Handle, reason: &str) -> c_int {
         printable::eprintln!("portcullis: hwbarr: {reason}");
-        // SAFETY: the communicator is the one that the program has called with.
+        // SAFETY: `comm` is the communicator that the program passed.
         unsafe { (self.functions.comm_call_errhandler)(comm, self.constants.other_error) };
         self.constants.other_error
     }
 
-    /// What the library says of itself.
+    /// Returns the library's version string.
     pub fn version(&self) -> String {
-        // Far more than the longest of all libraries.
+        // Far longer than the version string of any library.
         let mut text = vec![0u8; 1 << 14];
         let mut length: c_int = 0;
-        // SAFETY: there is more room than any library writes.
+        // SAFETY: the buffer is longer than `MPI_MAX_LIBRARY_VERSION_STRING` of every ABI.
         unsafe { (self.functions.get_library_version)(text.as_mut_ptr().cast(), &raw mut length) };
         let end = text.iter().position(|b| *b == 0).unwrap_or(0);
         String::from_utf8_lossy(&text[..end]).trim().to_owned()
     }
 }
 
-/// A place for a handle that the library stores.
+/// Returns a zeroed variable for a handle that the library stores.
 pub fn place() -> Handle {
     0
 }
 
-/// A place for an address that the library stores.
+/// Returns a null variable for an address that the library stores.
 pub fn address() -> *mut c_void {
     null_mut()
 }
 
-/// What a function has said, as a sentence if it has failed.
+/// Converts a return code to a `Result`; the error names the function.
 pub fn done(code: c_int, what: &str) -> Result<(), String> {
     match code {
         0 => Ok(()),

@@ -1,8 +1,8 @@
-//! Messages that the component has started and asks for: tested, never waited for.
+//! Nonblocking messages of the component: tested, never waited for.
 //!
-//! A receive is not posted: asked for, it is looked for among what has arrived, and received when it is there. So nothing has to
-//! be taken back at the end, and where nothing has arrived at all one look answers for every message, for a while.
-//! Between two ranks messages come in the order in which they were sent, so the oldest receive of a sender is asked for first.
+//! A receive is not posted. Its test probes for the message and receives it if it has arrived. So nothing must be
+//! cancelled at the end, and one probe without a result answers for all messages for [`QUIET`].
+//! Messages between two ranks arrive in order, so the oldest receive of a sender is tested first.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, done, place};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
-/// The tag of these messages; blocking ones have another.
+/// The tag of these messages; blocking messages have another tag.
 const TAG: c_int = 2;
 
-/// How long one look that found nothing answers for all.
+/// How long a probe that found nothing answers for all receives.
 const QUIET: Duration = Duration::from_micros(20);
 
 pub struct Messages {
@@ -22,7 +22,7 @@ pub struct Messages {
     comm: Handle,
     under_way: RefCell<BTreeMap<u64, Message>>,
     next: Cell<u64>,
-    /// When nothing had arrived.
+    /// Time of the last probe that found nothing.
     quiet: Cell<Option<Instant>>,
 }
 
@@ -56,7 +56,7 @@ impl Messages {
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<u64, String> {
         let data: Box<[u8]> = data.into();
         let mut request = place();
-        // SAFETY: the data stay until the request is complete, or for ever.
+        // SAFETY: `data` is kept until the request is complete, or leaked in `drop`.
         let code = unsafe {
             (self.library.functions.isend)(
                 data.as_ptr().cast(),
@@ -79,7 +79,7 @@ impl Messages {
         number
     }
 
-    /// Whether a message is through: then it is forgotten, and a received one is in `to`.
+    /// Returns true if a message is complete. It is then forgotten; the data of a received one are in `to`.
     pub fn test(&self, number: u64, to: &mut [u8]) -> Result<bool, String> {
         let through = match self.look(number)? {
             Look::Sent(through) => through,
@@ -95,7 +95,7 @@ impl Messages {
                     ));
                 }
                 let mut data = vec![0u8; bytes];
-                // SAFETY: the memory is as long as said.
+                // SAFETY: `to` is valid for the length that is passed.
                 let code = unsafe {
                     (self.library.functions.recv)(
                         data.as_mut_ptr().cast(),
@@ -124,7 +124,7 @@ impl Messages {
             None => return Err(format!("no message of number {number} is under way")),
             Some(Message::Send { request, .. }) => {
                 let mut through: c_int = 0;
-                // SAFETY: the request is under way, and its place stays.
+                // SAFETY: the request is active, and its variable is alive.
                 let code = unsafe {
                     (self.library.functions.test)(
                         request,
@@ -152,7 +152,7 @@ impl Messages {
         })
     }
 
-    /// Whether nothing has arrived from any rank, now or a moment ago.
+    /// Returns true if no message has arrived from any rank, now or within [`QUIET`].
     fn is_quiet(&self) -> Result<bool, String> {
         if self.quiet.get().is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(true);
@@ -164,7 +164,7 @@ impl Messages {
 
     fn has_arrived(&self, source: c_int) -> Result<bool, String> {
         let mut arrived: c_int = 0;
-        // SAFETY: a place for the answer, and none for a status.
+        // SAFETY: the flag is a live local, and the status is `MPI_STATUS_IGNORE`.
         let code = unsafe {
             (self.library.functions.iprobe)(
                 source,
@@ -181,7 +181,7 @@ impl Messages {
 
 impl Drop for Messages {
     fn drop(&mut self) {
-        // What has been sent and not been asked for since may still be read by the library.
+        // The library may still read the data of a sent message that was never found complete.
         for message in std::mem::take(self.under_way.get_mut()).into_values() {
             if let Message::Send { data, .. } = message {
                 Box::leak(data);
@@ -191,9 +191,9 @@ impl Drop for Messages {
 }
 
 enum Look {
-    /// A sent message, and whether it is through.
+    /// A sent message, and whether it is complete.
     Sent(bool),
-    /// An older receive comes first.
+    /// An older receive from the same rank comes first.
     Wait,
     Receive {
         source: u32,
@@ -201,12 +201,12 @@ enum Look {
     },
 }
 
-/// A length as MPI counts.
+/// Converts a length to MPI's `int`.
 pub fn length(bytes: usize) -> Result<c_int, String> {
     c_int::try_from(bytes).map_err(|_| format!("a message of {bytes} bytes is too long"))
 }
 
-/// A rank as MPI counts.
+/// Converts a rank to MPI's `int`.
 pub fn rank(rank: u32) -> Result<c_int, String> {
     c_int::try_from(rank).map_err(|_| format!("there is no rank {rank}"))
 }

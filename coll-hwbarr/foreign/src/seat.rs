@@ -1,4 +1,4 @@
-//! What stands behind the component's communicator: a duplicate of the world, and what the services need beside it.
+//! The implementation of the component's communicator: a duplicate of the world, and the state that the services need.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, address, done, place};
@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 /// The tag of blocking messages.
 const TAG: c_int = 1;
 
-/// What stands in front of a parameter's name in the environment: as Open MPI's launcher puts it there, and as ours does.
+/// Prefixes of a parameter in the environment: of Open MPI's launcher, and of Portcullis.
 const PREFIXES: [&str; 2] = ["OMPI_MCA_coll_hwbarr_", "PORTCULLIS_MCA_coll_hwbarr_"];
 
-/// Looks at the wire between two looks at messages.
+/// Number of polls of the wire per poll of MPI.
 const LOOKS: u32 = 8;
-/// Looks until the processor is offered to others, where each process has one of its own.
+/// Number of polls before the process yields its processor, if the processes are not oversubscribed.
 const PATIENCE: u32 = 4096;
 
 pub struct Seat {
@@ -28,15 +28,15 @@ pub struct Seat {
     comm: Handle,
     rank: u32,
     size: u32,
-    /// The members that share this process's memory, ascending, and their communicator.
+    /// The members on this node, ascending, and their communicator.
     neighbours: Vec<u32>,
     node: Handle,
     windows: RefCell<Vec<Handle>>,
     pub messages: Messages,
     params: BTreeMap<CString, CString>,
-    /// The component's own place.
+    /// The component's own pointer.
     pub common: Cell<*mut c_void>,
-    /// More members on this machine than it has processors.
+    /// True if this node has more members than processors.
     crowded: bool,
 }
 
@@ -45,14 +45,14 @@ impl Seat {
     pub fn new(library: &'static Library, params: &[Param]) -> Result<Seat, String> {
         let functions = &library.functions;
         let mut comm = place();
-        // SAFETY: a place for a handle.
+        // SAFETY: `comm` is a live, zeroed local to which the library writes a handle.
         let code = unsafe { (functions.comm_dup)(library.constants.comm_world, &raw mut comm) };
         done(code, "MPI_Comm_dup")?;
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
-        // SAFETY: places for numbers.
+        // SAFETY: `comm` was just created, and `rank` is a live local.
         let code = unsafe { (functions.comm_rank)(comm, &raw mut rank) };
         done(code, "MPI_Comm_rank")?;
-        // SAFETY: as above.
+        // SAFETY: `comm` was just created, and `size` is a live local.
         let code = unsafe { (functions.comm_size)(comm, &raw mut size) };
         done(code, "MPI_Comm_size")?;
         let (node, neighbours) = node(library, comm, rank)?;
@@ -84,18 +84,18 @@ impl Seat {
         &self.neighbours
     }
 
-    /// A parameter in the user's words, or its default.
+    /// Returns a parameter's value, configured or default.
     pub fn param(&self, name: &CStr) -> Option<&CStr> {
         self.params.get(name).map(CString::as_c_str)
     }
 
-    /// Whether the user wants to hear of what goes well.
+    /// Returns true if the user wants informational messages.
     pub fn is_talkative(&self) -> bool {
         set("verbose").is_some_and(|value| value != "0")
     }
 
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
-        // SAFETY: the memory is as long as said.
+        // SAFETY: `data` is readable for the length that is passed, and `comm` is alive.
         let code = unsafe {
             (self.library.functions.send)(
                 data.as_ptr().cast(),
@@ -110,7 +110,7 @@ impl Seat {
     }
 
     pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
-        // SAFETY: the memory is as long as said.
+        // SAFETY: `data` is writable for the length that is passed, and `comm` is alive.
         let code = unsafe {
             (self.library.functions.recv)(
                 data.as_mut_ptr().cast(),
@@ -125,30 +125,30 @@ impl Seat {
         done(code, "MPI_Recv")
     }
 
-    /// The library's own barrier of the duplicate.
+    /// Calls the library's own barrier on the duplicate.
     pub fn fence(&self) -> Result<(), String> {
-        // SAFETY: a communicator that stays.
+        // SAFETY: `comm` is alive as long as the seat.
         done(
             unsafe { (self.library.functions.barrier)(self.comm) },
             "MPI_Barrier",
         )
     }
 
-    /// What every member says, in the order of ranks.
+    /// Gathers `mine` at every member, in the order of ranks.
     pub fn gather(&self, mine: u8) -> Result<Vec<u8>, String> {
         let mut all = vec![0u8; self.size as usize];
         allgather(self.library, self.comm, &[mine], &mut all)?;
         Ok(all)
     }
 
-    /// Lets MPI look once at what has arrived.
+    /// Lets MPI poll once.
     pub fn progress(&self) {
         if let Some(engine) = &self.library.engine {
-            // SAFETY: Open MPI allows it to a thread in a call of MPI.
+            // SAFETY: Open MPI allows this call in a thread that is inside an MPI call.
             return unsafe { (engine.progress)() };
         }
         let mut arrived: c_int = 0;
-        // SAFETY: a place for the answer, and none for a status; what is found is not asked for here.
+        // SAFETY: the flag is a live local and the status is `MPI_STATUS_IGNORE`. Only the progress matters, not the result.
         unsafe {
             (self.library.functions.iprobe)(
                 self.library.constants.any_source,
@@ -160,7 +160,7 @@ impl Seat {
         };
     }
 
-    /// Until `ready`, or for so long; tells which.
+    /// Waits until `ready` or for at most `limit`. Returns true if `ready` was true.
     pub fn wait(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> bool {
         let begin = limit.map(|limit| (Instant::now(), limit));
         let mut looks: u32 = 0;
@@ -183,7 +183,7 @@ impl Seat {
         }
     }
 
-    /// Zeroed memory that the members of this node share; every one of them calls.
+    /// Allocates zeroed memory that the members of this node share; every one of them calls.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
         let functions = &self.library.functions;
         let first = self.neighbours.first() == Some(&self.rank);
@@ -192,7 +192,7 @@ impl Seat {
             .and_then(|whole| isize::try_from(whole).ok())
             .ok_or_else(|| format!("{bytes} bytes of shared memory are too many"))?;
         let (mut window, mut at) = (place(), address());
-        // SAFETY: places for a handle and an address.
+        // SAFETY: `at` and `window` are live locals, and `node` is alive.
         let code = unsafe {
             (functions.win_allocate_shared)(
                 if first { whole } else { 0 },
@@ -206,7 +206,7 @@ impl Seat {
         done(code, "MPI_Win_allocate_shared")?;
         self.windows.borrow_mut().push(window);
         let (mut size, mut unit): (isize, c_int) = (0, 0);
-        // SAFETY: places for the answers.
+        // SAFETY: the window is alive, and all out pointers are live locals.
         let code = unsafe {
             (functions.win_shared_query)(window, 0, &raw mut size, &raw mut unit, &raw mut at)
         };
@@ -216,30 +216,30 @@ impl Seat {
                 "the MPI library gives {size} bytes of shared memory instead of {whole}"
             ));
         }
-        // The window begins at the same place of a page in every process, so all go on by as much.
+        // The window has the same offset in a page in every process, so all round up by the same amount.
         let at = at.map_addr(|at| at.next_multiple_of(align));
         if first {
-            // SAFETY: `bytes` fit behind the rounded address, and no other rank has it before the fence.
+            // SAFETY: `whole >= bytes + align`, so `bytes` fit after the rounding; no other rank uses the memory before the barrier below.
             unsafe { at.write_bytes(0, bytes) };
         }
-        // SAFETY: a communicator that stays.
+        // SAFETY: `node` is alive as long as the seat.
         done(unsafe { (functions.barrier)(self.node) }, "MPI_Barrier")?;
         Ok(at)
     }
 
-    /// Gives shared memory back; every member calls, and nothing of it is used any more.
+    /// Frees the shared memory, which no member uses any more; every member calls.
     pub fn give_back(&self) {
         for mut window in self.windows.take() {
-            // SAFETY: a window of this seat, once.
+            // SAFETY: a window that `shared_memory` created; `take` removes it, so it is freed once.
             unsafe { (self.library.functions.win_free)(&raw mut window) };
         }
     }
 }
 
-/// Members that share memory, as a communicator and as ranks of `comm`.
+/// Returns the members that share memory, as a communicator and as ranks of `comm`.
 fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32>), String> {
     let mut node = place();
-    // SAFETY: a place for a handle.
+    // SAFETY: `node` is a live, zeroed local to which the library writes a handle.
     let code = unsafe {
         (library.functions.comm_split_type)(
             comm,
@@ -251,7 +251,7 @@ fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32
     };
     done(code, "MPI_Comm_split_type")?;
     let mut size: c_int = 0;
-    // SAFETY: a place for a number.
+    // SAFETY: `node` was just created, and `size` is a live local.
     let code = unsafe { (library.functions.comm_size)(node, &raw mut size) };
     done(code, "MPI_Comm_size")?;
     let mut all = vec![0u8; size.unsigned_abs() as usize * size_of::<u32>()];
@@ -262,10 +262,10 @@ fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32
     Ok((node, ranks))
 }
 
-/// `all` has room for as many times `mine` as there are members.
+/// Gathers `mine` of every member; `all` must be `mine.len()` times the number of members long.
 fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Result<(), String> {
     let (count, byte) = (length(mine.len())?, library.constants.byte);
-    // SAFETY: the memory is as long as said.
+    // SAFETY: `mine` has the length that is passed, and `all` that length for every member, by the contract of this function.
     let code = unsafe {
         (library.functions.allgather)(
             mine.as_ptr().cast(),
@@ -280,7 +280,7 @@ fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Re
     done(code, "MPI_Allgather")
 }
 
-/// A parameter as the user has set it in the environment.
+/// Returns a parameter that is set in the environment.
 pub fn set(name: &str) -> Option<OsString> {
     let mut values = PREFIXES
         .iter()
@@ -288,7 +288,7 @@ pub fn set(name: &str) -> Option<OsString> {
     values.next()
 }
 
-/// Whether a parameter of the component is set to true.
+/// Returns true if a parameter of the component is set to true.
 pub fn is_set(name: &str) -> bool {
     set(name).is_some_and(|value| {
         matches!(
@@ -300,7 +300,7 @@ pub fn is_set(name: &str) -> bool {
 
 fn read_params(params: &[Param]) -> BTreeMap<CString, CString> {
     let read = |param: &Param| {
-        // SAFETY: a component's parameters are constant texts.
+        // SAFETY: a component's parameters point to static zero-terminated texts.
         let (name, default) = unsafe {
             (
                 CStr::from_ptr(param.name),

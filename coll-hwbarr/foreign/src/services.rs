@@ -36,16 +36,16 @@ pub static HOST: Host = Host {
     failed_ranks: Some(failed_ranks),
 };
 
-/// The seat behind the pointer that the component hands back.
+/// Returns the seat behind the pointer that the component passes.
 ///
 /// # Safety
-/// `comm` is what `query` was given, and its module has not been freed.
+/// `comm` is the pointer that `query` received, and its module has not been freed.
 unsafe fn seat<'a>(comm: *mut Comm) -> &'a Seat {
-    // SAFETY: the pointer was made of a seat, which outlives the module.
+    // SAFETY: by the caller, `comm` is the pointer to the seat that `query` received, and the seat outlives the module.
     unsafe { &*comm.cast::<Seat>() }
 }
 
-/// The code of an outcome, with its reason.
+/// Returns the code of an outcome and stores its reason.
 ///
 /// # Safety
 /// `why` is writable.
@@ -53,7 +53,7 @@ unsafe fn answer(why: *mut Why, outcome: Result<c_int, String>) -> c_int {
     match outcome {
         Ok(code) => code,
         Err(reason) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: by the caller, `why` is writable or null.
             if let Some(why) = unsafe { why.as_mut() } {
                 why.set(&reason);
             }
@@ -63,32 +63,32 @@ unsafe fn answer(why: *mut Why, outcome: Result<c_int, String>) -> c_int {
 }
 
 /// # Safety
-/// `data` is readable for so many bytes.
+/// `data` is readable for `bytes` bytes.
 unsafe fn bytes<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
     if data.is_null() {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller, `data` is readable for `bytes` bytes.
     unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
 }
 
 /// # Safety
-/// `data` is writable for so many bytes, or null.
+/// `data` is writable for `bytes` bytes, or null.
 unsafe fn bytes_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
     if data.is_null() {
         return &mut [];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller, `data` is writable for `bytes` bytes; it is not null here.
     unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }
 }
 
 unsafe extern "C" fn comm_rank(comm: *mut Comm) -> u32 {
-    // SAFETY: the component keeps the rule of `seat`.
+    // SAFETY: by the plugin ABI the component passes the `comm` of a living module, as `seat` requires.
     unsafe { seat(comm) }.rank()
 }
 
 unsafe extern "C" fn comm_size(comm: *mut Comm) -> u32 {
-    // SAFETY: as above.
+    // SAFETY: by the plugin ABI the component passes the `comm` of a living module, as `seat` requires.
     unsafe { seat(comm) }.size()
 }
 
@@ -101,10 +101,10 @@ unsafe extern "C" fn comm_is_world(_: *mut Comm) -> c_int {
 }
 
 unsafe extern "C" fn comm_node_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
-    // SAFETY: the component keeps the rule of `seat`.
+    // SAFETY: by the plugin ABI the component passes the `comm` of a living module, as `seat` requires.
     let here = unsafe { seat(comm) }.neighbours();
     for (i, rank) in here.iter().enumerate().take(capacity as usize) {
-        // SAFETY: there is room for as many as the capacity says.
+        // SAFETY: by the plugin ABI `ranks` is writable for `capacity` elements, and `i` is less.
         unsafe { ranks.add(i).write(*rank) };
     }
     here.len() as u32
@@ -117,7 +117,7 @@ unsafe extern "C" fn send(
     length: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the component keeps the rules of `seat` and `bytes`, and its `why` is writable.
+    // SAFETY: by the plugin ABI `comm` is of a living module, `data` is as long as passed, and `why` is writable.
     unsafe {
         answer(
             why,
@@ -133,7 +133,7 @@ unsafe extern "C" fn recv(
     length: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: by the plugin ABI `comm` is of a living module, `data` is as long as passed, and `why` is writable.
     unsafe {
         answer(
             why,
@@ -145,7 +145,7 @@ unsafe extern "C" fn recv(
 }
 
 unsafe extern "C" fn fence(comm: *mut Comm, why: *mut Why) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: by the plugin ABI `comm` is of a living module, and `why` is writable.
     unsafe { answer(why, seat(comm).fence().map(|()| DONE)) }
 }
 
@@ -157,7 +157,7 @@ unsafe extern "C" fn start_send(
     message: *mut u64,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: as above, and there is a place for the number.
+    // SAFETY: by the plugin ABI `comm` is of a living module, `data` is as long as passed, and the number and `why` are writable.
     unsafe {
         let started = seat(comm).messages.send(dest, bytes(data, length));
         answer(
@@ -177,7 +177,7 @@ unsafe extern "C" fn start_recv(
     message: *mut u64,
     _: *mut Why,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: by the plugin ABI `comm` is of a living module, and `message` is writable.
     unsafe { message.write(seat(comm).messages.receive(source, length)) };
     DONE
 }
@@ -189,7 +189,7 @@ unsafe extern "C" fn test_message(
     length: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: by the plugin ABI `comm` is of a living module, `data` is as long as passed, and `why` is writable.
     unsafe {
         let tested = seat(comm).messages.test(message, bytes_mut(data, length));
         answer(
@@ -200,7 +200,7 @@ unsafe extern "C" fn test_message(
 }
 
 unsafe extern "C" fn progress(comm: *mut Comm) -> c_int {
-    // SAFETY: the component keeps the rule of `seat`.
+    // SAFETY: by the plugin ABI the component passes the `comm` of a living module, as `seat` requires.
     unsafe { seat(comm) }.progress();
     0
 }
@@ -213,13 +213,13 @@ unsafe extern "C" fn wait(
     why: *mut Why,
 ) -> c_int {
     let Some(ready) = ready else {
-        // SAFETY: the component's `why` is writable.
+        // SAFETY: by the plugin ABI `why` is writable.
         return unsafe { answer(why, Err("there is nothing to wait for".into())) };
     };
     let limit = (limit_ns > 0).then(|| Duration::from_nanos(limit_ns));
-    // SAFETY: the component's function and its argument, asked from this thread alone.
+    // SAFETY: the component's function with its own argument, called only in this thread and during this call.
     let mut ready = || unsafe { ready(argument) != 0 };
-    // SAFETY: the component keeps the rule of `seat`.
+    // SAFETY: by the plugin ABI the component passes the `comm` of a living module, as `seat` requires.
     if unsafe { seat(comm) }.wait(limit, &mut ready) {
         DONE
     } else {
@@ -227,7 +227,7 @@ unsafe extern "C" fn wait(
     }
 }
 
-/// No rank sleeps: one that waits here polls, or yields to others.
+/// Does nothing: a waiting rank here polls or yields and never sleeps.
 unsafe extern "C" fn ring(_: *mut Comm, _: u32) {}
 
 unsafe extern "C" fn shared_memory(
@@ -237,7 +237,7 @@ unsafe extern "C" fn shared_memory(
     memory: *mut *mut c_void,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the component keeps the rule of `seat`, and there is a place for the address.
+    // SAFETY: by the plugin ABI `comm` is of a living module, and the out pointers are writable.
     unsafe {
         let made = seat(comm).shared_memory(length, align);
         answer(
@@ -251,13 +251,13 @@ unsafe extern "C" fn shared_memory(
 }
 
 unsafe extern "C" fn param(comm: *mut Comm, name: *const c_char) -> *const c_char {
-    // SAFETY: the component keeps the rule of `seat`, and a name is a text.
+    // SAFETY: by the plugin ABI `comm` is of a living module, and `name` is zero-terminated.
     let found = unsafe { seat(comm).param(CStr::from_ptr(name)) };
     found.map_or(null(), CStr::as_ptr)
 }
 
 unsafe extern "C" fn log(comm: *mut Comm, level: c_int, line: *const c_char) {
-    // SAFETY: the component keeps the rule of `seat`, and a line is a text.
+    // SAFETY: by the plugin ABI `comm` is of a living module, and `line` is zero-terminated.
     let (seat, line) = unsafe { (seat(comm), CStr::from_ptr(line)) };
     if level == WARNING || seat.is_talkative() {
         printable::eprintln!("portcullis: hwbarr: {}", line.to_string_lossy());
@@ -269,28 +269,28 @@ unsafe extern "C" fn now_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: a place for the time; this clock is there on every Linux.
+    // SAFETY: `now` is a live local, and every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// There is no next component here: the library's own barrier is called by the caller of the module.
+/// Fails: no next component exists here. The caller of the module calls the library's own barrier instead.
 unsafe extern "C" fn call_next(_: *mut Call, why: *mut Why) -> c_int {
-    // SAFETY: the component's `why` is writable.
+    // SAFETY: by the plugin ABI `why` is writable.
     unsafe { answer(why, Err("no other component is known here".into())) }
 }
 
 unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
-    // SAFETY: the component keeps the rule of `seat`.
+    // SAFETY: by the plugin ABI the component passes the `comm` of a living module, as `seat` requires.
     unsafe { seat(comm) }.common.as_ptr()
 }
 
-/// The library below ends the job when a rank dies.
+/// Returns no rank: the library below ends the job when a rank dies.
 unsafe extern "C" fn failed_ranks(_: *mut Comm, _: *mut u32, _: u32) -> u32 {
     0
 }
 
-/// For reports and traces, where they are made.
+/// Passes the counts to reports and traces, if they are enabled.
 unsafe extern "C" fn barrier_wire(_: *mut Comm, wire: u32, entered: u64, released: u64) {
     crate::wire::changes(wire, entered, released);
 }

@@ -1,4 +1,4 @@
-//! The component that Open MPI finds, and its module of the world.
+//! The component that Open MPI loads, and its module of `MPI_COMM_WORLD`.
 #![allow(unsafe_code)]
 
 use crate::layout::{Class, Communicator, Component, MODULE_SIZE, Module, text};
@@ -13,8 +13,8 @@ const SUCCESS: c_int = 0;
 const ERROR: c_int = -1;
 const NOT_AVAILABLE: c_int = -16;
 
-/// What Open MPI looks up.
-// SAFETY: the name is Open MPI's for the component hwbarr of the framework coll, and nothing else has it.
+/// The symbol that Open MPI looks up.
+// SAFETY: the name is Open MPI's for the component hwbarr of the framework coll, and no other symbol has it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static mca_coll_hwbarr_component: Writable = Writable(UnsafeCell::new(Component {
@@ -31,21 +31,21 @@ pub static mca_coll_hwbarr_component: Writable = Writable(UnsafeCell::new(Compon
     register: None,
     flags: 0,
     reserved: [0; 28],
-    // "Checkpoint enabled": it has nothing that a checkpoint would have to know.
+    // "Checkpoint enabled": the component has no state for a checkpoint.
     metadata: 2,
     reserved_too: [0; 32],
     init_query: Some(init_query),
     comm_query: Some(comm_query),
 }));
 
-/// In memory that Open MPI may write to, as its own components are.
+/// A static in memory that Open MPI may write to, as it does with its own components.
 #[repr(transparent)]
 pub struct Writable(UnsafeCell<Component>);
 
-// SAFETY: nothing here looks at it; Open MPI does from one thread, in `MPI_Init`.
+// SAFETY: no code here reads it; Open MPI accesses it from one thread, in `MPI_Init`.
 unsafe impl Sync for Writable {}
 
-/// Whether this process can be served at all: is it wanted, and is this the library whose layouts are known here?
+/// Checks whether a port is configured and whether this library has the layouts that this crate knows.
 unsafe extern "C" fn init_query(_: bool, _: bool) -> c_int {
     if !barrier::is_wanted() {
         return NOT_AVAILABLE;
@@ -71,7 +71,7 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     let class = library
         .symbol(c"mca_coll_base_module_t_class")?
         .cast::<Class>();
-    // SAFETY: the library's constant description of its modules.
+    // SAFETY: the library's constant class description of its modules.
     let size = unsafe { (*class).size };
     if size != MODULE_SIZE {
         return Err(format!(
@@ -81,25 +81,25 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     Ok((library, class))
 }
 
-/// A module for the world; every member answers the same, for all have the same parameters.
+/// Returns a module for the world; the result is the same at every member, because all have the same parameters.
 unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -> *mut Module {
     match suited() {
         Ok((library, class)) if comm.addr() == library.constants.comm_world => {
-            // SAFETY: a place for the priority, and the library's class.
+            // SAFETY: Open MPI passes a writable priority, and `init_query` has checked the library's class.
             unsafe {
                 priority.write(barrier::priority());
                 module(library, class)
             }
         }
         _ => {
-            // SAFETY: as above.
+            // SAFETY: Open MPI passes a writable priority.
             unsafe { priority.write(-1) };
             null_mut()
         }
     }
 }
 
-/// A module as Open MPI's own `OBJ_NEW` makes it; Open MPI gives its memory back when no code refers to it any more.
+/// Creates a module as Open MPI's `OBJ_NEW` does; Open MPI frees it when its reference count is 0.
 ///
 /// # Safety
 /// `class` is the library's class of modules.
@@ -107,15 +107,15 @@ unsafe fn module(library: &Library, class: *mut Class) -> *mut Module {
     let Ok(initialize) = library.symbol(c"opal_class_initialize") else {
         return null_mut();
     };
-    // SAFETY: Open MPI declares it so; it is called before the first object of a class, and again without effect.
+    // SAFETY: declared so by Open MPI; it runs before the first object of a class and has no effect in later calls.
     unsafe {
         let initialize: unsafe extern "C" fn(*mut Class) =
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Class)>(initialize);
         initialize(class);
     }
-    // SAFETY: zeroed memory is a module without functions.
+    // SAFETY: `calloc` with a nonzero size; zeroed memory is a module without functions.
     let module = unsafe { libc::calloc(1, MODULE_SIZE) }.cast::<Module>();
-    // SAFETY: either null or a module that no other code knows yet.
+    // SAFETY: null, or a module of the right size to which no other pointer exists yet.
     if let Some(module) = unsafe { module.as_mut() } {
         module.class = class;
         module.references = 1;
@@ -125,7 +125,7 @@ unsafe fn module(library: &Library, class: *mut Class) -> *mut Module {
     module
 }
 
-/// The hardware is brought up by the first barrier.
+/// Does nothing: the first barrier sets up the hardware.
 unsafe extern "C" fn enable(_: *mut Module, _: *mut Communicator) -> c_int {
     SUCCESS
 }

@@ -1,4 +1,4 @@
-//! Open MPI 4.1's structures, as a release build lays them out (`opal/mca/mca.h`, `ompi/mca/coll/coll.h`).
+//! Open MPI 4.1's structures in the layout of a release build (`opal/mca/mca.h`, `ompi/mca/coll/coll.h`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -13,23 +13,23 @@ pub struct Class {
     depth: c_int,
     constructors: *mut c_void,
     destructors: *mut c_void,
-    /// How long an object is.
+    /// Size of an object.
     pub size: usize,
 }
 
-/// `ompi_communicator_t`, of which nothing but the address is known here.
+/// `ompi_communicator_t`; opaque here.
 #[repr(C)]
 pub struct Communicator {
     _private: [u8; 0],
 }
 
-/// How long `mca_coll_base_module_2_3_0_t` is.
+/// Size of `mca_coll_base_module_2_3_0_t`.
 pub const MODULE_SIZE: usize = 584;
 
-/// Functions between the one that enables and the barrier: allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw.
+/// Number of functions between `enable` and the barrier: allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw.
 const BEFORE: usize = 6;
 
-/// `mca_coll_base_module_2_3_0_t`: an object's head, then functions; null is "not served by this component".
+/// `mca_coll_base_module_2_3_0_t`: an object's header, then functions; null means "not served by this component".
 #[repr(C)]
 pub struct Module {
     pub class: *mut Class,
@@ -68,7 +68,7 @@ pub struct Component {
 const _: () = assert!(size_of::<Component>() == 280);
 const _: () = assert!(std::mem::offset_of!(Component, init_query) == 264);
 
-/// A name with zeros behind it.
+/// Returns a zero-padded name.
 pub const fn text<const N: usize>(name: &str) -> [u8; N] {
     let (mut all, name) = ([0; N], name.as_bytes());
     let mut i = 0;

@@ -1,4 +1,4 @@
-//! Writes the functions that stand in front of the library's, in C and in Fortran, and the table of their names.
+//! Generator of the wrapper functions, in C and in Fortran, and of the table of their names.
 
 use super::watched::{BY_HAND, C_ALONE, WATCHED};
 use compat_generate::below::{base, ident, is_handle};
@@ -11,7 +11,7 @@ const PROMISE: &str =
 
 const ABOUT_ERROR: &str = "// SAFETY: `error` is where the caller wants the error code.";
 
-/// The texts of `entries.rs` and of `names.rs`.
+/// Returns the texts of `entries.rs` and `names.rs`.
 pub fn write(tables: &Tables) -> Result<[String; 2], String> {
     let (mut out, mut names) = (String::new(), Vec::new());
     let find = |name: &str| tables.functions.iter().find(|f| f.name == name);
@@ -45,7 +45,7 @@ pub fn write(tables: &Tables) -> Result<[String; 2], String> {
     Ok([out, known])
 }
 
-/// The values of predefined operators: the standard's, MPICH's, and the symbol of Open MPI's.
+/// Generates the values of the predefined operators: the standard's, MPICH's, and the symbol of Open MPI's.
 fn operators(tables: &Tables) -> String {
     let of = tables
         .handles
@@ -72,21 +72,21 @@ fn is_operator(kind: usize) -> bool {
     compat_generate::tables::HANDLES.get(kind) == Some(&"MPI_Op")
 }
 
-/// Whether a parameter is a place for statuses.
+/// Returns true if a parameter points to statuses.
 fn is_status(p: &Param) -> bool {
     p.base == "MPI_Status"
 }
 
-/// What is done where the library has no such function.
+/// The body if the library has no such function.
 const ABSENT: &str = "return absent(NEXT.name())";
 
-/// Whether a function for large counts has none in arrays, so that one of a library that lacks it is the other with small ones.
+/// Returns true if a large-count function has no arrays of counts. A library that lacks it is then served by the small-count function.
 fn is_narrowed(large: &Function) -> bool {
     let is_array = |p: &Param| !p.by_value() && ["MPI_Count", "MPI_Aint"].contains(&&*p.base);
     !large.params.iter().any(is_array)
 }
 
-/// A function for large counts where the library has none: programs ask the loader whether it is there, and it is here.
+/// Generates the body of a large-count function that the library lacks: programs that ask the loader for it find the one here.
 fn narrowed(small: &Function, large: &Function) -> String {
     let of = small.params.iter().zip(&large.params);
     let arguments: Vec<String> = of
@@ -191,7 +191,7 @@ fn in_fortran(f: &Function, says: &str, number: usize) -> Result<String, String>
     Ok(all.concat())
 }
 
-/// A place in the program's memory.
+/// Generates a value for a pointer into the program's memory.
 fn place(p: &Param, language: &str, name: &str) -> String {
     let kind = match p.base.as_str() {
         "MPI_Status" => "Statuses",
@@ -201,7 +201,7 @@ fn place(p: &Param, language: &str, name: &str) -> String {
     format!("{kind}::of_{language}({name}.cast())")
 }
 
-/// What a call says, with its parameters put in.
+/// Returns the expression of a call with its parameters substituted.
 fn filled(f: &Function, says: &str, value: impl Fn(&Param) -> String) -> Result<String, String> {
     let mut says = says.to_owned();
     for p in &f.params {
@@ -210,7 +210,7 @@ fn filled(f: &Function, says: &str, value: impl Fn(&Param) -> String) -> Result<
             says = says.replace(&name, &value(p));
         }
     }
-    // Braces are left over where a function has no parameter of that name.
+    // A brace remains if the function has no parameter of that name.
     match says.contains('{') {
         true => Err(format!("{} has not all parameters of {says}", f.name)),
         false => Ok(says),

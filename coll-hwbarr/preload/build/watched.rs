@@ -1,10 +1,10 @@
-//! Which functions are watched, and what each call says of itself to the recorder.
+//! The table of the watched functions, and the arguments that each passes to the recorder.
 //!
-//! The text beside the names is an expression of `crate::watch::said`; a name in braces stands for the function's parameter of
-//! that name, a number or a handle of C or a place in the program's memory. What a function has beside its name here it has in
-//! C and in Fortran; the twin for large counts, whose name ends in `_c`, comes with it unless it has arrays of them.
+//! The text after a name is an expression of `crate::watch::said`. A name in braces stands for the function's parameter of
+//! that name: an integer, a C handle, or a pointer into the program's memory. Each entry applies to C and
+//! Fortran, and to the large-count variant, whose name ends in `_c`, unless that one has arrays of counts.
 
-/// Names without `MPI_`, and what they say.
+/// Names without `MPI_`, and their expressions.
 pub const WATCHED: &[(&str, &str)] = &[
     ("Send Ssend Rsend Bsend", SEND),
     ("Recv", RECV),
@@ -205,7 +205,7 @@ pub const WATCHED: &[(&str, &str)] = &[
         "Ireduce_scatter_block",
         "Said::Round(round!(ReduceScatterBlock, {comm}).op({op}).of({recvcount}, {datatype}), Some({request}))",
     ),
-    // Neighbours only wait for each other, so these are no rounds of all members.
+    // In a neighbourhood collective a rank waits only for its neighbours, so it is not recorded as a collective of all members.
     (
         "Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw \
          Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv Ineighbor_alltoallw",
@@ -241,10 +241,10 @@ pub const WATCHED: &[(&str, &str)] = &[
     ),
 ];
 
-/// By hand in the library, with names and numbers as the others.
+/// Written by hand in the library; with names and numbers like the others.
 pub const BY_HAND: &[&str] = &["Barrier", "Init", "Init_thread", "Finalize"];
 
-/// Whose prototypes in Fortran have characters, whose lengths are hidden arguments.
+/// Functions with character arguments in Fortran, whose lengths are hidden arguments.
 pub const C_ALONE: &[&str] = &["File_set_view"];
 
 const SEND: &str = "Said::Send(message!({count}, {datatype}, {dest}, {tag}, {comm}))";

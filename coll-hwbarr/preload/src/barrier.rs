@@ -1,4 +1,4 @@
-//! `MPI_Barrier`: the hardware's where a port is set, else the library's.
+//! `MPI_Barrier`: by the hardware if a port is configured, else by the library.
 #![allow(unsafe_code)]
 
 use crate::names;
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 static NEXT: Next = Next::new(c"MPI_Barrier");
 
-/// Goes on to the next function, or through the hardware.
+/// Performs the barrier by the hardware, or calls the next function.
 fn pass(library: &'static Library, comm: Handle) -> c_int {
     static WANTED: OnceLock<bool> = OnceLock::new();
     if *WANTED.get_or_init(barrier::is_wanted) && barrier::is_like_world(library, comm) {
@@ -27,24 +27,24 @@ fn pass(library: &'static Library, comm: Handle) -> c_int {
     let Some(next) = NEXT.get() else {
         return absent(NEXT.name());
     };
-    // SAFETY: the standard says what a function of this name is; a handle is one register in all ABIs.
+    // SAFETY: the standard defines the signature of the function with this name; a handle is one register in all ABIs.
     let next =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle) -> c_int>(next) };
-    // SAFETY: what the program has called, with its own argument.
+    // SAFETY: the program's call with its own argument.
     unsafe { next(comm) }
 }
 
 fn barrier(library: &'static Library, comm: Handle) -> c_int {
     let said = |_: &_| Said::Round(Round::new(CallId::Barrier, comm), None);
-    // SAFETY: a barrier has no statuses.
+    // SAFETY: a barrier has no statuses, and `said` points to no memory.
     unsafe { record::around(names::BARRIER, null_mut(), said, |_| pass(library, comm)) }
 }
 
 /// `int MPI_Barrier(MPI_Comm)`.
 ///
 /// # Safety
-/// As MPI says.
-// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+/// As for `MPI_Barrier` in the MPI standard.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     match of_program() {
@@ -53,13 +53,13 @@ pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     }
 }
 
-/// A Fortran program's barrier.
+/// Performs the barrier of a Fortran program.
 ///
 /// # Safety
 /// `comm` is readable; `error` is writable, or null where the argument is absent.
 unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
     let code = match of_program() {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller, `comm` is readable.
         Ok(library) => match of_integer(library, unsafe { comm.read() }) {
             Ok(comm) => barrier(library, comm),
             Err(reason) => {
@@ -70,36 +70,36 @@ unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
         Err(_) => absent(NEXT.name()),
     };
     if !error.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller, `error` is writable; it is not null here.
         unsafe { error.write(code) };
     }
 }
 
-/// The handle of C behind Fortran's integer.
+/// Converts a Fortran handle to a C handle.
 fn of_integer(library: &Library, comm: c_int) -> Result<Handle, String> {
     match library.family {
-        // The same bits.
+        // In MPICH's ABI both have the same bits.
         Family::Mpich => Ok(library.handle(comm as Handle)),
         Family::OpenMpi => fortran::converter(library, c"PMPI_Comm_f2c")
-            // SAFETY: it takes the integer and returns the handle.
+            // SAFETY: the library's conversion function takes the integer and returns the handle.
             .map(|convert| unsafe { convert(comm) }),
         Family::Standard => fortran::converter(library, c"PMPI_Comm_fromint")
-            // SAFETY: as above.
+            // SAFETY: the library's conversion function takes the integer and returns the handle.
             .map(|convert| unsafe { convert(comm) }),
     }
 }
 
 macro_rules! fortran {
     ($($name:ident)*) => {$(
-        /// A name that Fortran compilers give to `MPI_Barrier`.
+        /// A Fortran symbol of `MPI_Barrier`.
         ///
         /// # Safety
-        /// As MPI says.
-        // SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+        /// As for `MPI_Barrier` in the MPI standard.
+        // SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name(comm: *const c_int, error: *mut c_int) {
-            // SAFETY: the program's arguments.
+            // SAFETY: the program's arguments: `comm` is readable, and `error` is writable or null.
             unsafe { of_fortran(comm, error) }
         }
     )*};

@@ -1,8 +1,8 @@
-//! Whether a library of the standard ABI has the standard's numbers, or those of a draft.
+//! Detection of a library with the constants of an ABI draft instead of those of the standard ABI.
 //!
-//! Some libraries were built before the numbers were final and say that they are of version 1.0 all the same. The error handler of
-//! `MPI_FILE_NULL` is `MPI_ERRORS_RETURN` in every library (MPI 5.0, section 14.7), so its number tells: 0x143 in the standard,
-//! 0x142 in the draft. What else differs there: `MPI_ERRORS_ABORT`, the places that files are read from, three attributes.
+//! Some libraries were built before the constants were final and report version 1.0 all the same. The error handler of
+//! `MPI_FILE_NULL` is `MPI_ERRORS_RETURN` in every library (MPI 5.0, section 14.7), so its value decides: 0x143 in the standard,
+//! 0x142 in the draft. Other differences of the draft: `MPI_ERRORS_ABORT`, file seek positions, three attributes.
 #![allow(unsafe_code)]
 
 use coll_hwbarr_foreign::library::{Family, Library, of_program};
@@ -13,7 +13,7 @@ use std::path::Path;
 const FILE_NULL: usize = 0x118;
 const ERRORS_RETURN: usize = 0x143;
 
-/// Looks once the library has begun, and lets rank 0 tell.
+/// Checks the library after `MPI_Init`; rank 0 prints a warning.
 pub fn look() {
     let Ok(library) = of_program() else { return };
     if library.family != Family::Standard || !is_first(library) {
@@ -29,20 +29,20 @@ pub fn look() {
 
 fn is_first(library: &Library) -> bool {
     let mut rank: c_int = -1;
-    // SAFETY: the library has begun, and the world is its own constant.
+    // SAFETY: MPI is initialised, the world is the library's own constant, and `rank` is a live local.
     let code =
         unsafe { (library.functions.comm_rank)(library.constants.comm_world, &raw mut rank) };
     code == 0 && rank == 0
 }
 
-/// Its number of `MPI_ERRORS_RETURN`; nothing if the library does not say.
+/// Returns the library's value of `MPI_ERRORS_RETURN`, if it reports one.
 fn errors_return(library: &Library) -> Option<usize> {
     type Get = unsafe extern "C" fn(usize, *mut usize) -> c_int;
     let get = library.symbol(c"PMPI_File_get_errhandler").ok()?;
-    // SAFETY: the standard says what the function of this name is.
+    // SAFETY: the standard defines the signature of the function with this name.
     let get = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Get>(get) };
     let mut found = 0;
-    // SAFETY: the null file may be asked for its error handler; the answer has a place.
+    // SAFETY: `MPI_FILE_NULL` is a valid argument, and `found` is a live local.
     let code = unsafe { get(FILE_NULL, &raw mut found) };
     (code == 0).then_some(found)
 }

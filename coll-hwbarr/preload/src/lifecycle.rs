@@ -1,7 +1,7 @@
-//! `MPI_Init`, `MPI_Init_thread` and `MPI_Finalize`: watching begins behind the first two and ends in front of the last.
+//! `MPI_Init`, `MPI_Init_thread` and `MPI_Finalize`: watching starts after the first two and ends before the last.
 //!
-//! A function of Fortran goes on to the library's of Fortran, which does more than that of C; it may call that of C by the name
-//! that stands here, so both may come for one call, the one inside the other, and the inner one is handed on.
+//! A Fortran function calls the library's Fortran function, which does more than the C function. That one may call the C function
+//! interposed here, so one call of the program may arrive twice, nested; the inner call is passed on unchanged.
 #![allow(unsafe_code)]
 
 use crate::draft;
@@ -11,7 +11,7 @@ use crate::watch;
 use crate::watch::{depth, now};
 use std::ffi::{c_int, c_void};
 
-/// Around the library's beginning.
+/// Wraps the library's initialisation.
 fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = depth::enter() else {
         return init();
@@ -26,7 +26,7 @@ fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Around its end.
+/// Wraps the library's finalisation.
 fn ends(finalize: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = depth::enter() else {
         return finalize();
@@ -38,13 +38,13 @@ fn ends(finalize: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// What a function of Fortran tells in its last argument, which may be absent.
+/// Stores the error code in the last argument of a Fortran function, which may be absent.
 ///
 /// # Safety
 /// `error` is writable or null.
 unsafe fn told(error: *mut c_int, code: c_int) {
     if !error.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller, `error` is writable; it is not null here.
         unsafe { error.write(code) };
     }
 }
@@ -52,8 +52,8 @@ unsafe fn told(error: *mut c_int, code: c_int) {
 /// `int MPI_Init(int *, char ***)`.
 ///
 /// # Safety
-/// As MPI says.
-// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+/// As for `MPI_Init` in the MPI standard.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int {
     static NEXT: Next = Next::new(c"MPI_Init");
@@ -61,17 +61,17 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int
         return absent(NEXT.name());
     };
     type Init = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
-    // SAFETY: the standard says what a function of this name is.
+    // SAFETY: the standard defines the signature of the function with this name.
     let next = unsafe { std::mem::transmute::<*mut c_void, Init>(next) };
-    // SAFETY: the program's arguments.
+    // SAFETY: the program's own arguments.
     begins(INIT, || unsafe { next(argc, argv) })
 }
 
 /// `int MPI_Init_thread(int *, char ***, int, int *)`.
 ///
 /// # Safety
-/// As MPI says.
-// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+/// As for `MPI_Init_thread` in the MPI standard.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(
     argc: *mut c_void,
@@ -84,9 +84,9 @@ pub unsafe extern "C" fn MPI_Init_thread(
         return absent(NEXT.name());
     };
     type Init = unsafe extern "C" fn(*mut c_void, *mut c_void, c_int, *mut c_int) -> c_int;
-    // SAFETY: the standard says what a function of this name is.
+    // SAFETY: the standard defines the signature of the function with this name.
     let next = unsafe { std::mem::transmute::<*mut c_void, Init>(next) };
-    // SAFETY: the program's arguments.
+    // SAFETY: the program's own arguments.
     begins(INIT_THREAD, || unsafe {
         next(argc, argv, required, provided)
     })
@@ -95,17 +95,17 @@ pub unsafe extern "C" fn MPI_Init_thread(
 /// `int MPI_Finalize(void)`.
 ///
 /// # Safety
-/// As MPI says.
-// SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+/// As for `MPI_Finalize` in the MPI standard.
+// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     static NEXT: Next = Next::new(c"MPI_Finalize");
     let Some(next) = NEXT.get() else {
         return absent(NEXT.name());
     };
-    // SAFETY: the standard says what a function of this name is.
+    // SAFETY: the standard defines the signature of the function with this name.
     let next = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(next) };
-    // SAFETY: no arguments.
+    // SAFETY: the function has no arguments.
     ends(|| unsafe { next() })
 }
 
@@ -114,11 +114,11 @@ macro_rules! fortran {
         fortran! { @one $around $kind, $arguments, $name, $symbol }
     )*)*};
     (@one [$around:ident($($call:ident,)?)] $kind:ty, ($($argument:ident),*), $name:ident, $symbol:literal) => {
-        /// A name that Fortran compilers give to the function.
+        /// A Fortran symbol of the function.
         ///
         /// # Safety
-        /// As MPI says.
-        // SAFETY: the name is MPI's, to stand in front of it is what this file is for.
+        /// As for the function of this name in the MPI standard.
+        // SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name($($argument: *mut c_int,)* error: *mut c_int) {
@@ -130,13 +130,13 @@ macro_rules! fortran {
                     let next = unsafe { std::mem::transmute::<*mut c_void, $kind>(next) };
                     $around($($call,)? || {
                         let mut code: c_int = 0;
-                        // SAFETY: the program's arguments, and a place for the error.
+                        // SAFETY: the program's own arguments; `code` is a live local.
                         unsafe { next($($argument,)* &raw mut code) };
                         code
                     })
                 }
             };
-            // SAFETY: the program's argument.
+            // SAFETY: the program's argument is writable or null.
             unsafe { told(error, code) };
         }
     };

@@ -1,10 +1,10 @@
-//! The function behind one of these: the one of the same name that the loader finds next.
+//! Lookup of the next function: the one of the same name that the loader finds after the one here.
 //!
-//! That is the library's own, or a profiler's, which calls the library by its profiling name. Where the program has opened the
-//! library for itself alone, the loader finds none; then it is the library's, by its profiling name.
+//! That is the MPI library's own, or a profiler's, which calls the library by its profiling name. If the program has opened the
+//! library with local scope, the loader finds none; then the library's function with the profiling name is used.
 //!
-//! A name that stands here is found by programs that ask the loader what the library has. So there are only names that libraries
-//! have since MPI 3.1, and beside them those for large counts, which where the library lacks them are the others with small ones.
+//! Programs that ask the loader for optional functions find the names here. So this library has only names that MPI libraries
+//! have since MPI 3.1, and the large-count functions; if the library lacks one of those, the small-count function serves.
 #![allow(unsafe_code)]
 
 use coll_hwbarr_foreign::library::of_program;
@@ -13,10 +13,10 @@ use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a process gets that calls what its library has not: `MPI_ERR_OTHER` of most.
+/// The error code of a call to a function that the library lacks: `MPI_ERR_OTHER` in most libraries.
 pub const NOT_THERE: c_int = 16;
 
-/// In an address's place: it was looked for, and the library has none.
+/// Instead of an address: the lookup found none.
 const ABSENT: usize = 1;
 
 pub struct Next {
@@ -36,7 +36,7 @@ impl Next {
         self.name
     }
 
-    /// Its address; found by the first call.
+    /// Returns the function's address; the first call searches for it.
     #[inline(always)]
     pub fn get(&self) -> Option<*mut c_void> {
         let found = self.found.load(Relaxed);
@@ -49,7 +49,7 @@ impl Next {
 
     #[cold]
     fn find(&self) -> Option<*mut c_void> {
-        // SAFETY: looks a name up behind this library.
+        // SAFETY: looks up a zero-terminated name in the files after this one.
         let mut found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         if found.is_null() {
             let name = CString::new([b"P", self.name.to_bytes()].concat()).ok()?;
@@ -61,7 +61,7 @@ impl Next {
     }
 }
 
-/// Tells that there is no such function.
+/// Prints that the library lacks this function, and returns the error code.
 #[cold]
 pub fn absent(name: &CStr) -> c_int {
     let name = name.to_string_lossy();
@@ -74,7 +74,7 @@ pub fn absent(name: &CStr) -> c_int {
     NOT_THERE
 }
 
-/// Tells that a count is too large for a library that has none of the functions for large ones.
+/// Prints that a count is too large for a library without large-count functions, and returns the error code.
 #[cold]
 pub fn too_large(name: &CStr) -> c_int {
     let name = name.to_string_lossy();

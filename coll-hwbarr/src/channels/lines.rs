@@ -1,4 +1,4 @@
-//! Where a node's lines come from.
+//! The lines of a node and how to open them: simulator, port of this machine, or served board.
 
 use crate::choice::{Choice, RtlSource, SimFiles};
 use crate::port::served::answer_limit;
@@ -19,22 +19,22 @@ use std::io::BufWriter;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What stands for the lowest rank of the host.
+/// In a port's text, replaced by the lowest rank of the host.
 const LEADER: &str = "{leader}";
 
-/// A node's lines, at its leader.
+/// The lines of a node, at its leader.
 pub struct Lines {
     pub channels: BoxedChannels,
-    /// The node's number, where it need not be asked for.
+    /// The node's number, if known without asking the board.
     pub node: Option<u32>,
-    /// The wires go back to idle also if the process ends without us.
+    /// Returns the wires to idle even if the process ends abnormally.
     pub watch: Option<Watch>,
     pub simulated: Option<Simulated>,
-    /// The connection to a served board, which the channels use too.
+    /// The connection to a served board, shared with the channels.
     pub remote: Option<Arc<ChannelLines>>,
 }
 
-/// The ranks of this rank's node, in `MPI_COMM_WORLD`, its leader first. Local.
+/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, its leader first. Local.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
         Choice::Sim(files) | Choice::Rtl(files, _) => {
@@ -68,7 +68,7 @@ pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     }
 }
 
-/// How many nodes a simulated board has.
+/// Returns the number of nodes of a simulated board.
 fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     match files.nodes {
         0 => world.size(),
@@ -76,12 +76,12 @@ fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     }
 }
 
-/// The node of a rank, if so many nodes are divided among the ranks in order.
+/// Returns the node of a rank if `nodes` nodes are divided among the ranks in order.
 fn node_of(rank: u32, nodes: u32, world: &Comm) -> u32 {
     (u64::from(rank) * u64::from(nodes) / u64::from(world.size())) as u32
 }
 
-/// The lines of this rank's node, if it is the leader; every rank of the world calls.
+/// Opens the lines of this rank's node if it is the leader; every rank of `MPI_COMM_WORLD` calls.
 pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<Lines>, String> {
     match &settings.port {
         Choice::Sim(files) => Simulated::attach(world, files, None, leads),
@@ -100,7 +100,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
             }))
         }
         Choice::Served(server, _) => {
-            // Nodes are numbered in the order of their leaders, which takes all to know.
+            // Nodes are numbered in the order of their leaders, which takes a collective call.
             let node = number_of(world, leads)?;
             let limit = answer_limit(settings.timeout);
             leads.then(|| at_server(server, node, limit)).transpose()
@@ -109,7 +109,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
     }
 }
 
-/// How many ranks before this one lead a node; every rank of the world calls.
+/// Returns the number of leaders with a lower rank; every rank of `MPI_COMM_WORLD` calls.
 fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     let all = SetupGroup::of_all(world);
     let mine = [u8::from(leads)];
@@ -121,7 +121,7 @@ fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     Ok(before.map(|leads| u32::from(*leads)).sum())
 }
 
-/// The lines of a node on a served board.
+/// Connects to a node of a served board.
 fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, String> {
     let lines = ChannelLines::connect(server, node as usize, limit).map_err(|e| e.to_string())?;
     let lines = Arc::new(lines);
@@ -136,7 +136,7 @@ fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, Stri
     })
 }
 
-/// Lines of a served board; when the connection is gone they are, and their name says whose they were.
+/// The lines of a served board. They fail with their connection, and their name contains the server's address.
 struct Remote(Arc<ChannelLines>);
 
 impl ports::Lines for Remote {
@@ -149,36 +149,36 @@ impl ports::Lines for Remote {
     }
 }
 
-/// What the nodes of a simulated board tell each other beside the lines.
+/// What the nodes of a simulated board share besides the lines.
 #[repr(C)]
 struct Desk {
-    /// How many have put their lines back for good.
+    /// Number of nodes that have closed.
     closed: AtomicU32,
-    /// Communicators that got a channel.
+    /// Number of times that a communicator got a channel.
     taken: AtomicU64,
     /// Barriers that programs passed over channels, each counted once.
     barriers: AtomicU64,
-    /// Edges that the leaders' copies of the RTL have evaluated.
+    /// Clock edges evaluated by the leaders' copies of the RTL.
     rtl_edges: AtomicU64,
 }
 
-/// The board begins here; it wants a multiple of 128.
+/// Offset of the board, which requires a multiple of 128.
 const BOARD: usize = 128;
 const _: () = assert!(size_of::<Desk>() <= BOARD);
 
-/// A node of the simulator's board in the memory of the world's ranks.
+/// A node of the simulator's board in the memory shared by the ranks of `MPI_COMM_WORLD`.
 pub struct Simulated {
     lent: Lent,
     desk: &'static Desk,
     board: ChannelBoard<'static>,
-    /// What is behind the lines, if it is not the model.
+    /// The RTL behind the lines, if it replaces the model.
     rtl: Option<&'static ChannelRtl>,
     nodes: u32,
     files: SimFiles,
     world: Comm,
 }
 
-/// The lines, until the memory goes.
+/// The lines, while the memory exists.
 #[derive(Clone)]
 struct Lent(Arc<Mutex<Option<NodeLines<'static>>>>);
 
@@ -195,7 +195,7 @@ impl ports::Lines for Lent {
 }
 
 impl Simulated {
-    /// Makes or finds the board; every rank of the world calls, and those that lead a node get its lines.
+    /// Creates or finds the board; every rank of `MPI_COMM_WORLD` calls, and the leaders get their node's lines.
     #[allow(unsafe_code)]
     fn attach(
         world: &Comm,
@@ -204,17 +204,18 @@ impl Simulated {
         leads: bool,
     ) -> Result<Option<Lines>, String> {
         let nodes = nodes_of(files, world);
-        // Only a rank that drives lines computes edges. A failure waits until all are behind the fence.
+        // Only a rank that drives lines computes edges. An error is returned after the fence, which all ranks must reach.
         let rtl = source.filter(|_| leads);
         let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
         let rtl = rtl.transpose();
         let bytes = BOARD.saturating_add(ChannelBoard::layout_size(nodes as usize, files.record));
         let SharedMemory { at, len } = world.shared_memory(bytes, BOARD)?;
-        // SAFETY: `BOARD` is inside the memory, whose length includes it.
+        // SAFETY: `shared_memory` returned `BOARD` bytes and more, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if world.rank() == 0 {
-            // SAFETY: zeroed memory beyond the desk, which all ranks use as a board only. It stays until the world's module
-            // is freed, and that module's disable takes the lines away from a rank that may outlive it.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the desk as a board only. It stays mapped
+            // until the module of `MPI_COMM_WORLD`
+            // is freed, and that module's disable takes the lines away from any holder that outlives it.
             unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())
@@ -227,13 +228,14 @@ impl Simulated {
         if !leads {
             return Ok(None);
         }
-        // SAFETY: as above.
+        // SAFETY: rank 0 has initialised a board here before the fence, and all ranks use the memory as a board only. It stays mapped until
+        // the module of `MPI_COMM_WORLD` is freed, whose disable takes the lines away.
         let mut board =
             unsafe { ChannelBoard::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
         if let Some(rtl) = rtl {
             board = board.with_gates(rtl);
         }
-        // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the board does.
+        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a desk by all ranks; it stays mapped as long as the board.
         let desk = unsafe { at.cast::<Desk>().as_ref() };
         let node = node_of(world.rank(), nodes, world);
         let lines = board.lines(node as usize).map_err(|e| e.to_string())?;
@@ -257,17 +259,17 @@ impl Simulated {
         }))
     }
 
-    /// A communicator has got a channel.
+    /// Counts a communicator that got a channel.
     pub fn note_taken(&self) {
         self.desk.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A communicator has passed a barrier; one of its members notes it.
+    /// Counts a barrier of a communicator; one of its members calls.
     pub fn note_barrier(&self) {
         self.desk.barriers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many nodes have died with the rank that leads them, as far as this process knows.
+    /// Returns the number of nodes whose leader this process knows to be dead.
     fn gone(&self) -> u32 {
         let world = &self.world;
         let node = |rank| node_of(rank, self.nodes, world);
@@ -276,7 +278,7 @@ impl Simulated {
         u32::try_from(dead.iter().filter(|rank| leads(rank)).count()).unwrap_or(0)
     }
 
-    /// Takes the lines away; the last living node writes the report.
+    /// Drops the lines; the last living node writes the report.
     pub fn close(self) -> Result<(), String> {
         let machine = self.board.machine();
         let lines = self
@@ -288,7 +290,7 @@ impl Simulated {
         drop(lines);
         let edges = self.rtl.map_or(0, ChannelRtl::edges);
         self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
-        // SYNC POINT desk.closed: the last one sees what all others have written before.
+        // SYNC POINT desk.closed: the last node to close reads what all others wrote before they closed.
         if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes {
             return Ok(());
         }
@@ -326,7 +328,7 @@ impl Simulated {
     }
 }
 
-/// What `coll_hwbarr_sim_report` holds for version 2.
+/// The contents of `coll_hwbarr_sim_report` in version 2.
 #[derive(Serialize)]
 struct Report {
     version: u32,
@@ -337,15 +339,15 @@ struct Report {
     rtl_edges: u64,
     /// Barriers that the program passed over channels.
     barriers: u64,
-    /// How often a communicator got a channel.
+    /// Number of times that a communicator got a channel.
     channels_taken: u64,
     channels: Vec<ChannelReport>,
 }
 
 #[derive(Serialize)]
 struct ChannelReport {
-    /// Releases in all: barriers of programs, self-tests and farewells.
+    /// All releases: barriers of programs, self-tests and farewells.
     releases: u64,
-    /// Which nodes have it at the end, bit by bit; none if it was given back.
+    /// Members at the end, one bit per node; 0 if the channel was given back.
     members: u64,
 }

@@ -1,30 +1,30 @@
-//! Version 2: any intracommunicator may get a channel of the board, while channels last.
+//! Version 2: any intracommunicator may get a channel of the board, as long as one is free.
 //!
 //! # Nodes, leaders, channels
 //!
-//! A *node* is a port at the board; its number is that of its lines there, which the board tells a port that asks (see `station`).
-//! The ranks of a node meet in shared memory (see `meeting`), and its *leader* drives the lines.
-//! The leader is one process, because a port belongs to one: the lowest rank of the host in `MPI_COMM_WORLD`.
-//! With the simulator, and where `{rank}` in the port's text gives each rank a port of its own, every rank is a node and its leader.
+//! A *node* is a port of the board; its number is that of its lines there, which a leader asks the board for (see `node_port`).
+//! The ranks of a node meet in a shared-memory barrier (see `node_barrier`), and its *leader* drives the lines.
+//! The leader is the lowest rank of the host in `MPI_COMM_WORLD`: one process, because only one can claim a port.
+//! With the simulator, and if `{rank}` in the port's text gives each rank a port of its own, every rank is a node and its leader.
 //!
-//! # The life of a communicator's channel
+//! # The life cycle of a communicator's channel
 //!
-//! 1. The members agree on which nodes take part; nodes whose leader is no member, or a single node, refuse with a sentence.
-//! 2. The first leader looks for a free channel and takes it for the members' nodes, while all their lines rest.
-//!    If others were faster it is the next one's turn; when all are taken, the next component serves.
-//! 3. The channel is tested as a wire pair of version 1 is, then the program's barriers go over it.
-//! 4. At free each leader enters a last barrier, the *farewell*, and waits for nothing: `MPI_Comm_free` tells members nothing of each other,
-//!    but when that barrier is released, every node has left the channel. A leader that sees it gives the channel back.
+//! 1. The members agree on the participating nodes. A node whose leader is not a member, or a single node, refuses with a reason.
+//! 2. The first leader searches for a free channel and takes it for the members' nodes while all their lines are idle.
+//!    If another communicator was faster, it tries the next channel; if all are taken, the next component serves.
+//! 3. The channel is tested like a wire pair of version 1; then the program's barriers use it.
+//! 4. At free each leader enters a last barrier, the *farewell*, and does not wait: `MPI_Comm_free` does not synchronise,
+//!    but the release of that barrier proves that every node has left the channel. A leader that sees the release gives the channel back.
 //!
-//! A communicator that has left the hardware, because it did not release in time or a port failed, keeps its channel until the job ends.
-//! What a job leaves behind at its death the next job with one of these nodes gives back: its port is claimed, so the owner is dead.
+//! A communicator that has left the hardware after a timeout or a port failure keeps its channel until the job ends.
+//! The next job on one of these nodes releases the channels of a dead job: it holds the claim on the port, so the owner is dead.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `station` | this process's lines: whose node it is, which channels it uses, farewells |
-//! | `lines` | where lines come from: the simulator, a port of this machine |
-//! | `setup` | which nodes take part, and a channel for them |
-//! | `meeting` | the ranks of a node in shared memory |
+//! | `node_port` | this process's node, its lines, the channels it uses, farewells |
+//! | `lines` | opening the lines: simulator, port of this machine, served board |
+//! | `setup` | the participating nodes, and a channel for them |
+//! | `node_barrier` | the shared-memory barrier of a node's ranks |
 
 mod lines;
 mod node_barrier;

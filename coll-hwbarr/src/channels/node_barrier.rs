@@ -1,14 +1,14 @@
-//! The ranks of a node meet in shared memory, and their leader passes the wire for them.
+//! The barrier among the ranks of a node, in shared memory; their leader enters the wire for them.
 //!
 //! # The protocol
 //!
-//! Each rank counts its arrivals in a place of its own. The leader enters the wire when all of its node have arrived as often as it has,
-//! and when the wire has released it, it writes how often into its own place, where the others read it.
-//! Arrivals ring the leader, and a release rings the ranks of this host that may sleep.
+//! Each rank counts its arrivals in its own slot. The leader enters the wire when all ranks of its node have arrived as often as itself.
+//! After the release by the wire it stores the number of barriers in its own slot, where the others read it.
+//! An arrival wakes the leader, and a release wakes the members on this host, which may sleep.
 //!
-//! # Which rank may touch what
+//! # Writers
 //!
-//! `arrived` of a place is written by its rank, `released` by its rank if that is a leader; every rank of the node reads.
+//! `arrived` of a slot is written by its rank, `released` by its rank if that is a leader; every rank of the node reads both.
 #![allow(unsafe_code)]
 
 use crate::port::Gate;
@@ -16,25 +16,25 @@ use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::task::Poll;
 
-/// One rank's words; two cache lines, because the prefetcher fetches lines in pairs.
+/// One rank's counters; two cache lines, because the prefetcher fetches lines in pairs.
 #[repr(C, align(128))]
 struct Place {
     arrived: AtomicU64,
     released: AtomicU64,
 }
 
-/// The places of a communicator's ranks on this host.
+/// The slots of a communicator's ranks on this host.
 #[derive(Clone, Copy)]
 pub struct Desk(&'static [Place]);
 
 impl Desk {
-    /// Every rank of the host calls.
+    /// Allocates the slots; every rank of the host calls.
     pub fn new(comm: &Comm) -> Result<Desk, String> {
         let places = comm.size() as usize;
         let SharedMemory { at, .. } =
             comm.shared_memory(places * size_of::<Place>(), align_of::<Place>())?;
-        // SAFETY: zeroed memory of this size and alignment, which all ranks use as places only.
-        // It stays until the last of them frees its module, and modules own what borrows from it; so nothing outlives it.
+        // SAFETY: `shared_memory` returned zeroed memory of this size and alignment, which all ranks use as slots only.
+        // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         Ok(Desk(unsafe {
             std::slice::from_raw_parts(at.as_ptr().cast(), places)
         }))
@@ -44,9 +44,9 @@ impl Desk {
         self.0.get(rank as usize)
     }
 
-    /// How often a rank has arrived.
+    /// Returns the number of arrivals of a rank.
     fn arrived(&self, rank: u32) -> u64 {
-        // SYNC POINT meeting.arrived: what the rank did before it arrived is seen by the ranks that are released.
+        // SYNC POINT meeting.arrived: what the rank did before it arrived is visible to the released ranks.
         self.place(rank)
             .map_or(0, |place| place.arrived.load(Ordering::Acquire))
     }
@@ -55,23 +55,23 @@ impl Desk {
 /// A rank's end of the barrier.
 pub struct NodeBarrier {
     comm: Comm,
-    /// If there are other ranks at this node.
+    /// `None` if this rank is alone at its node.
     desk: Option<Desk>,
     leader: u32,
     /// The ranks of this node.
     mates: Vec<u32>,
-    /// Other members on this host.
+    /// The other members on this host.
     neighbours: Vec<u32>,
-    /// At the leader.
+    /// The leader's wire; `None` at other ranks.
     wire: Option<Box<dyn Gate>>,
-    /// How often this rank has entered, and how often its node the wire.
+    /// Number of this rank's entries; `on_wire` is the number of its node's entries to the wire.
     entered: u64,
     on_wire: u64,
     released: u64,
 }
 
 impl NodeBarrier {
-    /// `mates` are the ranks of this node; `wire` is there at its leader, and `desk` if there are several.
+    /// `mates` are the ranks of this node. Its leader passes `wire`, and every rank passes `desk` if the node has several ranks.
     pub fn new(
         comm: &Comm,
         mates: Vec<u32>,
@@ -94,7 +94,7 @@ impl NodeBarrier {
         }
     }
 
-    /// The ranks of this node, of those in `mates`, that have arrived less often than another of it.
+    /// Returns the ranks among `mates`, the ranks of one node, that have arrived less often than another of them.
     pub fn late(desk: Desk, mates: &[u32]) -> Vec<u32> {
         let most = mates.iter().map(|rank| desk.arrived(*rank)).max();
         let late = mates
@@ -103,7 +103,7 @@ impl NodeBarrier {
         late.copied().collect()
     }
 
-    /// Whether all of this node have arrived as often as this rank.
+    /// Returns true if all ranks of this node have arrived as often as this rank.
     fn all_here(&self) -> bool {
         self.desk.is_none_or(|desk| {
             let mut mates = self.mates.iter();
@@ -123,14 +123,14 @@ impl NodeBarrier {
             return Ok(());
         }
         if self.on_wire < self.entered {
-            // Entered even if the port fails, for the level may have reached the wire.
+            // Counts as entered even if the port fails: the level may have reached the wire.
             self.on_wire = self.entered;
             wire.enter()?;
         }
         if wire.poll()?.is_ready() {
             self.released = self.entered;
             if let Some(place) = self.desk.and_then(|desk| desk.place(self.comm.rank())) {
-                // SYNC POINT meeting.released: a rank that reads it sees what all did before they arrived.
+                // SYNC POINT meeting.released: a rank that reads it sees what all ranks did before they arrived.
                 place.released.store(self.released, Ordering::Release);
             }
             self.neighbours

@@ -1,20 +1,20 @@
-//! This process's place at the board, shared by all its communicators: its node, and at a leader the node's lines.
+//! This process's port of the board, shared by all its communicators: its node's number and, at a leader, the node's lines.
 //!
-//! # What a leader does when it arrives
+//! # Initialisation of a leader
 //!
-//! All leaders put their lines to rest and meet in a fence; then one after the other
+//! All leaders make their lines idle and meet in a fence. Then each leader in turn
 //!
-//! 1. asks what the board is,
-//! 2. finds its own number: the board refuses to make nodes members on behalf of one that would not be among them,
-//!    so a few questions about halves of the nodes, which change nothing on a channel that others have, find it,
-//! 3. gives back the channels of which its node is a member: its port is claimed, so the process that took them is dead,
-//!    or it is the one that has all nodes after power-on.
+//! 1. reads the board's identity,
+//! 2. finds its own number. The board refuses to take a channel for nodes that do not include the asking one,
+//!    so a binary search over the nodes finds it, without a change to channels that others have,
+//! 3. releases the channels of which its node is a member: it holds the claim on the port, so the process that took them is dead,
+//!    or the channel is the one that has all nodes after power-on.
 //!
-//! # What leaders do when one of them has died
+//! # After the death of a leader
 //!
-//! Each of them enters the channel's barrier, if it is not in it, and waits for nothing, as at a farewell.
-//! When all have, the board is asked to drop the dead node: it holds its own time limit against that node and looks whether
-//! all others, the majority, wait. The release that follows is the farewell, by which the channel is given back.
+//! Each surviving leader enters the channel's barrier, if it is not in it, and does not wait, as in a farewell.
+//! When all have entered, they ask the board to drop the dead node. The board applies its own time limit to that node and checks that
+//! all others wait and are the majority. The release that follows acts as the farewell, after which the channel is given back.
 
 use super::lines::{self, Lines, Simulated};
 use crate::port::{Fault, Gate, Wire};
@@ -32,10 +32,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long the end of a job waits for the farewells of others, which come as soon as they get a processor unless a node died.
+/// How long the end of a job waits for the farewells of other nodes. They arrive as soon as those nodes are scheduled, unless one died.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long a node stands back at most before it speaks to the board again.
+/// Upper limit of a node's back-off before it sends the board another request.
 const STAND_BACK: Duration = Duration::from_secs(1);
 
 type Speaker = Programmer<BoxedOut, BoxedIn, Pause>;
@@ -43,19 +43,19 @@ type Problem = ProgramError<WireError>;
 
 pub struct NodePort {
     node: u32,
-    /// At a leader.
+    /// `Some` at a leader.
     lead: Option<Lead>,
 }
 
 struct Lead {
     channels: Vec<BoxedChannel>,
-    /// Borrowed for one request, or for one opening of a channel, in which MPI progresses.
+    /// Borrowed for one request, or while a channel is opened, during which MPI progresses.
     programmer: RefCell<Speaker>,
-    /// Channels whose lines a communicator here has, or has left to itself.
+    /// Channels that are open at this node, or left without a farewell.
     in_use: Cell<u8>,
-    /// Channels that were left and about which the board has not answered.
+    /// Channels that were left and for whose release the board's answer was lost.
     unheard: Cell<u8>,
-    /// Farewells that have not been released when they were last looked at.
+    /// Farewells that were not released at the last poll.
     departing: RefCell<Vec<Farewell>>,
     resting: Resting,
     _watch: Option<Watch>,
@@ -64,30 +64,30 @@ struct Lead {
     remote: Option<Arc<ChannelLines>>,
 }
 
-/// A channel that is left.
+/// A channel that is being left.
 struct Farewell {
     channel: u8,
     gate: Box<dyn Gate>,
-    /// Nodes whose farewell will not come, for they are dead.
+    /// Dead nodes, which will not enter the farewell.
     gone: u64,
-    /// The board has been told how long a barrier may take.
+    /// The board has accepted the time limit.
     limited: bool,
-    /// The living are not the majority: the board keeps the channel for the next job.
+    /// The survivors are not the majority: the board keeps the channel for the next job.
     kept: bool,
 }
 
-/// Edges that a barrier of living leaders may take before the board holds a dead one to be late: 1 ms.
+/// Number of clock edges that a barrier of the surviving leaders may take before the board regards a dead one as late: 1 ms.
 const LATE_EDGES: u32 = 25_175;
 
-/// Why a channel could not be opened.
+/// The reason why a channel could not be opened.
 pub enum Obstacle {
-    /// Others have taken it meanwhile.
+    /// Another communicator has taken it meanwhile.
     Taken,
     Fault(Fault),
 }
 
 impl NodePort {
-    /// Takes this process's place; every rank of the world calls.
+    /// Opens this process's node port; every rank of `MPI_COMM_WORLD` calls.
     pub fn arrive(world: &Comm, settings: &Settings) -> Result<NodePort, String> {
         let all = SetupGroup::of_all(world);
         let mates = all.agree(lines::mates(settings, world).map_err(Fault::Here))?;
@@ -99,7 +99,7 @@ impl NodePort {
             lines.channels.resting.rest();
         }
         world.fence()?;
-        // One leader after the other, because the board listens to one at a time.
+        // One leader after the other, because the board serves one request at a time.
         if world.rank() > 0 {
             world.recv(world.rank() - 1, &mut [0])?;
         }
@@ -123,7 +123,7 @@ impl NodePort {
         })
     }
 
-    /// The number of this process's node.
+    /// Returns the number of this process's node.
     pub fn node(&self) -> u32 {
         self.node
     }
@@ -132,14 +132,14 @@ impl NodePort {
         self.lead.is_some()
     }
 
-    /// The channels that this node cannot take, bit by bit.
+    /// Returns the channels that this node cannot take, one bit each.
     pub fn in_use(&self) -> u8 {
         let Some(lead) = &self.lead else { return 0 };
         lead.see_off();
         lead.in_use.get()
     }
 
-    /// A channel that no node has, of those that are not in `in_use`.
+    /// Returns a channel that no node has, among those that are not in `in_use`.
     pub fn free_channel(&self, in_use: u8) -> Result<u8, Fault> {
         let mut taken = Vec::new();
         for channel in 0..self.channels() {
@@ -164,7 +164,7 @@ impl NodePort {
         u8::try_from(channels).unwrap_or(0)
     }
 
-    /// Opens a channel for these members; the one that `programs` takes it. Leaders call it together, and meet twice in `fence`.
+    /// Opens a channel for `members`; the leader with `programs` takes it. The leaders call together and meet twice in `fence`.
     pub fn open(
         &self,
         channel: u8,
@@ -201,38 +201,38 @@ impl NodePort {
         }
     }
 
-    /// Gives a channel back that did not pass its test; all lines rest. If the board refuses, the next job does it.
+    /// Gives back a channel that failed its test; all lines are idle. If the board refuses, the next job does it.
     pub fn give_back(&self, channel: u8) {
         let _ = self.ask(|programmer| programmer.give_back(channel));
     }
 
-    /// The channel was not taken after all.
+    /// Forgets a channel that was not taken after all.
     pub fn forget(&self, channel: u8) {
         if let Some(lead) = &self.lead {
             lead.in_use.set(lead.in_use.get() & !(1 << channel));
         }
     }
 
-    /// The nodes that have arrived in a channel's barrier, as the board says.
+    /// Returns the nodes that have entered a channel's barrier, as reported by the board.
     pub fn arrived(&self, channel: u8) -> Result<u64, String> {
         self.ask(|programmer| programmer.arrived(channel))
             .map_err(|fault| fault.reason())
     }
 
-    /// Whether the board answers, where that can be asked without its serial lines.
+    /// Checks that the board answers, if that is possible without its serial lines.
     pub fn check(&self) -> Result<(), String> {
         let remote = self.lead.as_ref().and_then(|lead| lead.remote.as_ref());
         remote.map_or(Ok(()), |remote| remote.check().map_err(|e| e.to_string()))
     }
 
-    /// From now on a served board that has stopped to answer is noticed within this time.
+    /// Sets the limit within which a served board that no longer answers is detected.
     pub fn notice_within(&self, limit: Duration) {
         if let Some(remote) = self.lead.as_ref().and_then(|lead| lead.remote.as_ref()) {
             remote.notice_within(limit);
         }
     }
 
-    /// The simulator's counts, at a leader of a simulated board that is still there.
+    /// Calls `note` at a leader of a simulated board that is still open.
     pub fn count(&self, note: impl Fn(&Simulated)) {
         if let Some(lead) = &self.lead
             && let Some(simulated) = &*lead.simulated.borrow()
@@ -241,10 +241,10 @@ impl NodePort {
         }
     }
 
-    /// Says farewell to a channel's members, and sees off those that have gone.
+    /// Enters the farewell of a channel and polls the pending farewells.
     pub fn depart(&self, channel: u8, mut gate: Box<dyn Gate>) {
         let Some(lead) = &self.lead else { return };
-        // A port that fails here keeps its channel, and the next job gives it back.
+        // If the port fails here, it keeps its channel, and the next job gives it back.
         if gate.enter().is_ok() {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
@@ -257,11 +257,11 @@ impl NodePort {
         lead.see_off();
     }
 
-    /// Says farewell to those of a channel's members that are not gone.
+    /// Enters the farewell of a channel whose members `gone` are dead.
     pub fn depart_without(&self, channel: u8, mut gate: Box<dyn Gate>, gone: u64) {
         let Some(lead) = &self.lead else { return };
         let entered = match gate.poll() {
-            // In the barrier that the dead do not come to.
+            // It is in the barrier that the dead will not enter.
             Ok(Poll::Pending) => true,
             Ok(Poll::Ready(())) => gate.enter().is_ok(),
             Err(_) => false,
@@ -278,7 +278,7 @@ impl NodePort {
         lead.see_off();
     }
 
-    /// The job is over: waits a moment for the farewells of others, then leaves the board.
+    /// At the end of the job: waits up to 5 s for the farewells of others, then leaves the board.
     pub fn close(&self) -> Result<(), String> {
         let Some(lead) = &self.lead else {
             return Ok(());
@@ -288,7 +288,7 @@ impl NodePort {
             let look = Instant::now();
             match lead.see_off().then(|| lead.has_given_back(self.node)) {
                 Some(true) => break,
-                // The board was not heard since others spoke to it: nodes stand back for as long as those before them may take.
+                // The board's answer was lost because several nodes sent at once: back off in proportion to the node's number.
                 Some(false) => {
                     std::thread::sleep((look.elapsed() * self.node).min(STAND_BACK));
                 }
@@ -323,7 +323,7 @@ fn no_lines(what: &str) -> String {
 }
 
 impl Farewell {
-    /// Asks the board to drop the dead, once it has seen that they are late; what it refuses is asked again at the next look.
+    /// Asks the board to drop the dead nodes once it regards them as late; a refused request is repeated at the next poll.
     fn drop_the_dead(&mut self, programmer: &mut Speaker) {
         if !matches!(self.gate.poll(), Ok(Poll::Pending)) {
             return;
@@ -338,18 +338,18 @@ impl Farewell {
                 status: Status::Minority,
                 ..
             }) => self.kept = true,
-            // Some are not in the barrier yet, or others speak to the board.
+            // Some nodes are not in the barrier yet, or another node is sending to the board.
             Err(_) => {}
         }
     }
 }
 
 impl Lead {
-    /// Learns what the board is and which node this is, and gives back what the dead have left.
+    /// Reads the board's identity and this node's number, and releases the channels of dead jobs.
     fn introduce(lines: Lines) -> Result<(Lead, u32), String> {
         let remote = lines.remote.clone();
         Self::learn(lines).map_err(|reason| {
-            // A served board that does not answer says more than a line of it.
+            // If a served board does not answer, the connection's error explains more than the line's.
             let unheard = remote.and_then(|remote| remote.check().err());
             unheard.map_or(reason, |unheard| unheard.to_string())
         })
@@ -380,7 +380,7 @@ impl Lead {
         for channel in 0..identity.channels {
             let members = programmer.members(channel).map_err(|e| e.to_string())?;
             if members >> node & 1 == 1 {
-                // If lines of others are not at rest it stays theirs, and another channel is used.
+                // If lines of other nodes are not idle, the channel stays taken, and another one is used.
                 let _ = programmer.give_back(channel);
             }
         }
@@ -402,7 +402,7 @@ impl Lead {
         Ok((lead, node))
     }
 
-    /// Gives back the channels that every node has left; whether none is left to wait for.
+    /// Gives back the channels that every node has left. Returns true if no farewell is pending.
     fn see_off(&self) -> bool {
         let (Ok(mut departing), Ok(mut programmer)) = (
             self.departing.try_borrow_mut(),
@@ -413,16 +413,16 @@ impl Lead {
         for farewell in departing.iter_mut().filter(|farewell| farewell.gone != 0) {
             farewell.drop_the_dead(&mut programmer);
         }
-        // What the board keeps for its dead members is waited for no more, and stays in use.
+        // A channel that the board keeps for its dead members stays in use; its farewell is no longer awaited.
         departing.retain(|farewell| !farewell.kept);
         let gone = departing.extract_if(.., |farewell| {
             !matches!(farewell.gate.poll(), Ok(Poll::Pending))
         });
         for Farewell { channel, gate, .. } in gone {
             self.in_use.set(self.in_use.get() & !(1 << channel));
-            // The line rests before the channel is given back; a port that has failed keeps its channel.
+            // The line is idle before the channel is given back; a port that has failed keeps its channel.
             drop(gate);
-            // Every leader that sees the farewell tries; the second finds it done, and perhaps taken again.
+            // Every leader that sees the release tries; a later one finds the channel free, or taken again.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)
@@ -433,10 +433,10 @@ impl Lead {
         departing.is_empty()
     }
 
-    /// At the end of the job: tries again to give back the channels that the board did not answer about, since others were speaking to it;
-    /// whether none of them has `node` as a member any more.
+    /// At the end of the job: retries to give back the channels for which the board's answer was lost.
+    /// Returns true if `node` is a member of none of them any more.
     ///
-    /// Not before, because a channel whose members are these again may then have been taken by a new communicator.
+    /// Not earlier, because a new communicator with the same members may have taken such a channel.
     fn has_given_back(&self, node: u32) -> bool {
         let Ok(mut programmer) = self.programmer.try_borrow_mut() else {
             return false;
@@ -453,7 +453,7 @@ impl Lead {
     }
 }
 
-/// The number of the node whose lines these are.
+/// Finds the number of the node with these lines, by binary search.
 fn own_number(programmer: &mut Speaker, nodes: u32) -> Result<u32, Problem> {
     let mut candidates = u64::MAX >> (64 - nodes.clamp(1, 64));
     while candidates.count_ones() > 1 {
@@ -466,7 +466,7 @@ fn own_number(programmer: &mut Speaker, nodes: u32) -> Result<u32, Problem> {
     Ok(candidates.trailing_zeros())
 }
 
-/// The lower half of the bits that are set.
+/// Returns the lower half of the bits that are set.
 fn lower_half(mask: u64) -> u64 {
     (0..64)
         .filter(|bit| mask >> bit & 1 == 1)
@@ -474,10 +474,10 @@ fn lower_half(mask: u64) -> u64 {
         .fold(0, |half, bit| half | 1 << bit)
 }
 
-/// Whether this node is one of these.
+/// Returns true if this node is one of `nodes`.
 ///
-/// The board looks at that before it looks at anything else, and refuses the rest unless the channel is free;
-/// a channel that becomes ours by the question is given back.
+/// The board checks this before anything else, and refuses all other requests unless the channel is free.
+/// If the question takes the channel, it is given back.
 fn is_among(programmer: &mut Speaker, nodes: u64) -> Result<bool, Problem> {
     let members = programmer.members(0)?;
     match programmer.take(0, nodes) {

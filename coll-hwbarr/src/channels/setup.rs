@@ -1,4 +1,4 @@
-//! A channel for a communicator: which nodes take part, and which one it is.
+//! Choice of the participating nodes and of a channel for a communicator.
 
 use super::lines;
 use super::node_barrier::{Desk, NodeBarrier};
@@ -10,10 +10,10 @@ use crate::setup::{self, Ready};
 use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Comm, Common};
 
-/// How often another channel is tried when others were faster; each time one of them got what it wanted.
+/// Number of channels that are tried when others were faster; each failed attempt means that another communicator got one.
 const TRIES: u32 = 16;
 
-/// Whether this communicator may get a channel, as far as this process knows; what it has at the board, if anything yet.
+/// Checks locally whether this communicator may get a channel. Returns the node port if it exists already.
 pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>>, String> {
     if comm.size() < 2 {
         return Err("one rank has no other rank to wait for".into());
@@ -27,17 +27,17 @@ pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>
     }
 }
 
-/// Which nodes take part; the same at every rank.
+/// The participating nodes; the same at every rank.
 struct Plan {
     /// The node of each rank.
     nodes: Vec<u8>,
     /// The ranks that drive lines.
     leaders: Vec<u32>,
-    /// Channels that some node cannot take.
+    /// Channels that some node cannot take, one bit each.
     in_use: u8,
 }
 
-/// Every rank of the communicator calls; the world's makes the station.
+/// Sets up the channel; every rank of the communicator calls. `MPI_COMM_WORLD` creates the node port.
 pub fn bring_up(
     comm: &Comm,
     settings: &Settings,
@@ -59,7 +59,7 @@ pub fn bring_up(
         true => lead(comm, &plan, &station, settings).map(Some),
         false => Ok(None),
     };
-    // The leaders have agreed among themselves, and the others hear of it.
+    // The leaders have agreed among themselves; the other ranks receive the result here.
     let led = all.agree(led.map_err(Fault::Named))?;
     if let Some(timeout) = settings.timeout {
         station.notice_within(timeout);
@@ -81,7 +81,7 @@ pub fn bring_up(
 }
 
 impl Plan {
-    /// Every rank says where it is, and hears which nodes take part.
+    /// Exchanges the node of every rank and returns the common plan.
     fn agree(all: &SetupGroup, station: &NodePort) -> Result<Plan, String> {
         let mine = [
             station.node() as u8,
@@ -108,12 +108,12 @@ impl Plan {
         })
     }
 
-    /// Whether a node has several ranks.
+    /// Returns true if a node has several ranks.
     fn is_oversubscribed(&self) -> bool {
         self.nodes.len() > self.leaders.len()
     }
 
-    /// The nodes, bit by bit.
+    /// Returns the nodes, one bit each.
     fn members(&self) -> u64 {
         self.nodes.iter().fold(0, |mask, node| mask | 1 << node)
     }
@@ -134,7 +134,7 @@ impl Plan {
     }
 }
 
-/// Whether a channel can serve ranks that are at these places: node, whether it leads, channels in use.
+/// Checks whether a channel can serve the ranks. Per rank: its node, whether it leads, its channels in use.
 fn judge(places: &[[u8; 3]]) -> Result<(), String> {
     let led = |node: u8| places.iter().any(|place| place[0] == node && place[1] != 0);
     if let Some(rank) = places.iter().position(|place| !led(place[0])) {
@@ -149,7 +149,7 @@ fn judge(places: &[[u8; 3]]) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds a channel and takes it; every leader calls.
+/// Finds and takes a channel; every leader calls.
 fn lead(
     comm: &Comm,
     plan: &Plan,
@@ -175,7 +175,7 @@ fn lead(
             Ok((channel, gate))
         }
         Err(reason) => {
-            // All lines rest, so the channel can be given back; if the board refuses, the next job does it.
+            // All lines are idle, so the channel can be given back; if the board refuses, the next job does it.
             circle.fence()?;
             if circle.is_first() {
                 station.give_back(channel);
@@ -186,7 +186,7 @@ fn lead(
     }
 }
 
-/// A channel that is these leaders' now, and whether all lines of theirs could be opened.
+/// A channel that was taken for these leaders, and whether all of them could open their lines.
 type Taken = (u8, Result<Box<dyn Wire>, String>);
 
 fn take(circle: &SetupGroup, plan: &Plan, station: &NodePort) -> Result<Taken, String> {
@@ -206,7 +206,7 @@ fn take(circle: &SetupGroup, plan: &Plan, station: &NodePort) -> Result<Taken, S
         if lost == [0] {
             let opened = opened.map_err(|obstacle| match obstacle {
                 Obstacle::Fault(fault) => fault,
-                // The first has told all that it is not so.
+                // The first leader has told the others otherwise, so this is not reached.
                 Obstacle::Taken => Fault::Here(format!("channel {channel} is taken")),
             });
             return Ok((channel, circle.agree(opened)));
@@ -222,7 +222,7 @@ fn take(circle: &SetupGroup, plan: &Plan, station: &NodePort) -> Result<Taken, S
 /// A communicator's channel.
 struct Channel {
     rank: u32,
-    /// At a leader.
+    /// `Some` at a leader.
     channel: Option<u8>,
     desk: Option<Desk>,
     plan: Plan,
@@ -230,12 +230,12 @@ struct Channel {
 }
 
 impl Channel {
-    /// The nodes of this communicator that have not arrived, with their ranks, as people call them.
+    /// Returns the names of the communicator's nodes that are not in `arrived`, with their ranks, for messages to the user.
     fn names(&self, arrived: u64) -> Vec<String> {
         let nodes = (0..MOST_NODES).filter(|node| self.plan.members() & !arrived & 1 << node != 0);
         let name = |node| {
             let mut ranks = self.plan.ranks_of(node);
-            // Of its own node a leader knows more than the board.
+            // A leader knows more about its own node than the board does.
             if node == self.station.node()
                 && let Some(desk) = self.desk
             {
@@ -260,7 +260,7 @@ impl Port for Channel {
     fn read_back(&self) -> Option<ReadBack> {
         let node = self.station.node();
         let Some(channel) = self.channel else {
-            // The board is the leader's to ask, unless it is the leader that is late.
+            // Only the leader can ask the board, unless it is the leader that is late.
             let late = NodeBarrier::late(self.desk?, &self.plan.ranks_of(node));
             let sentence = match late.contains(&self.plan.leader_of(node)) {
                 true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),
@@ -286,7 +286,7 @@ impl Port for Channel {
     }
 
     fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
-        // A node is gone with the rank that leads it.
+        // A node is lost when its leader dies.
         let leaders = self.plan.leaders.iter().filter(|rank| dead.contains(rank));
         let gone = leaders.fold(0, |gone, rank| gone | 1 << self.plan.node_of(*rank));
         if let (Some(channel), Some(wire)) = (self.channel, gate.and_then(Gate::into_wire)) {
@@ -294,7 +294,7 @@ impl Port for Channel {
         }
     }
 
-    /// Counts each barrier when it is passed: a communicator that is never freed is not closed before the report is written.
+    /// Counts each barrier as it completes: a communicator that is never freed is not closed before the report is written.
     fn mark(&mut self, mark: Mark) {
         if matches!(mark, Mark::Leave) && self.plan.leaders.first() == Some(&self.rank) {
             self.station.count(|simulated| simulated.note_barrier());

@@ -1,16 +1,16 @@
-//! Which nodes of a simulated board have ended, and which is the last, in memory that the ranks share.
+//! The record, in memory that the ranks share, of the nodes of a simulated board that have ended.
 //!
-//! A node ends once: by itself, with the number of barriers that it has passed, or as one that the others know to be dead.
-//! The last node that ends by itself owns everything; a dead one that no node knew of by then leaves none to be the last.
+//! A node ends once: by itself, with the number of its barriers, or dead, as recorded by a survivor.
+//! The last node that ends by itself writes the files. If a node dies and no survivor records it, no node is the last.
 
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The node has ended by itself; the rest of its word is the number of its barriers.
+/// The node has ended by itself; the other bits are the number of its barriers.
 const CLOSED: u64 = 1 << 63;
 /// The node is dead.
 const DEAD: u64 = 1 << 62;
 
-/// A word of each node, zero while it is there, and how many have ended.
+/// One word per node, zero while the node is active, and the number of nodes that have ended.
 #[derive(Clone, Copy)]
 pub struct Attendance<'m> {
     pub nodes: &'m [AtomicU64],
@@ -18,25 +18,25 @@ pub struct Attendance<'m> {
 }
 
 impl Attendance<'_> {
-    /// These nodes are dead, as every living one may say.
+    /// Records the deaths of these nodes; every survivor may call.
     pub fn bury(self, dead: &[u32]) {
         for node in dead {
             self.end(*node, DEAD);
         }
     }
 
-    /// This node has passed its last barrier, the how-manieth it was; true if it is the last of those that live.
+    /// Records the end of this node after `barriers` barriers. Returns true if it is the last one.
     pub fn close(self, node: u32, barriers: u64) -> bool {
         self.end(node, CLOSED | barriers & !DEAD)
     }
 
-    /// The barriers that each node has passed; of a dead one that is not known.
+    /// Returns the number of barriers of each node; 0 for a dead one, whose number is unknown.
     pub fn barriers(self) -> Vec<u64> {
         let word = |node: &AtomicU64| node.load(Ordering::Relaxed) & !(CLOSED | DEAD);
         self.nodes.iter().map(word).collect()
     }
 
-    /// The nodes that have died.
+    /// Returns the nodes that have died.
     pub fn dead(self) -> Vec<u32> {
         let is_dead = |node: &AtomicU64| node.load(Ordering::Relaxed) & DEAD != 0;
         let nodes = (0..).zip(self.nodes);
@@ -49,7 +49,7 @@ impl Attendance<'_> {
             return false;
         };
         let first = place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
-        // SYNC POINT attendance.ended: the last one sees what all others have written before.
+        // SYNC POINT attendance.ended: the last node sees what all others wrote before they ended.
         first.is_ok() && self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.nodes.len() as u32
     }
 }
@@ -71,7 +71,7 @@ mod tests {
         assert!(all.close(1, 8));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);
         assert_eq!(all.dead(), [2, 3]);
-        // What has ended does not end again.
+        // A node that has ended does not end again.
         assert!(!all.close(3, 9));
         assert!(!all.close(1, 9));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);

@@ -1,7 +1,7 @@
-//! The simulator's cascaded boards in the memory that the ranks of a node share, as a port.
+//! The port of the simulator's cascaded boards, in the memory that the ranks of a node share.
 //!
-//! Memory: a [`Desk`] of our own, a word for each node ([`Attendance`]), then the boards (crate `sim`, [`Boards`]), laid out by
-//! rank 0 and found by the others after a fence. Which rank touches what is as in [`sim`](super::sim).
+//! Memory: a [`Desk`], a word per node ([`Attendance`]), then the boards (crate `sim`, [`Boards`]). Rank 0 initialises them, and the
+//! others attach after a fence. Each field has the same writers as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
 use super::attendance::Attendance;
@@ -15,18 +15,18 @@ use sim::live::{Boards, NodeWires};
 use sim::virtual_time::Tree;
 use std::ptr::NonNull;
 
-/// What the nodes tell each other beside the wires.
+/// What the nodes share besides the wires.
 #[repr(C)]
 struct Desk {
-    /// How many nodes have put their wire back for good, or died.
+    /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Whether the user has been warned.
+    /// Nonzero once a node has warned the user.
     warned: AtomicU32,
-    /// Releases of the time before the program's first barrier.
+    /// Number of releases before the program's first barrier.
     before: AtomicU64,
 }
 
-/// The counts of barriers begin here.
+/// Offset of the nodes' words.
 const COUNTS: usize = 64;
 const ALIGN: usize = 128;
 const _: () =
@@ -36,34 +36,34 @@ pub struct SimBoards {
     comm: Comm,
     files: SimFiles,
     desk: &'static Desk,
-    /// How each node has ended.
+    /// One word per node; see [`Attendance`].
     barriers: &'static [AtomicU64],
     boards: Boards<'static>,
-    /// How the program's barriers go over the wires.
+    /// How the program's barriers use the wires.
     way: Way,
-    /// Notes in the record that this node comes or goes; `None` without a record.
+    /// Records the start and end of this node's barriers; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
 
-/// So many ranks on no more than so many lowest boards, none of which is empty.
+/// Returns the tree for `ranks` ranks on at most `boards` leaf boards, none of which is empty.
 fn tree(ranks: usize, boards: usize) -> Tree {
     let share = ranks.div_ceil(boards);
     Tree::new(ranks, ranks.div_ceil(share))
 }
 
 impl SimBoards {
-    /// Makes or finds the boards; every node calls, and all meet in one fence.
+    /// Creates or attaches to the boards; every node calls, and all meet in one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, boards: u32) -> Result<SimBoards, String> {
         let nodes = comm.size() as usize;
         let tree = tree(nodes, boards as usize);
         let start = (COUNTS + nodes * size_of::<AtomicU64>()).next_multiple_of(ALIGN);
         let bytes = start.saturating_add(Boards::layout_size(&tree, files.record));
         let SharedMemory { at, len } = comm.shared_memory(bytes, ALIGN)?;
-        // SAFETY: `start` is inside the memory, whose length includes it.
+        // SAFETY: `shared_memory` returned at least `start` bytes, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(start) }, len - start);
         let made = if comm.rank() == 0 {
-            // SAFETY: zeroed memory beyond the counts, which all ranks use as these boards only.
-            // It stays until the last of them frees its module, and modules own what borrows from it; so nothing outlives it.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the counts as these boards only.
+            // It stays mapped until the last rank frees its module, and modules own all borrows of it.
             unsafe { Boards::<'static>::init(place, len, &tree, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())
@@ -72,12 +72,13 @@ impl SimBoards {
         };
         comm.fence()?;
         made?;
-        // SAFETY: as above.
+        // SAFETY: rank 0 has initialised the boards before the fence, and all ranks use this memory as these boards only.
+        // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let boards = unsafe { Boards::<'static>::attach(place, len, &tree, files.record) }
             .map_err(|e| e.to_string())?;
-        // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the boards do.
+        // SAFETY: zeroed, aligned, of the desk's size, and used as a desk by all ranks; it stays mapped as long as the boards.
         let desk = unsafe { at.cast::<Desk>().as_ref() };
-        // SAFETY: inside the memory, before `start`; aligned, and used as counts by all ranks; it stays as the boards do.
+        // SAFETY: `nodes` words between `COUNTS` and `start`, zeroed and aligned, used as counts by all ranks; they stay mapped as long as the boards.
         let barriers = unsafe {
             NonNull::slice_from_raw_parts(at.add(COUNTS).cast::<AtomicU64>(), nodes).as_ref()
         };
@@ -99,7 +100,7 @@ impl SimBoards {
         }
     }
 
-    /// Writes the files; called by the last node to close.
+    /// Writes the files; the last node to close calls.
     fn write(&self) -> Result<(), String> {
         let report = || {
             let before = self.desk.before.load(Ordering::Relaxed);
@@ -143,7 +144,7 @@ impl Port for SimBoards {
     fn ready(&mut self, way: Way) {
         self.way = way;
         if self.comm.rank() == 0 {
-            // No barrier of the program can be over before rank 0 enters it, which it does after this.
+            // Rank 0 enters the program's first barrier only after this, so none can be released before.
             self.desk
                 .before
                 .store(self.boards.releases(), Ordering::Relaxed);

@@ -18,7 +18,7 @@ const HEARD: u32 = 20;
 pub struct Broken {
     sim: Sim,
     defect: Option<Defect>,
-    /// The fault is one of the eureka line, so there is one.
+    /// The fault is in the eureka line, so the port has one.
     has_line: bool,
 }
 
@@ -77,7 +77,7 @@ impl Port for Broken {
     }
 }
 
-/// A wire from the eureka line.
+/// A wire from the eureka line, possibly stuck high.
 struct Told<I> {
     input: I,
     is_stuck: bool,
@@ -101,7 +101,7 @@ struct Output<O> {
     out: O,
     cut: bool,
     follows: Option<Rc<Cell<bool>>>,
-    /// How often the level has been set, where that matters.
+    /// Number of times that the level was set, if the fault depends on it.
     changes: Option<Rc<Cell<u32>>>,
 }
 
@@ -109,11 +109,11 @@ struct Input<I> {
     input: I,
     follows: Option<Rc<Cell<bool>>>,
     changes: Option<Rc<Cell<u32>>>,
-    /// The level when it was last heard.
+    /// The last level that was read before the wire broke.
     heard: bool,
 }
 
-/// No interrupt comes through a broken wire.
+/// A broken wire delivers no interrupt.
 impl<I: InputPin> InputEvents for Input<I> {}
 
 impl<O: ErrorType> ErrorType for Output<O> {

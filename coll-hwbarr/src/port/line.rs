@@ -1,4 +1,4 @@
-//! A node's end of the eureka line beside the barrier, without its pin types: see `barrier_driver::Eureka`.
+//! A node's end of the eureka line, without its pin types: see `barrier_driver::Eureka`.
 
 use super::Fence;
 use barrier_driver::{Eureka, Found};
@@ -7,40 +7,40 @@ use std::task::Poll;
 
 /// An open end of the line.
 pub trait Line {
-    /// This node has found it: the line is high when this returns; true if it was the first of the round.
+    /// Raises the line and waits until it is high. Returns true if this node was the first of the round.
     fn raise(&mut self) -> Result<bool, String>;
 
-    /// Whether a node has found it.
+    /// Returns true if a node has raised the line.
     fn is_found(&mut self) -> Result<bool, String>;
 
     /// Lowers this node's wire, before it enters the barrier that ends the round.
     fn rest(&mut self) -> Result<(), String>;
 }
 
-/// How far a node is with its end.
+/// The state of a node's end of the line.
 #[derive(Default)]
 pub enum End {
     #[default]
     Unopened,
     Open(Box<dyn Line>),
-    /// All members do without.
+    /// No member uses the line.
     Refused,
 }
 
 /// The wires of an end that is not open yet.
 pub trait LineWires {
-    /// Opens it around `fence`, which it calls once.
+    /// Opens the end; calls `fence` once.
     fn open(self: Box<Self>, fence: Fence) -> Result<Box<dyn Line>, String>;
 }
 
-/// The wire to the line and the two from it.
+/// The wire to the line and the two wires from it.
 pub struct Three<O, I> {
     pub out: O,
     pub found: I,
     pub first: I,
 }
 
-/// So often the line is looked at after this node's wire has risen; a port's access takes longer than the line's few edges.
+/// Number of polls of the line after this node's wire has risen; a port access takes longer than the line's few clock edges.
 const LOOKS: usize = 1000;
 
 impl<O, I> LineWires for Three<O, I>

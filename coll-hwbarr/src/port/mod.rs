@@ -1,7 +1,7 @@
-//! What carries a node's wires, and what it can tell beside them.
+//! The ports that drive a node's wires, and their trait: wires, and what else the hardware reports.
 //!
-//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] and [`Gate`] are that driver
-//! without its pin types, so that a module works with whatever the user has configured.
+//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`. [`Wire`] and [`Gate`] are that driver
+//! without its pin types, so a module works with any configured port.
 
 mod attendance;
 pub mod boards;
@@ -23,37 +23,37 @@ use mpi_core::plugin::guest::Comm;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The most nodes a board has.
+/// Maximum number of nodes of a board.
 pub const MOST_NODES: u32 = 64;
 
-/// What the program's barriers pass: one node's end of the barrier.
+/// One node's end of the barrier, as the program's barriers use it.
 pub trait Gate {
     /// Announces this node's arrival.
     fn enter(&mut self) -> Result<(), String>;
 
-    /// Ready when the barrier has released this node.
+    /// Returns ready when the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
 
-    /// Whether the release wakes this process while it sleeps in the kernel.
+    /// Returns true if the release wakes this process while it sleeps in the kernel.
     fn wakes_sleepers(&mut self) -> bool {
         false
     }
 
-    /// As [`poll`](Self::poll), but sleeps in the kernel until the release may have come, for at most `limit`.
+    /// As [`poll`](Self::poll), but sleeps in the kernel until a possible release, for at most `limit`.
     fn poll_asleep(&mut self, _limit: Duration) -> Result<Poll<()>, String> {
         self.poll()
     }
 
-    /// The wire behind it, at the member that drives one.
+    /// Returns the wire behind this gate, at the member that drives one.
     fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>>;
 }
 
-/// An open wire pair, to be tested before it is used as a gate.
+/// An open wire pair, to be tested before it serves as a gate.
 pub trait Wire: Gate {
-    /// The level on the wire while the node is in no barrier.
+    /// Returns the level of the wire while the node is in no barrier.
     fn idle_level(&self) -> PinState;
 
-    /// Runs the self-test; every node passes the same `late` nodes and keeps every fence.
+    /// Runs the self-test; every node passes the same `late` nodes and takes part in every fence.
     fn self_test(
         &mut self,
         test: SelfTest,
@@ -62,7 +62,7 @@ pub trait Wire: Gate {
         progress: &mut dyn FnMut(),
     ) -> Result<(), Fault>;
 
-    /// Goes there and back in each barrier from now on, so that a node whose wire falls to `rest` releases none;
+    /// Makes each barrier go there and back, so that a node whose wire goes to `rest` in a reboot releases no node;
     /// every node calls.
     fn returning(
         self: Box<Self>,
@@ -72,19 +72,19 @@ pub trait Wire: Gate {
     ) -> Result<Box<dyn Gate>, Fault>;
 }
 
-/// What a node has found wrong.
+/// A fault found by a node during setup, and what is known of its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// At this node.
     Here(String),
-    /// At some node: this one only waited in vain.
+    /// At some node: this node only timed out.
     Somewhere(String),
-    /// At the nodes that the sentence names: what all have seen was put together.
+    /// At the nodes that the message names, as found from the data of all nodes.
     Named(String),
 }
 
 impl Fault {
-    /// The sentence.
+    /// Returns the message.
     pub fn reason(self) -> String {
         match self {
             Fault::Here(reason) | Fault::Somewhere(reason) | Fault::Named(reason) => reason,
@@ -173,97 +173,97 @@ where
     }
 }
 
-/// What the driver's `open` is given to meet the other nodes in.
+/// The fence that the driver's `open` calls to meet the other nodes.
 pub type Fence<'a> = &'a mut dyn FnMut() -> Result<(), String>;
 
 /// A node's port of version 1: one wire pair.
 pub trait Pair: Port {
-    /// Makes this node's wires idle around `fence`, which it calls once.
+    /// Makes this node's wires idle; calls `fence` once.
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String>;
 }
 
 /// A node's port, while a communicator uses it.
 pub trait Port {
-    /// All nodes have opened and tested their wires: what happens from now on is the program's.
+    /// Called once all nodes have opened and tested their wires; later barriers are the program's.
     fn ready(&mut self, _way: Way) {}
 
-    /// Whether the hardware still answers, where a port can ask; the error is why it does not.
+    /// Checks that the hardware answers, if the port can ask it; the error is the reason why it does not.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Which nodes have not entered the barrier that is not released yet, where a port can tell.
+    /// Returns the nodes that have not entered the pending barrier; `None` if the port cannot read them.
     fn missing(&self) -> Result<Option<Vec<u32>>, String> {
         Ok(None)
     }
 
-    /// Which nodes have not entered, as the hardware and the members of this node know it, where a port can ask.
+    /// Returns the nodes that have not entered, from the hardware and from the ranks of this node; `None` if the port cannot ask.
     fn read_back(&self) -> Option<ReadBack> {
         None
     }
 
-    /// True for one node of those that share this port's memory, once: it warns the user.
+    /// Returns true once, for one of the nodes that share this port's memory: that node warns the user.
     fn may_warn(&self) -> bool {
         true
     }
 
-    /// Whether there is a eureka line beside the barrier; the same at every node.
+    /// Returns true if the board has a eureka line; the same at every node.
     fn has_line(&self) -> bool {
         false
     }
 
-    /// This node's wires at the line, once.
+    /// Returns this node's wires of the eureka line; called at most once.
     fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
         Err("this port has no eureka line".into())
     }
 
-    /// The program has called a barrier, or come back from one.
+    /// Records that the program has entered or left a barrier.
     fn mark(&mut self, _mark: Mark) {}
 
-    /// Members are dead, and the others leave: `gate` is what this node passed its barriers by.
+    /// Called when members are dead and the survivors leave; `gate` is the gate that this node used.
     fn lose(&mut self, gate: Option<Box<dyn Gate>>, _dead: &[u32]) {
         drop(gate);
     }
 
-    /// This node has passed its last barrier, the how-manieth it was; `gate` is what it passed them by,
-    /// unless the hardware has been left before.
+    /// Closes the port after the last barrier. `barriers` is the number of barriers passed; `gate` is the gate they used,
+    /// or `None` if the hardware has been left before.
     fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
         drop(gate);
         Ok(())
     }
 }
 
-/// The nodes below `nodes` whose bit is not set in `arrived`, the mask of the nodes that have entered.
+/// Returns the nodes below `nodes` whose bit is not set in `arrived`, the mask of the nodes that have entered.
 pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
     (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }
 
-/// See [`Port::read_back`].
+/// The result of [`Port::read_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadBack {
     /// Such as "node 3 (rank 3) has not entered".
     pub sentence: String,
-    /// This member is the one to tell the user, for rank 0 is among those that are missing.
+    /// True if this member must warn the user, because rank 0 is among the missing.
     pub speaks: bool,
 }
 
-/// How a barrier goes over the wires.
+/// How barriers use the wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// One change of the barrier's wires for each barrier.
+    /// Each barrier changes the wires once.
     There,
-    /// There and back, beginning at rest.
+    /// Each barrier changes the wires twice, starting at the idle level.
     ThereAndBack,
 }
 
-/// See [`Port::mark`].
+/// An argument of [`Port::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     Enter,
     Leave,
 }
 
-/// Whether the chosen port can serve this communicator at all. Local.
+/// Checks whether the chosen port can serve this communicator. Local.
 pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     match choice {
         Choice::Rtl(..) if boards > 1 => Err(format!(
@@ -273,7 +273,7 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
             "{server} serves one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has cascaded boards"
         )),
         Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
-        // Whether this rank reaches the server is known when it connects.
+        // The connection shows whether this rank reaches the server.
         Choice::Served(..) => Ok(()),
         Choice::Wired(text) => wired::suits(text, comm),
         #[cfg(test)]
@@ -281,9 +281,9 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     }
 }
 
-/// The chosen port at this node; every node calls.
+/// Attaches the chosen port at this node; every node calls.
 ///
-/// `timeout` is how long a barrier may go unreleased.
+/// `timeout` is the time limit for the release of a barrier.
 pub fn attach(
     choice: &Choice,
     boards: u32,

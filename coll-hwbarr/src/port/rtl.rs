@@ -1,8 +1,8 @@
-//! The RTL in the model's place: each rank loads the same Verilated barrier and steps the flip-flops of the simulator's board with it.
+//! The port of the RTL, which replaces the model: each rank loads the same Verilated barrier and steps the flip-flops of the simulator's board with it.
 //!
-//! So there is no process that hosts the RTL, and nothing is lost or left behind when a rank dies: the flip-flops are in the
-//! shared memory, and the translation is a file in a cache, which the first to come makes and the others wait for.
-//! Verilator is needed for that once; without it, and without a translation, the component refuses with the name of the package.
+//! So no process hosts the RTL, and nothing is lost when a rank dies: the flip-flops are in shared memory,
+//! and the translation is a file in a cache, which the first rank creates while the others wait.
+//! Only that step needs Verilator. If there is neither Verilator nor a translation, the component refuses with the name of the package.
 
 use crate::choice::RtlSource;
 use hdl::cache::Cache;
@@ -10,14 +10,14 @@ use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
 use mpi_base::privilege;
 use std::path::Path;
 
-/// The RTL of so many nodes.
+/// Loads the RTL for `nodes` nodes.
 pub fn load(source: &RtlSource, nodes: usize) -> Result<&'static Rtl, String> {
     refuse_raised()?;
     let design = chosen(source, Design::toggle_barrier, Design::of_folder)?;
     kept(Rtl::build(design, nodes, &cache(source)?))
 }
 
-/// The RTL of version 2 for so many nodes.
+/// Loads the RTL of version 2 for `nodes` nodes.
 pub fn load_channels(source: &RtlSource, nodes: usize) -> Result<&'static ChannelRtl, String> {
     refuse_raised()?;
     let own = ChannelDesign::channel_barrier;
@@ -25,7 +25,7 @@ pub fn load_channels(source: &RtlSource, nodes: usize) -> Result<&'static Channe
     kept(ChannelRtl::build(design, nodes, &cache(source)?))
 }
 
-/// The environment says where Verilator and the compiler are, and where their results are kept and loaded from.
+/// Refuses a set-user-ID program: the environment selects Verilator, the compiler and the folder from which their results are loaded.
 fn refuse_raised() -> Result<(), String> {
     match privilege::is_raised() {
         true => Err(
@@ -46,7 +46,7 @@ fn cache(source: &RtlSource) -> Result<Cache, String> {
     }
 }
 
-/// The product's own design, or that of the user's folder.
+/// Returns the built-in design, or the one in the user's folder.
 fn chosen<D>(
     source: &RtlSource,
     own: impl FnOnce() -> D,
@@ -58,7 +58,7 @@ fn chosen<D>(
     }
 }
 
-/// Loaded code is never unloaded: the board, which lies in the job's memory, refers to it for as long as that.
+/// Leaks the loaded code: the board in the job's memory refers to it until the process ends.
 fn kept<T>(built: Result<T, CosimError>) -> Result<&'static T, String> {
     let built = built.map_err(|e| e.to_string())?;
     Ok(Box::leak(Box::new(built)))

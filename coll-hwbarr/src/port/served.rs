@@ -1,7 +1,7 @@
-//! The simulator's board over TCP, as a port: rank n is node n, wherever it runs (crate `sim`, module `served`).
+//! The port of the simulator's board over TCP: rank n is node n, on any host (crate `sim`, module `served`).
 //!
-//! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but a rank that sleeps does not listen.
-//! The connection is this rank's alone, so nothing here is shared with another process.
+//! A rank that receives a release wakes the sleeping ranks of its host: the server has notified them too, but a sleeping rank does not read its connection.
+//! Each rank has its own connection, so nothing here is shared with another process.
 
 use super::line::{LineWires, Three};
 use super::{Fence, Gate, Pair, Port, Way, Wire, missing_of};
@@ -15,26 +15,26 @@ struct Served<R> {
     rank: u32,
     nodes: u32,
     server: Address,
-    /// How long a barrier may go unreleased.
+    /// Time limit for the release of a barrier.
     timeout: Option<Duration>,
     /// This rank's wires, until the driver takes them.
     wires: Option<(OutWire<R>, InWire<R>)>,
-    /// The same at the eureka line.
+    /// This rank's wires of the eureka line.
     eureka: Option<EurekaWires<R>>,
-    /// Gone when this node has put its wire back for good.
+    /// `None` once this node has closed.
     lookout: Option<Lookout<R>>,
     warned: Cell<bool>,
 }
 
-/// How long a connection to a board, and each of its answers, may take while the hardware is set up.
+/// Returns the time limit for a connection to a board, and for each of its answers, during setup.
 pub fn answer_limit(timeout: Option<Duration>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(10);
-    // A crowded machine needs a moment even if the user is impatient.
+    // A busy machine needs a moment even if the user's timeout is short.
     const SHORTEST: Duration = Duration::from_secs(1);
     timeout.map_or(LONGEST, |timeout| timeout.clamp(SHORTEST, LONGEST))
 }
 
-/// Connects this rank to its node; a board for another number of ranks is refused.
+/// Connects this rank to its node; fails if the board has another number of nodes.
 pub fn attach(
     comm: &Comm,
     server: &Address,
@@ -74,7 +74,7 @@ pub fn attach(
 }
 
 impl<R: Fn()> Served<R> {
-    /// The nodes that have entered, bit by bit; `None` after the node's end.
+    /// Returns the nodes that have entered, one bit each; `None` after this node has closed.
     fn arrived(&self) -> Result<Option<u64>, String> {
         let looked = self.lookout.as_ref().map(Lookout::look).transpose();
         let view = looked.map_err(|e| e.to_string())?;
@@ -110,7 +110,7 @@ impl<R: Fn() + 'static> Port for Served<R> {
         Ok(arrived.map(|arrived| missing_of(arrived, self.nodes)))
     }
 
-    /// Of the nodes that wait the first one warns; the board tells each which that is.
+    /// The lowest waiting node warns; the board reports which nodes wait.
     fn may_warn(&self) -> bool {
         let first = |arrived: u64| arrived == 0 || arrived.trailing_zeros() == self.rank;
         let is_first = self
@@ -137,7 +137,7 @@ impl<R: Fn() + 'static> Port for Served<R> {
 
     fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
         drop(gate);
-        // The pins have been dropped, so this is the last handle: the node is free when it returns.
+        // The pins have been dropped, so these are the last handles: the node is free when this returns.
         (self.eureka, self.lookout) = (None, None);
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! The simulator's live board in the memory that the ranks of a node share, as a port.
+//! The port of the simulator's live board, in the memory that the ranks of a node share.
 //!
-//! Memory: a [`Desk`] of our own, then the board (crate `sim`), laid out by rank 0 and found by the others after a fence.
-//! Which rank touches what on the desk: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
-//! ([`Attendance`]), and the last to end writes the files. `warned` is for the first to come.
+//! Memory: a [`Desk`], then the board (crate `sim`). Rank 0 initialises them, and the others attach after a fence.
+//! Writers of the desk: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
+//! ([`Attendance`]), and the last to end writes the files. The first node that wants to warn the user sets `warned`.
 #![allow(unsafe_code)]
 
 use super::attendance::Attendance;
@@ -18,22 +18,22 @@ use mpi_core::plugin::guest::{Comm, SharedMemory};
 use sim::live::{Board, EurekaWires, Wires};
 use std::convert::Infallible;
 
-/// What the nodes of one board tell each other beside the wires.
+/// What the nodes of one board share besides the wires.
 #[repr(C)]
 struct Desk {
-    /// How many nodes have put their wire back for good, or died.
+    /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Whether the user has been warned.
+    /// Nonzero once a node has warned the user.
     warned: AtomicU32,
-    /// Releases of the time before the program's first barrier.
+    /// Number of releases before the program's first barrier.
     before: AtomicU64,
-    /// Edges that the nodes' copies of the RTL have evaluated.
+    /// Clock edges evaluated by the nodes' copies of the RTL.
     rtl_edges: AtomicU64,
-    /// How each node has ended.
+    /// One word per node; see [`Attendance`].
     barriers: [AtomicU64; MOST_NODES as usize],
 }
 
-/// The board begins here; it wants a multiple of 128.
+/// Offset of the board, which requires a multiple of 128.
 const BOARD: usize = 1024;
 const ALIGN: usize = 128;
 const _: () = assert!(size_of::<Desk>() <= BOARD && BOARD.is_multiple_of(ALIGN));
@@ -43,11 +43,11 @@ pub struct Sim {
     files: SimFiles,
     desk: &'static Desk,
     board: Board<'static>,
-    /// What is behind the wires, if it is not the model.
+    /// The RTL behind the wires, if it replaces the model.
     rtl: Option<&'static Rtl>,
-    /// How the program's barriers go over the wires.
+    /// How the program's barriers use the wires.
     way: Way,
-    /// Notes in the record that this node comes or goes; `None` without a record.
+    /// Records the start and end of this node's barriers; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
 
@@ -63,17 +63,17 @@ pub fn suits(comm: &Comm) -> Result<(), String> {
 }
 
 impl Sim {
-    /// Makes or finds the board; every node calls, and all meet in one fence.
+    /// Creates or attaches to the board; every node calls, and all meet in one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, rtl: Option<&RtlSource>) -> Result<Sim, String> {
         let nodes = comm.size() as usize;
         let rtl = rtl.map(|source| rtl::load(source, nodes)).transpose();
         let bytes = BOARD.saturating_add(Board::layout_size(nodes, files.record));
         let SharedMemory { at, len } = comm.shared_memory(bytes, ALIGN)?;
-        // SAFETY: `BOARD` is inside the memory, whose length includes it.
+        // SAFETY: `shared_memory` returned at least `BOARD` bytes, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if comm.rank() == 0 {
-            // SAFETY: zeroed memory beyond the desk, which all ranks use as a board only.
-            // It stays until the last of them frees its module, and modules own what borrows from it; so nothing outlives it.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the desk as a board only.
+            // It stays mapped until the last rank frees its module, and modules own all borrows of it.
             unsafe { Board::<'static>::init(place, len, nodes, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())
@@ -83,13 +83,14 @@ impl Sim {
         comm.fence()?;
         made?;
         let rtl = rtl?;
-        // SAFETY: as above.
+        // SAFETY: rank 0 has initialised the board before the fence, and all ranks use this memory as a board only.
+        // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let mut board =
             unsafe { Board::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
         if let Some(rtl) = rtl {
             board = board.with_gates(rtl);
         }
-        // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the board does.
+        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a desk by all ranks; it stays mapped as long as the board.
         let desk = unsafe { at.cast::<Desk>().as_ref() };
         Ok(Sim {
             comm: comm.clone(),
@@ -102,7 +103,7 @@ impl Sim {
         })
     }
 
-    /// Takes this node's wires.
+    /// Opens this node's wires.
     pub(super) fn pins(
         &mut self,
     ) -> Result<
@@ -132,7 +133,7 @@ impl Sim {
         Ok((out, input))
     }
 
-    /// Takes this node's wires at the eureka line.
+    /// Opens this node's wires of the eureka line.
     pub(super) fn line_wires(
         &self,
     ) -> Result<EurekaWires<'static, impl Fn(usize) + use<>>, String> {
@@ -149,7 +150,7 @@ impl Sim {
         }
     }
 
-    /// Writes the files; called by the last node to close.
+    /// Writes the files; the last node to close calls.
     fn write(&self) -> Result<(), String> {
         let report = || {
             let before = self.desk.before.load(Ordering::Relaxed);
@@ -181,7 +182,7 @@ impl Port for Sim {
     fn ready(&mut self, way: Way) {
         self.way = way;
         if self.comm.rank() == 0 {
-            // No barrier of the program can be over before rank 0 enters it, which it does after this.
+            // Rank 0 enters the program's first barrier only after this, so none can be released before.
             self.desk
                 .before
                 .store(self.board.releases(), Ordering::Relaxed);

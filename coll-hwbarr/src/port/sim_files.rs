@@ -1,4 +1,4 @@
-//! What the simulator leaves when the last living node has closed: a waveform and a report.
+//! The simulator's output files, written when the last living node has closed: a waveform and a report.
 
 use super::Way;
 use crate::choice::SimFiles;
@@ -9,42 +9,42 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// What `coll_hwbarr_sim_report` holds.
+/// The contents of `coll_hwbarr_sim_report`.
 #[derive(Serialize)]
 pub struct Report {
     nodes: usize,
-    /// How many boards there are, those above others included.
+    /// Number of boards, including those above the leaf boards.
     boards: usize,
     /// What was behind the wires: the model or the RTL.
     machine: &'static str,
     /// Clock edges that the RTL has evaluated.
     rtl_edges: u64,
-    /// Barriers that it released since the self-test; equal to the barriers, or something is wrong.
+    /// Barriers released since the self-test; anything but `barriers` is a fault.
     releases: u64,
-    /// Ways back to rest that it counted, with `coll_hwbarr_reboot`; the last one may not have come.
+    /// Returns to the idle level, with `coll_hwbarr_reboot`; the last one may be missing.
     returns: u64,
     /// Barriers that the program passed over the wires.
     barriers: u64,
     barriers_by_node: Vec<u64>,
-    /// Nodes that died; how many barriers they had passed is not known, and given as 0.
+    /// Nodes that died; the number of their barriers is unknown and reported as 0.
     dead_nodes: Vec<u32>,
     releases_of_self_test: u64,
 }
 
-/// How often a machine has released.
+/// The number of releases of a machine.
 #[derive(Clone, Copy)]
 pub struct Releases {
-    /// Before the program's first barrier,
+    /// Before the program's first barrier.
     pub before: u64,
-    /// and since.
+    /// Since then.
     pub changes: u64,
 }
 
 impl Report {
-    /// Of the model on so many boards.
+    /// Builds the report of the model on `boards` boards.
     pub fn of_model(boards: usize, way: Way, counted: Releases, barriers: Vec<u64>) -> Self {
         let Releases { before, changes } = counted;
-        // The wires were at rest before the first change, so every other one is a way back.
+        // The wires were idle before the first change, so every second change is a return.
         let (releases, returns) = match way {
             Way::There => (changes, 0),
             Way::ThereAndBack => (changes.div_ceil(2), changes / 2),
@@ -63,12 +63,12 @@ impl Report {
         }
     }
 
-    /// The same without these nodes, which died.
+    /// Returns the report with these nodes marked as dead.
     pub fn without(self, dead_nodes: Vec<u32>) -> Self {
         Self { dead_nodes, ..self }
     }
 
-    /// The same of the RTL, which has evaluated so many edges.
+    /// Returns the report as that of the RTL, which has evaluated `rtl_edges` edges.
     pub fn of_rtl(self, rtl_edges: u64) -> Self {
         Self {
             machine: "rtl",
@@ -78,7 +78,7 @@ impl Report {
     }
 }
 
-/// Writes the files that are wanted; called by the last node to close.
+/// Writes the configured files; the last node to close calls.
 pub fn write(
     comm: &Comm,
     files: &SimFiles,
@@ -99,7 +99,7 @@ pub fn write(
     Ok(())
 }
 
-/// Tells the user that a waveform ends before the run does.
+/// Warns the user that the waveform ends before the run does.
 pub fn warn_of_missing(comm: &Comm, dropped: u64) {
     if dropped > 0 {
         comm.warn(&format!(

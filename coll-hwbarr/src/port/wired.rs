@@ -1,7 +1,7 @@
-//! A real port of this machine, opened by its text: a parallel port, a line of GPIO.
+//! A real port of this machine, such as a parallel port or GPIO lines, named by its text.
 //!
-//! Each node has its own wire pair, so a port serves the ranks of a host only if each gets one of its own:
-//! `{rank}` in the text is the rank's number, for hosts with several ports.
+//! Each node has its own wire pair, so a host with several ranks needs one port per rank:
+//! `{rank}` in the text is replaced by the rank's number.
 
 use super::{Fence, Pair, Port, Wire};
 use barrier_driver::ToggleBarrier;
@@ -9,18 +9,18 @@ use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedWires, PORTS};
 use mpi_core::plugin::guest::Comm;
 
-/// What stands for the rank in a port's text.
+/// In a port's text, replaced by the rank.
 pub const RANK: &str = "{rank}";
 
 pub struct Wired {
-    /// Claimed until the driver takes them.
+    /// Claimed for this process until the driver takes them.
     wires: Option<BoxedWires>,
     place: String,
-    /// The wire goes back to idle also if the process ends without us.
+    /// Returns the wire to idle even if the process ends abnormally.
     _watch: Option<Watch>,
 }
 
-/// Whether there is such a port.
+/// Checks that the text names a known kind of port.
 pub fn is_known(text: &str) -> Result<(), String> {
     let name = text.split([':', ',']).next().unwrap_or(text).trim();
     if !PORTS.iter().any(|kind| kind.name == name) {
@@ -33,7 +33,7 @@ pub fn is_known(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the text, of a port that there is, can be meant for this communicator. Local.
+/// Checks whether the text of a known port can serve this communicator. Local.
 pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
     let here = comm.node_ranks();
     if here.len() > 1 && !text.contains(RANK) {
@@ -47,7 +47,7 @@ pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
 }
 
 impl Wired {
-    /// Claims the port for this process; the level that is on the wire stays there.
+    /// Claims the port for this process; the level of the wire does not change.
     pub fn attach(text: &str, comm: &Comm) -> Result<Wired, String> {
         let place = text.replace(RANK, &comm.rank().to_string());
         let wires = ports::open(&place).map_err(|e| e.to_string())?;

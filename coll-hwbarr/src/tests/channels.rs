@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SIM: [(&str, &str); 2] = [("port", "sim"), ("version", "2")];
-/// Releases of the self-test of a channel.
+/// Number of releases in the self-test of a channel.
 const TESTED: u64 = 2;
 
-/// A twin of a communicator.
+/// Duplicates a communicator.
 fn dup(comm: &Comm) -> Comm {
     comm.engine().block_on(comm.dup()).expect("a duplicate")
 }
 
-/// The part of a communicator whose ranks have this color.
+/// Splits a communicator; returns the part with this color.
 pub(super) fn part(comm: &Comm, color: u32) -> Comm {
     let key = comm.rank() as i32;
     let part = comm.engine().block_on(comm.split(SplitKey {
@@ -30,7 +30,7 @@ pub(super) fn pass(comm: &Comm, barriers: u32) {
     (0..barriers).for_each(|round| barrier::pass(comm, Form::Mixed, round));
 }
 
-/// The report of a board that is at rest: what it counted fits together.
+/// Checks that the counts in the report of an idle board are consistent; returns the number of barriers.
 pub(super) fn consistent_barriers(files: &Files) -> u64 {
     let text = std::fs::read_to_string(files.report()).expect("a report");
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -64,7 +64,7 @@ fn barriers_in_flight_of_crowded_nodes_end_in_order() {
     barrier::barriers_in_flight_end_in_order(&job(5, &set), "hwbarr");
 }
 
-/// The halves do not wait for each other: one passes its barriers while the other has not begun.
+/// One half completes its barriers while the other has not begun.
 #[test]
 fn parts_of_the_world_have_channels_of_their_own() {
     let files = Files::new();
@@ -82,7 +82,7 @@ fn parts_of_the_world_have_channels_of_their_own() {
         pass(&world, 5);
         pass(&half, 20);
     });
-    // Those of two halves, those of the world, and the one with which the job ends.
+    // The barriers of the two halves, those of the world, and the one at the end of the job.
     assert_eq!(consistent_barriers(&files), 80 + 5 + 1);
 }
 
@@ -132,7 +132,7 @@ fn one_rank_and_one_node_need_no_channel() {
             said.contains("one rank has no other rank to wait for"),
             "{said}"
         );
-        // Rank 1 and 3 lead no node.
+        // Ranks 1 and 3 lead no node.
         let led = part(&world, world.rank() % 2);
         assert_eq!(verdict(&led).is_ok(), world.rank().is_multiple_of(2));
         pass(&led, 5);
@@ -188,7 +188,7 @@ fn a_version_that_is_none_is_refused() {
     );
 }
 
-/// A version 2 board of so many nodes, whose ports have this in their latches; `None` where this process may not mount.
+/// A version 2 board of `nodes` nodes, whose ports have `data` in their latches; `None` if this process may not mount.
 fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     let board = ChannelBoard::power_on(nodes).expect("a board");
     let ports = (0..nodes).map(|node| board.port(node, data)).collect();
@@ -201,7 +201,7 @@ fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     }
 }
 
-/// The board has more nodes than the job, whose ranks find their numbers; leftovers in the latches are no arrivals.
+/// The board has more nodes than the job, whose ranks find their numbers; old levels in the latches are no arrivals.
 #[test]
 fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     let Some((board, files)) = ports(5, 0b0000_0101) else {
@@ -226,7 +226,7 @@ fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     }
 }
 
-/// A program may end with communicators that it has not freed: they say no farewell, but their barriers count.
+/// A program may end with communicators that it has not freed: they have no farewell, but their barriers count.
 #[test]
 fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
     let files = Files::new();
@@ -242,13 +242,13 @@ fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
     let read: serde_json::Value = serde_json::from_str(&read).expect("JSON");
     let channels = read["channels"].as_array().expect("channels");
     let releases = channels.iter().filter_map(|c| c["releases"].as_u64());
-    // MPI_COMM_WORLD's channel alone has its farewell.
+    // Only MPI_COMM_WORLD's channel has its farewell.
     let others = 2 * TESTED + 1;
     assert_eq!(releases.sum::<u64>(), files.count("barriers") + others);
     assert!(files.count("barriers") >= 10);
 }
 
-/// The waveform is made by the model from what the nodes drove, so it counts the releases that the board counted.
+/// The model computes the waveform from the nodes' inputs, so it shows the releases that the board counted.
 #[test]
 fn the_last_node_writes_the_waveform_of_the_channels() {
     let files = Files::new();

@@ -1,10 +1,10 @@
-//! Rounds of the eureka line, and what becomes of them when the line or its hardware fails.
+//! Rounds of the eureka line, also when the line or its hardware fails.
 
 use super::served::{served, served_until};
 use super::*;
 use std::time::Duration;
 
-/// A round in which this rank finds it, if it is the finder: all hear so, and are told which rank it was.
+/// A round in which rank `finder` raises the line: all ranks see it and learn that it was `finder`.
 fn round(comm: &Comm, finder: u32) {
     comm.eureka_begin().expect("a round");
     let is_finder = comm.rank() == finder;
@@ -34,7 +34,7 @@ fn each_round_is_two_barriers_of_the_hardware_and_those_in_it_are_none() {
             (0..3).for_each(|_| blocking(&world));
         },
     );
-    // And the one with which every job ends.
+    // The job ends with one more.
     assert_eq!(files.count("barriers"), 2 * 11 + 3 + 1);
     assert_eq!(files.count("releases"), 2 * 11 + 3 + 1);
 }

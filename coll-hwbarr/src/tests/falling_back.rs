@@ -1,4 +1,4 @@
-//! When a barrier is not released in time, all members go on in software, together.
+//! Fallback: if a barrier is not released in time, all members go on in software, together.
 
 use super::*;
 use mpi_core::datatype::Scratch;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SOON: [(&str, &str); 2] = [("port", "sim"), ("timeout", "200ms")];
 
-/// Long enough for no rank to miss it that waits for a core of a busy machine.
+/// Long enough for every rank, even if it waits for a core of a busy machine.
 const IN_A_SECOND: [(&str, &str); 2] = [("port", "sim"), ("timeout", "1s")];
 
 /// Long enough for all others to have given up.
@@ -19,7 +19,7 @@ fn oversleep() {
 
 #[test]
 fn a_node_that_is_too_late_still_holds_everyone() {
-    // Jobs that sleep for most of the time, so all at once.
+    // The jobs mostly sleep, so they run in parallel.
     std::thread::scope(|jobs| {
         for late in [0, 2, 4] {
             for form in [Form::Blocking, Form::Nonblocking] {
@@ -83,7 +83,7 @@ fn without_a_limit_it_waits_for_ever() {
     assert_eq!(files.count("releases"), 2);
 }
 
-/// One member does not hear of a release that all others have heard; they wait for its messages meanwhile, and for each other in another communicator's barriers.
+/// One member misses a release that all others have seen; meanwhile they wait for its messages, and for each other in barriers of another communicator.
 #[test]
 fn members_that_were_released_take_part_whatever_they_wait_for() {
     for deaf in [0, 2] {
@@ -110,7 +110,7 @@ fn members_that_were_released_take_part_whatever_they_wait_for() {
 
 #[test]
 fn giving_up_at_the_moment_of_the_release_agrees_with_it() {
-    // The limit is about as long as a barrier takes, so members give up before, while and after it is released.
+    // The limit is close to the duration of a barrier, so members give up before, during and after its release.
     for limit in ["1us", "20us", "100us", "500us"] {
         let set = [("port", "sim"), ("self_test", "0"), ("timeout", limit)];
         for form in [Form::Blocking, Form::Mixed] {

@@ -1,6 +1,6 @@
-//! The component on the simulator, ranks as threads of this process, everything through the C tables.
+//! Tests of the component on the simulator. Ranks are threads of this process, and all calls use the C tables.
 
-/// The claims of every barrier (`coll::suite::barrier`) as tests of the component with these parameters, on jobs of these sizes.
+/// Instantiates the barrier test suite (`coll::suite::barrier`) for the component with these parameters and job sizes.
 macro_rules! claims {
     ($set:expr, $sizes:expr) => {
         #[test]
@@ -64,7 +64,7 @@ use mpi_core::plugin::Catalogue;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A job with these parameters of the component.
+/// Creates a job with these parameters of the component.
 fn job(ranks: u32, set: &[(&str, &str)]) -> Job {
     let mut params = Params::default();
     for (name, value) in set {
@@ -82,7 +82,7 @@ fn job(ranks: u32, set: &[(&str, &str)]) -> Job {
     }
 }
 
-/// Runs `rank` on so many ranks with these parameters of the component.
+/// Runs `rank` on `ranks` ranks with these parameters.
 fn run<T: Send>(ranks: u32, set: &[(&str, &str)], rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
     job(ranks, set).run(rank)
 }
@@ -91,7 +91,7 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
-/// Whether the component serves this communicator's barriers first, and if not, why.
+/// Checks that the component is the first that serves this communicator's barriers; the error is its reason against it.
 fn verdict(comm: &Comm) -> Result<(), String> {
     let table = mpi_core::coll::Table::chosen(comm).expect("chosen");
     if table.chain(CallId::Barrier).next() == Some("hwbarr") {
@@ -105,7 +105,7 @@ fn blocking(comm: &Comm) {
     comm.collective(Call::Barrier).expect("a barrier");
 }
 
-/// Where the simulator writes.
+/// The folder of the simulator's output files.
 struct Files(TempDir);
 
 impl Files {

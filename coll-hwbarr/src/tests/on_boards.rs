@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Every job ends with a barrier of its own.
+/// Number of barriers at the end of every job.
 const LAST: u64 = 1;
 
 const BOARDS: [(&str, &str); 2] = [("port", "sim"), ("boards", "3")];

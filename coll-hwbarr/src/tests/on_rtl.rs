@@ -1,16 +1,16 @@
-//! Barriers of a job over the RTL itself, Verilated; and over RTL that is broken, which shows that it is the RTL that answers.
+//! Barriers of a job over the Verilated RTL; and over broken RTL, which shows that the RTL produces the results.
 
 use super::channels::{consistent_barriers, part, pass};
 use super::*;
 use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// Where this test program keeps translated RTL: beside itself.
+/// The folder of translated RTL, beside this test program.
 fn cache() -> PathBuf {
     let program = std::env::current_exe().expect("the program's path");
     program.with_file_name("rtl")
 }
 
-/// Whether there is what the RTL is translated with; says what is missing.
+/// Returns true if the tools for the translation are installed; else prints what is missing.
 fn can_translate() -> bool {
     for tool in [hdl::tool::Tool::VERILATOR, hdl::tool::Tool::CXX] {
         if !tool.is_there() {
@@ -50,14 +50,14 @@ fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
         // The end of the job is a barrier too.
         assert_eq!(files.count("releases"), 21);
         assert_eq!(files.count("barriers"), 21);
-        // Three edges for each release, and those of the self-test.
+        // Three clock edges per release, and those of the self-test.
         assert!(files.count("rtl_edges") >= 3 * 23);
         let wave = std::fs::read_to_string(&vcd).expect("a waveform");
         assert!(wave.contains("$enddefinitions"), "{wave}");
     }
 }
 
-/// The world and its halves have a channel each, which are taken, tested, used and given back on the RTL.
+/// The world and its halves have a channel each, which is taken, tested, used and given back on the RTL.
 #[test]
 fn three_communicators_have_channels_on_the_rtl() {
     if !can_translate() {
@@ -75,7 +75,7 @@ fn three_communicators_have_channels_on_the_rtl() {
         ];
         run(4, &set, |engine| {
             let world = world(engine);
-            // With two nodes each half has its leaders only if it has a rank of either.
+            // With two nodes a half has its leaders only if it has a rank of each node.
             let half = part(&world, world.rank() % 2);
             assert_eq!(verdict(&world), Ok(()));
             let served = nodes == "0" || world.rank().is_multiple_of(2);
@@ -84,10 +84,10 @@ fn three_communicators_have_channels_on_the_rtl() {
             pass(&world, 10);
             pass(&half, 10);
         });
-        // Those of the served halves, those of the world, and the one with which the job ends.
+        // The barriers of the served halves, those of the world, and the one at the end of the job.
         let halves = if nodes == "0" { 2 } else { 1 };
         assert_eq!(consistent_barriers(&files), halves * 20 + 10 + 1);
-        // Each bit of a frame has a filter to pass, and each barrier takes three edges.
+        // Each bit of a frame passes a filter, and each barrier takes three edges.
         assert!(files.count("rtl_edges") > 3 * 51);
         let text = std::fs::read_to_string(files.report()).expect("a report");
         assert!(text.contains("\"machine\": \"rtl\""), "{text}");
@@ -122,7 +122,7 @@ fn channels_that_no_node_can_program_are_refused() {
     assert!(said.contains("wrong check"), "{said}");
 }
 
-/// What the component says about this RTL, which is one of the two versions with something exchanged.
+/// Returns the component's message about this RTL, which is one of the two versions with one expression replaced.
 fn said_of(sources: &[Source], file: &str, from: &str, to: &str) -> String {
     let version = if sources.len() == RTL.len() { "1" } else { "2" };
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,9 +1,9 @@
-//! What the component refuses, and with which words.
+//! The refusals of the component, with their messages.
 
 use super::*;
 use mpi_core::comm::SplitKey;
 
-/// What rank 0 hears about the world with these parameters.
+/// Returns the reason that rank 0 reports for the world with these parameters.
 fn refusal(ranks: u32, set: &[(&str, &str)]) -> String {
     run(ranks, set, |engine| verdict(&world(engine)))
         .remove(0)

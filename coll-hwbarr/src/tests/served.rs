@@ -1,10 +1,10 @@
-//! Barriers over a board that a server on the loopback address serves.
+//! Barriers over a board that a server on the loopback address provides.
 
 use super::*;
 use sim::served::{Address, Onlooker, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Raises a flag when it goes, also when a claim fails.
+/// Raises a flag when it is dropped, also when an assertion fails.
 struct Raised<'a>(&'a AtomicBool);
 
 impl Drop for Raised<'_> {
@@ -13,7 +13,7 @@ impl Drop for Raised<'_> {
     }
 }
 
-/// Runs `body` with the text of a port at which a board of so many nodes is served, and with what ends the server.
+/// Runs `body` with the port text of a served board of `nodes` nodes, and with a function that stops the server.
 pub(super) fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
     let server = Server::bind(nodes, "127.0.0.1:0");
     run_until(server.expect("a port on the loopback address"), body)
@@ -41,12 +41,12 @@ fn run_until<T>(mut server: Server, body: impl FnOnce(&str, &(dyn Fn() + Sync)) 
     })
 }
 
-/// Runs `body` with the text of a port at which a board of so many nodes is served.
+/// Runs `body` with the port text of a served board of `nodes` nodes.
 pub(super) fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
     served_until(nodes, |text, _| body(text))
 }
 
-/// The same with a board of version 2.
+/// As [`served_until`], with a board of version 2.
 fn channels_served<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
     let server = Server::bind_channels(nodes, "127.0.0.1:0");
     run_until(server.expect("a port on the loopback address"), body)
@@ -79,7 +79,7 @@ fn sixty_ranks_share_a_served_board_and_leave_it_free() {
             (0..BARRIERS).for_each(|_| blocking(&world));
         });
         let View { board, connected } = view(text);
-        // Two releases are of the self-test, one is the barrier with which every job ends.
+        // Two releases are of the self-test, one is of the barrier at the end of every job.
         assert_eq!(board.releases, BARRIERS + 3);
         assert_eq!((connected, board.arrived()), (0, 0));
     });
@@ -98,7 +98,7 @@ fn a_second_job_finds_the_board_as_it_needs_it() {
     });
 }
 
-/// What every rank hears about the world with this port.
+/// Returns the reason that every rank reports for the world with this port.
 fn refusals(ranks: u32, text: &str) -> Vec<String> {
     run(ranks, &[("port", text)], |engine| {
         let world = world(engine);
@@ -164,7 +164,7 @@ fn a_rank_that_is_too_late_still_holds_everyone() {
     }
 }
 
-/// The server ends while some are in the barrier and others are not, and the barriers go on in software.
+/// The server stops while some ranks are in the barrier and others are not; the barriers go on in software.
 #[test]
 fn a_server_that_ends_in_the_middle_is_no_error_of_the_program() {
     for form in [Form::Blocking, Form::Nonblocking] {
@@ -207,7 +207,7 @@ fn communicators_have_channels_of_a_served_board() {
                     }
                 });
                 let View { board, connected } = view(text);
-                // For each of the two channels its self-test and its farewell, and the barrier with which every job ends.
+                // The self-test and the farewell of each of the two channels, and the barrier at the end of every job.
                 let made = board.releases - before;
                 assert_eq!(made, u64::from(2 * ROUNDS) + 2 * 3 + 1);
                 assert_eq!(connected, 0);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Every job ends with a barrier of its own.
+/// Number of barriers at the end of every job.
 const LAST: u64 = 1;
 
 const SIM: [(&str, &str); 1] = [("port", "sim")];
@@ -30,7 +30,7 @@ fn the_model_counts_as_many_releases_as_there_were_barriers() {
     }
 }
 
-/// A file that cannot be written is no surprise at the end of the job: its name is refused before the first barrier.
+/// If a file cannot be written, its name is refused before the first barrier, not at the end of the job.
 #[test]
 fn the_name_of_a_file_that_cannot_be_written_is_refused_at_once() {
     let files = Files::new();
@@ -68,7 +68,7 @@ fn a_waveform_whose_name_ends_in_fst_is_an_fst() {
         ];
         run(3, &set, |engine| blocking(&world(engine)));
         let bytes = std::fs::read(&fst).expect("a waveform");
-        // Its header comes first: the kind 0, and the length 329.
+        // The header comes first: kind 0 and length 329.
         assert!(
             bytes.starts_with(&[0, 0, 0, 0, 0, 0, 0, 1, 73]),
             "version {version}"

@@ -1,4 +1,4 @@
-//! The component over real ports: the kernel's parallel port interface, served from a file system of our own in front of the simulator's board.
+//! The component over real ports: the kernel's parallel port interface, emulated by a file system in front of the simulator's board.
 
 use super::*;
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
@@ -10,7 +10,7 @@ use sim::live::{Board, Memory, Wires};
 use std::thread;
 use std::time::Duration;
 
-/// So many ports on one board, the last one's cable from the barrier as given; `None` where this process may not mount.
+/// Creates `nodes` ports of one board, the last one with the given cable from the barrier; `None` if this process may not mount.
 fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports)> {
     let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory for a small board");
     let board = Box::leak(Box::new(memory)).init(nodes, 0).expect("a board");
@@ -53,7 +53,7 @@ fn barriers_of_a_job_go_over_parallel_ports() {
             blocking(&world);
         }
     });
-    // The self-test has two releases for each node that is late in turn; the end of the job is a barrier too.
+    // The self-test has two releases per late node, and the job ends with a barrier.
     assert!(board.releases() >= 20, "{} releases", board.releases());
 }
 

@@ -1,9 +1,9 @@
 // Version 2 on Lattice's iCE40HX-8K breakout board: as many nodes as the pins of ice40_top.pcf serve, which is six.
 //
-// Eight wires in from each node, and its last status line out; the releases are repeated by the fan-out buffers of
-// ../WIRING.md. A port that is not plugged reads high, by the pull-ups on the cable side of its receivers: its select gets the receiver once,
-// loses it when the lease is over and is not listened to again, and its arrival counts only where it is a member.
-// The lamps are the level of channel 0 and its opposite.
+// Eight input wires per node, and one output wire per node, its last status line. The fan-out buffers of ../WIRING.md repeat the
+// releases. An unplugged port reads high, by the pull-ups on the cable side of its receivers: its select gets the serial receiver once,
+// loses it when the lease expires and is then ignored, and its arrival counts only in a channel of which it is a member.
+// The LEDs show the level of channel 0 and its inverse.
 `default_nettype none
 
 module ice40_channels_top #(

@@ -1,9 +1,9 @@
-// The toggle barrier and the eureka line beside it on an iCE40 HX8K in the CT256 package, as ice40_top.v.
-// It is a top level of its own, since its ports are others and a top level has the pins of one .pcf; the pads and the
+// The toggle barrier and its eureka line on an iCE40 HX8K in the CT256 package, as ice40_top.v.
+// It is a separate top level, since its ports differ and a top level has the pins of one .pcf; the pads and the
 // clock are those of ice40_top.v.
 //
-// Of each node two wires in, its arrival and "found". A "found" that is not plugged reads high, by the pull-up on the
-// cable side of its receiver or by the pad's, and would be high for ever: tie it low there. To all nodes the release and "found", to each whether it was first.
+// Two input wires per node, its arrival and "found". An unplugged "found" reads high, by the pull-up on the
+// cable side of its receiver or of the pad, and would stay high: tie it low there. Outputs to all nodes are the release and "found", and to each node whether it was first.
 `default_nettype none
 
 module ice40_eureka_top #(

@@ -1,8 +1,8 @@
-// The pads of wires that come in, each with its weak pull-up; every top level for an iCE40 has them.
+// The input pads, each with its weak pull-up; every iCE40 top level uses them.
 //
-// The pull-up is for pads to which nothing is soldered: they read high and do not float. Behind the receivers of
-// ../WIRING.md, which always drive the pad, it does nothing, and what a cable that is not plugged reads is chosen by the
-// pull-ups of 10 kohms on the cable side of the receivers.
+// The pull-up is for unconnected pads: they read high and do not float. Behind the receivers of
+// ../WIRING.md, which always drive the pad, it has no effect; there the pull-ups of 10 kohms on the cable side of the receivers
+// determine what an unplugged cable reads.
 `default_nettype none
 
 module ice40_inputs #(

@@ -1,8 +1,8 @@
 // The toggle barrier on an iCE40 HX8K in the CT256 package, as on Lattice's iCE40HX-8K breakout board.
 //
-// Sixty wires in, one for each node;
-// one wire out, which the fan-out buffers of ../WIRING.md repeat sixty times; the level on one lamp and its opposite
-// on another.
+// Sixty input wires, one per node;
+// one output wire, which the fan-out buffers of ../WIRING.md repeat sixty times; one LED shows the level and another
+// its inverse.
 `default_nettype none
 
 module ice40_top #(

@@ -1,7 +1,7 @@
 // The toggle barrier on a Tang Nano 9K, a board with a Gowin GW1NR-9.
 //
-// Sixteen wires in, one wire out, which the fan-out buffers of
-// ../WIRING.md repeat; the level on one lamp and its opposite on another, which are lit by a low level. The board's
+// Sixteen input wires, one output wire, which the fan-out buffers of
+// ../WIRING.md repeat; one LED shows the level and another its inverse (active low). The board's
 // oscillator of 27 MHz is the clock, 7 % above the one of the prototype's board.
 `default_nettype none
 

@@ -1,13 +1,13 @@
-// Which pulses of a serial line count, in time: high pulses of every width up to five periods, in steps of a hundredth of
-// a period, at every tenth of a period behind a clock edge. The bench counts for each width how many of them the level showed.
+// Measures which pulses of a serial line count: high pulses of every width up to five periods, in steps of a hundredth of
+// a period, at every tenth of a period after a clock edge. For each width the bench counts the pulses that appear in the filtered level.
 //
-// The trace has a line for each width: the width in hundredths of a period, the pulses, and those that counted.
-// The stimulus is not read.
+// The trace has a line per width: the width in hundredths of a period, the number of pulses, the number that counted.
+// The stimulus is ignored.
 `timescale 1ns / 1ps
 `default_nettype none
 
 module channel_line_tb;
-    localparam PERIOD = 100;  // units; the design knows no other time than its clock
+    localparam PERIOD = 100;  // units; the design has no time but its clock
     localparam STEP   = 10;
 
     reg  clk  = 1'b0;
@@ -35,7 +35,7 @@ module channel_line_tb;
         trace = $fopen(name, "w");
         for (width = 1; width <= 5 * PERIOD; width = width + 1) begin
             counted = 0;
-            // Off the edges by half a unit, so that no change coincides with a sample.
+            // Half a unit off the edges, so that no change coincides with a sample.
             for (phase = 0; phase < PERIOD; phase = phase + STEP) begin
                 rose = 1'b0;
                 @(posedge clk);

@@ -1,7 +1,7 @@
-// Version 2 for a program at the other end of a pipe: it lets the driver run against the RTL.
+// Version 2 behind a pipe: it lets the driver run against the RTL.
 //
 // Reads lines "edges arrive select clock data" (edges decimal, levels hexadecimal) from standard input.
-// After each it applies the levels for that many clock edges and answers "release last" on standard output.
+// For each line it applies the levels for that many clock edges and then prints "release last" on standard output.
 `timescale 1ns / 1ps
 `default_nettype none
 
@@ -37,7 +37,7 @@ module channel_pipe_tb;
                 #19.86 clk = 1'b1;
                 #19.86 clk = 1'b0;
             end
-            // The outputs settle in zero time, and after this process.
+            // The outputs settle in zero time, but after this process.
             #1 $display("%h %h", released, last);
             $fflush;
         end

@@ -1,6 +1,6 @@
-// What the programs around the Verilated channels share: numbers of any width, and the names of flip-flops.
+// Shared by the harnesses of the Verilated channels: numbers of any width, and the names of flip-flops.
 //
-// PARAM_N and PARAM_C are the design's parameters; the compiler gets them beside Verilator.
+// PARAM_N and PARAM_C are the design's parameters; the compiler gets them as Verilator does.
 #pragma once
 #include "Vchannel_barrier.h"
 #include "Vchannel_barrier___024root.h"
@@ -12,7 +12,7 @@
 static const int N = PARAM_N;
 static const int C = PARAM_C;
 
-// A number of up to 384 bits, and the ways in and out of Verilator's ports and flip-flops of any width.
+// A number of up to 384 bits, with conversions from and to Verilator's ports and flip-flops of any width.
 struct Bits {
     uint32_t words[12] = {};
 
@@ -29,7 +29,7 @@ struct Bits {
         }
     }
 
-    // As %h of Verilog: as many digits as the width has.
+    // As Verilog's %h: the number of digits follows from the width.
     void print(FILE *out, int width) const {
         for (int digit = (width + 3) / 4; digit-- > 0;)
             fputc("0123456789abcdef"[words[digit / 8] >> digit % 8 * 4 & 15], out);

@@ -21,8 +21,8 @@ module channel_line_contract (
         .level_o (level)
     );
 
-    // The samples, told independently of the design, the newest in bit 0; a flush forgets them.
-    // Two stages stand before the decision, so the last four that it has seen are bits 2 to 5.
+    // The samples, modelled independently of the design, the newest in bit 0; a flush clears them.
+    // Two stages precede the decision, so the last four samples that it has seen are bits 2 to 5.
     reg [5:0] samples_q = 6'd0;
     reg       level_q   = 1'b0;
     reg       kept_q    = 1'b0;  // the last edge was one without flush and reset

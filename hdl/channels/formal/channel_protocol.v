@@ -1,20 +1,20 @@
-// One whole channel: nodes that keep the driver's protocol while they are members and do anything while they are not,
+// One whole channel: nodes that keep the driver's protocol while they are members and behave arbitrarily while they are not,
 // cables, synchronisers, the machine, and members that change; any interleaving.
 //
-// As toggle_protocol, whose head explains the cables, the ghosts and the claims. What is new:
-// * Lines of others are free at every edge: dead jobs, noise, other channels' drivers.
+// As toggle_protocol, whose header explains the cables, the ghost counters and the claims. Differences:
+// * Lines of other nodes are free at every edge: dead jobs, noise, other channels' drivers.
 // * Members and time limit may change at any edge at which the rules allow it. The hardware's rule, proved in
 //   channel_rules, is that the synchronised lines of all old and new members are at the channel's level.
-//   The software's part is its fence: nobody is inside, and what the members last wrote has come through their cables.
-// * Members may be dropped in the middle of a barrier, while all others wait: from then on they may do anything.
-// Members that have just come start with the channel's count, for they have missed nothing that was theirs.
+//   The software's part is its fence: no node is inside, and the levels that the members last wrote have passed their cables.
+// * Members may be dropped in the middle of a barrier, while all others wait: from then on they may behave arbitrarily.
+// New members start with the channel's count, because they have missed no release that was theirs.
 `default_nettype none
 
 module channel_protocol #(
     parameter N = 4,
     // 0: members change without the hardware's rule. Not part of the claim: it must be refuted.
     parameter RULE = 1,
-    // 0: only what is claimed, without what makes it inductive.
+    // 0: only the claims, without the lemmas that make them inductive.
     parameter LEMMAS = 1
 ) (
     input wire         clk_i,
@@ -22,7 +22,7 @@ module channel_protocol #(
     input wire [N-1:0] enter_i,      // the member, if it is out, enters
     input wire [N-1:0] forward_i,    // the cable to the channel settles to its level
     input wire [N-1:0] back_i,       // the cable from the channel settles to its level
-    input wire [N-1:0] noise_i,      // what drives the lines of those who are no members
+    input wire [N-1:0] noise_i,      // drives the lines of the nodes that are not members
     input wire         set_mask_i,
     input wire [N-1:0] mask_i,
     input wire         set_limit_i,
@@ -82,7 +82,7 @@ module channel_protocol #(
     wire [N-1:0] concerned = member | mask_i;
     wire         at_rest   = ~|((line ^ {N{level}}) & concerned);
     wire         fenced    = ~|((inside_q | (wire_q ^ pin_q) | (pin_q ^ stage1_q) | (stage1_q ^ stage2_q)) & concerned);
-    // What a new member remembers is what it last read and wrote; the release has come through its cable long ago.
+    // A new member remembers the level it last read and wrote; the release has passed its cable long ago.
     wire         told      = ~|((seen_q ^ {N{level}}) & concerned);
     always @* begin
         if (set_mask_i) begin
@@ -90,7 +90,7 @@ module channel_protocol #(
             if (RULE)
                 assume (at_rest);
         end
-        // The hardware's rule for this is proved in channel_rules too, and below that an overdue barrier waits for a member.
+        // channel_rules proves the hardware's rule for this too, and also that an overdue barrier waits for a member.
         if (drop_i)
             assume (!set_mask_i && !set_limit_i && |mask_i && mask_i == (member & arrived) && |(member & ~arrived));
     end
@@ -103,7 +103,7 @@ module channel_protocol #(
         dropped_q <= drops_q;
     end
 
-    // Told independently of the machine: who takes part, and whether all of them had come through.
+    // Modelled independently of the machine: the participants, and whether the levels of all of them had passed.
     reg [N-1:0] members_q  = {N{1'b0}};
     reg         all_came_q = 1'b0;
     always @(posedge clk_i) begin

@@ -1,7 +1,7 @@
-// Who has the one serial receiver: of the nodes whose select is high, the lowest, until its select falls.
+// Arbiter of the one serial receiver: among the nodes with a high select it grants the lowest, until its select falls.
 //
-// A node whose clock stands still for 2^LEASE_BITS edges loses it and has to lower its select before it may ask again,
-// so that a node that dies while it speaks keeps nobody from programming. In the model: channels::Serial.
+// A node whose clock does not move for 2^LEASE_BITS edges loses the receiver and has to lower its select before it may request again,
+// so a node that dies during a session does not block programming. In the model: channels::Serial.
 `default_nettype none
 
 module channel_arbiter #(

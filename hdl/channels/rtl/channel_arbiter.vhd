@@ -1,4 +1,4 @@
--- Who has the one serial receiver; the twin of channel_arbiter.v, which says why.
+-- Arbiter of the one serial receiver; equivalent to channel_arbiter.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;
@@ -30,7 +30,7 @@ architecture rtl of channel_arbiter is
   signal expired : std_logic;
   signal gone    : std_logic;
 
-  -- The lowest bit that is set, alone.
+  -- The lowest bit that is set, as a one-hot vector.
   function lowest (bits : std_logic_vector) return std_logic_vector is
     variable result : std_logic_vector(bits'range);
     variable found  : std_logic := '0';

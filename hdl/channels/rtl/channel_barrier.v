@@ -2,8 +2,8 @@
 //
 // The lines of a node at its parallel port: D0..D4 arrivals, D5 serial clock, D6 serial data, D7 serial select;
 // four status lines are the releases of channels 0 to 3, the fifth is last_o, which is the release of channel 4
-// and, while this node's own session is open, the reply. All nodes may share the release wires; last_o is each node's own.
-// In the model: channels::ChannelMachine, which also says what the serial lines carry.
+// and, while this node's own session is open, the reply. All nodes may share the release wires; last_o is separate for each node.
+// In the model: channels::ChannelMachine, which also documents the serial protocol.
 `default_nettype none
 
 module channel_barrier #(
@@ -56,7 +56,7 @@ module channel_barrier #(
                 .rst_i       (rst_i),
                 .line_i      (line),
                 .set_mask_i  (set_mask[c]),
-                // What a request for members is answered with is what they are.
+                // A request for the members is answered with this mask.
                 .mask_i      (reply[N-1:0]),
                 .set_limit_i (set_limit[c]),
                 .limit_i     (request[31:0]),
@@ -80,7 +80,7 @@ module channel_barrier #(
     reg          select_was_q = 1'b0;
     reg          clock_was_q  = 1'b0;
 
-    // The lines of the node that has the receiver, all three on the same way, so that they keep their order.
+    // The lines of the granted node, all three through the same stages, so that they keep their order.
     channel_line select_line (
         .clk_i   (clk_i),
         .rst_i   (rst_i),
@@ -126,7 +126,7 @@ module channel_barrier #(
         .clk_i     (clk_i),
         .rst_i     (rst_i),
         .open_i    (listening),
-        // A clock that is high when the session opens is no bit.
+        // A clock that is high when the session opens is not a bit.
         .tick_i    (select_was_q && clock && !clock_was_q),
         .data_i    (data),
         .execute_o (execute),

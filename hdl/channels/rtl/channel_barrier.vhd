@@ -1,4 +1,4 @@
--- Version 2; the twin of channel_barrier.v, which says why, proved equal to it by `cargo test -p hdl`.
+-- Version 2; equivalent to channel_barrier.v, which has the rationale; proved equal to it by `cargo test -p hdl`.
 library ieee;
 use ieee.std_logic_1164.all;
 use work.barrier_logic.all;
@@ -263,7 +263,7 @@ begin
     last_release <= '0';
   end generate;
 
-  -- The reply goes to the node that has the receiver, and to it alone.
+  -- The reply goes only to the node that has the receiver.
   last : for k in 0 to N - 1 generate
     last_o(k) <= answer when grant(k) = '1' and listening = '1' else last_release;
   end generate;

@@ -1,4 +1,4 @@
-// What a request is answered with and what it changes: the rules of version 2 in one place, without a flip-flop.
+// The rules of version 2, combinational: the reply to a request and the changes that it makes.
 //
 // A refused request changes nothing. Operations and status numbers: fpga-model, channels::frame.
 `default_nettype none
@@ -8,15 +8,15 @@ module channel_command #(
     parameter C = 5
 ) (
     input  wire           execute_i,
-    input  wire           right_i,      // the check of the request
+    input  wire           right_i,      // the request's check is right
     input  wire [71:0]    request_i,    // operation, channel, argument
-    input  wire [N-1:0]   node_i,       // who asks
+    input  wire [N-1:0]   node_i,       // the requesting node
     input  wire [C*N-1:0] mask_i,       // of all channels, channel 0 lowest
     input  wire [C*N-1:0] arrived_i,
     input  wire [C*N-1:0] late_i,
     input  wire [C*N-1:0] restless_i,   // lines that are not at their channel's level
-    input  wire [C-1:0]   overdue_i,    // barriers that have taken their limit
-    input  wire [C*16-1:0] counts_i,    // early releases and limits that ran out, 8 bits each
+    input  wire [C-1:0]   overdue_i,    // barriers that have reached their limit
+    input  wire [C*16-1:0] counts_i,    // early releases and expired limits, 8 bits each
     output wire [71:0]    reply_o,      // status, channel, value
     output wire [C-1:0]   set_mask_o,
     output wire [C-1:0]   set_limit_o,
@@ -63,7 +63,7 @@ module channel_command #(
     wire [63:0] argument  = request_i[63:0];
     wire        exists    = {4'd0, channel} < CHANNELS;
 
-    // 64 bits wide whatever N is, as the argument.
+    // 64 bits wide whatever N is, like the argument.
     reg  [63:0] mask, arrived, late, restless;
     reg  [15:0] counts;
     reg         overdue;
@@ -95,14 +95,14 @@ module channel_command #(
 
     wire [63:0] strangers = argument & ~nodes;
     wire [63:0] unquiet   = restless & (mask | argument);
-    // To take a channel one has to be of it then, to return it one has to be of it now.
+    // A node that takes a channel has to be among the new members, one that returns it among the current ones.
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
 
-    // To drop members the limit has to have run out, they have to be all that are awaited, and fewer than those that wait.
+    // To drop members, the limit must have expired, they must be all that are missing, and fewer than those that wait.
     wire        awaited = overdue && argument == (mask & ~arrived);
 
-    // How many of 64 lines are high, counted by sixteens and fours, which is fewer adders than one by one.
+    // The number of high lines among 64, counted by sixteens and fours, which takes fewer adders than one by one.
     function [6:0] high;
         input [63:0] lines;
         integer      n;
@@ -184,7 +184,7 @@ module channel_command #(
                     value    = argument;
                     set_mask = 1'b1;
                 end
-            // Caught above; a case without it would be one that remembers.
+            // Handled above; a case without a default would infer a latch.
             // verilator coverage_off
             default:
                 status = NO_SUCH_OPERATION;

@@ -1,4 +1,4 @@
--- What a request is answered with and what it changes; the twin of channel_command.v, which says why.
+-- The reply to a request and the changes that it makes; equivalent to channel_command.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;
@@ -53,7 +53,7 @@ architecture rtl of channel_command is
 
   constant VERSION : natural := 2;
 
-  -- The part of the channel that is asked for, 64 bits wide whatever N is.
+  -- The slice of the requested channel, 64 bits wide whatever N is.
   function of_channel (all_of_them : std_logic_vector; channel : code) return std_logic_vector is
     variable result : word := (others => '0');
   begin
@@ -65,7 +65,7 @@ architecture rtl of channel_command is
     return result;
   end function;
 
-  -- How many are high.
+  -- The number of high levels.
   function count_high (levels : word) return unsigned is
     variable result : unsigned(6 downto 0) := (others => '0');
   begin

@@ -1,7 +1,7 @@
-// The frame: 88 bits in, one edge to carry the request out, 88 bits back; everything is forgotten when the session closes.
+// The frame: 88 bits in, one edge to execute the request, 88 bits back; all state is cleared when the session closes.
 //
-// Bits are taken, and the next one is shown, when the clock rises. The check is CRC-16/IBM-3740 over the 72 bits of the body,
-// so that over a right frame of 88 bits it comes to 0. In the model: channels::Serial and channels::frame.
+// A bit is taken, and the next one is driven, when the clock rises. The check is CRC-16/IBM-3740 over the 72 bits of the body,
+// so over a correct frame of 88 bits it is 0. In the model: channels::Serial and channels::frame.
 `default_nettype none
 
 module channel_frame (
@@ -10,7 +10,7 @@ module channel_frame (
     input  wire        open_i,      // a node has the receiver and its select is high
     input  wire        tick_i,      // its clock has risen
     input  wire        data_i,
-    output wire        execute_o,   // at this edge the request is carried out
+    output wire        execute_o,   // the request is executed at this edge
     output wire        right_o,     // and its check is right
     output wire [71:0] request_o,   // operation, channel, argument
     input  wire [71:0] reply_i,     // status, channel, value: taken at that edge
@@ -45,7 +45,7 @@ module channel_frame (
             phase_q <= REPLY;
             check_q <= START;
         end else if (tick_i && phase_q != OVER) begin
-            // The check of a reply goes out by being shifted, the check of a request comes in by being reckoned with.
+            // The check of a reply is shifted out; the check of a request is part of the computation.
             check_q <= (replies && !body) ? {check_q[14:0], 1'b0} : check_next;
             count_q <= (count_q == LAST) ? 7'd0 : count_q + 7'd1;
             if (count_q == LAST)

@@ -1,4 +1,4 @@
--- The frame; the twin of channel_frame.v, which says why.
+-- The frame; equivalent to channel_frame.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

@@ -1,7 +1,7 @@
-// One serial line: two synchroniser stages, and a level that changes when four samples agree that it has.
+// One serial line: two synchroniser stages, and a level that changes when four samples in a row differ from it.
 //
 // Pulses shorter than three periods are noise, those of four or more always count, and between them the phase decides
-// (channels/formal/channel_line_contract.v). flush_i forgets everything, before another node's line is connected.
+// (channels/formal/channel_line_contract.v). flush_i clears all state before another node's line is connected.
 // In the model: channels::Line.
 `default_nettype none
 
@@ -15,7 +15,7 @@ module channel_line (
     reg       stage1_q = 1'b0;
     reg       stage2_q = 1'b0;
     reg       level_q  = 1'b0;
-    reg [1:0] run_q    = 2'd0;  // samples so far that differ from the level
+    reg [1:0] run_q    = 2'd0;  // number of samples so far that differ from the level
 
     wire differs = stage2_q != level_q;
 
@@ -28,7 +28,7 @@ module channel_line (
         end else begin
             stage1_q <= line_i;
             stage2_q <= stage1_q;
-            // Wraps to 0 at the fourth.
+            // Wraps to 0 at the fourth sample.
             run_q    <= differs ? run_q + 2'd1 : 2'd0;
             if (differs && run_q == 2'd3)
                 level_q <= stage2_q;

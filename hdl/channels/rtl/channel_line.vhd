@@ -1,4 +1,4 @@
--- One serial line; the twin of channel_line.v, which says why.
+-- One serial line; equivalent to channel_line.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

@@ -1,7 +1,7 @@
-// One channel of version 2: a toggle barrier among its members, with a time limit that latches who is missing,
-// and two counters: how often it ran out, and how many releases were early.
+// One channel of version 2: a toggle barrier among its members, with a time limit that latches the missing members,
+// and two counters: how often the limit expired, and how many releases were early.
 //
-// Behind its synchroniser. The level toggles when every member's line differs from it; lines of others are not looked at.
+// Its input is synchronised. The level toggles when every member's line differs from it; lines of other nodes are ignored.
 // A channel without members never toggles. In the model: channels::Channel.
 `default_nettype none
 
@@ -12,21 +12,21 @@ module channel_machine #(
     input  wire         clk_i,
     input  wire         rst_i,
     input  wire [N-1:0] line_i,       // synchronised arrival lines
-    input  wire         set_mask_i,   // at this edge the members change, which is asked for only while all are at rest
+    input  wire         set_mask_i,   // at this edge the members change; requested only while all are at the level
     input  wire [N-1:0] mask_i,
     input  wire         set_limit_i,  // at this edge the time limit changes
     input  wire [31:0]  limit_i,      // edges; 0 for no limit
-    input  wire         drop_i,       // at this edge those of mask_i stay members, in the middle of a barrier
+    input  wire         drop_i,       // at this edge only the nodes in mask_i stay members, in the middle of a barrier
 `ifdef FORMAL
     output wire [1:0]   toggled_o,    // the level has toggled at the last edge but one, and at the last, for the proof
 `endif
     output wire         level_o,
     output wire [N-1:0] mask_o,
     output wire [N-1:0] arrived_o,    // members in the barrier in progress
-    output wire [N-1:0] late_o,       // who was missing when the limit first ran out
-    output wire         overdue_o,    // the barrier in progress has taken its limit
-    output wire [7:0]   expired_o,    // how often one has, up to 255, since the members were set
-    output wire [7:0]   early_o       // how often a line left the level again before its node can have seen the release
+    output wire [N-1:0] late_o,       // the missing members when the limit first expired
+    output wire         overdue_o,    // the barrier in progress has reached its limit
+    output wire [7:0]   expired_o,    // number of expired limits, up to 255, since the members were set
+    output wire [7:0]   early_o       // number of lines that left the level again before their node can have seen the release
 );
     // An illegal parameter names a module that does not exist, so no tool elaborates the design.
     generate
@@ -51,7 +51,7 @@ module channel_machine #(
     wire         waiting = (|arrived) && !toggle;
     wire         at_limit = count_q == limit_q;
     wire         overdue = waiting && at_limit && (|limit_q);
-    // A release that has just left the board comes back as an arrival three edges later at the soonest.
+    // After a release leaves the board, the next arrival of its node comes back three edges later at the earliest.
     wire         early   = (|arrived) && (toggled1_q || toggled2_q);
 
     always @(posedge clk_i) begin
@@ -68,7 +68,7 @@ module channel_machine #(
             mask_q <= mask_i;
     end
 
-    // A new set of members starts without what the last one had set.
+    // A new set of members starts without the time limit of the previous one.
     always @(posedge clk_i) begin
         if (rst_i || set_mask_i)
             limit_q <= 32'd0;

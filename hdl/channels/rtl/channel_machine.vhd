@@ -1,4 +1,4 @@
--- One channel; the twin of channel_machine.v, which says why.
+-- One channel; equivalent to channel_machine.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

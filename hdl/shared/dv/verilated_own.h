@@ -1,7 +1,7 @@
-// A Verilated model with a context of its own, so that any number of them live side by side in any threads of a process.
+// A Verilated model with a context of its own, so that several models can run side by side in any threads of a process.
 //
-// Verilator's default context is one for the process, is made by whoever comes first while others may use it already,
-// and starts a thread for each further core. Ours has one thread, the caller's.
+// Verilator's default context is one per process, is created by the first user while others may use it already,
+// and starts a thread for each further core. This one has one thread, the caller's.
 #pragma once
 #include "verilated.h"
 #include <memory>
@@ -16,19 +16,19 @@ template <class Model> struct Own {
         top.reset(new Model(&context));
         top->clk_i = 0;
         top->rst_i = 0;
-        // Runs the initial blocks, so that the first rise of the clock is one.
+        // Runs the initial blocks, so that the first rising edge of the clock counts.
         top->eval();
     }
 
-    // A model takes its scopes out of the thread's context, which is the last that was made in this thread,
-    // and may be gone: its mutex would never be free.
+    // A model removes its scopes from the thread's context, which is the last one created in this thread
+    // and may be freed already: its mutex would then block forever.
     ~Own() {
         Verilated::threadContextp(&context);
         top.reset();
         Verilated::threadContextp(nullptr);
     }
 
-    // After power-on, or null without memory.
+    // Returns a model after power-on, or null if memory is exhausted.
     static void *make() {
         try {
             return new Own;

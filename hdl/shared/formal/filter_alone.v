@@ -1,5 +1,5 @@
-// The filter by itself, for filters so long that the history of a pin does not fit the proof of the whole barrier.
-// What is asserted is in shared/rtl/level_filter.v, told by the history of each wire.
+// The filter alone, for filters so long that the history of a pin does not fit the proof of the whole barrier.
+// The assertions are in shared/rtl/level_filter.v, in terms of the history of each wire.
 `default_nettype none
 
 module filter_alone #(

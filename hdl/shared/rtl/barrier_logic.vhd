@@ -1,6 +1,6 @@
 -- Reductions for VHDL-93, which has no operator for them; the Verilog twin writes &x and |x.
 --
--- A loop is what MAX+PLUS II and Quartus II 9.0 accept as well as GHDL. Do not compare with an aggregate instead:
+-- MAX+PLUS II and Quartus II 9.0 accept a loop, as does GHDL. Do not compare with an aggregate instead:
 -- `ghdl --synth` 2.0.0 writes a comparison with (others => '1') as a comparison with a Verilog string.
 library ieee;
 use ieee.std_logic_1164.all;
@@ -8,7 +8,7 @@ use ieee.std_logic_1164.all;
 package barrier_logic is
   function all_high (levels : std_logic_vector) return std_logic;
   function any_high (levels : std_logic_vector) return std_logic;
-  -- The lowest bit that is set, alone; the Verilog writes x & (~x + 1).
+  -- The lowest bit that is set, as a one-hot vector; the Verilog writes x & (~x + 1).
   function lowest (levels : std_logic_vector) return std_logic_vector;
 end package;
 

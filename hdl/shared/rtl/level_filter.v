@@ -1,6 +1,6 @@
-// A level counts when SAMPLES samples in a row agree on it; a pulse of fewer is nothing.
+// Level filter: a level counts when SAMPLES samples in a row agree on it; a shorter pulse is ignored.
 //
-// Each wire has a held level and a count of samples that differ from it. The sample that makes the count full is passed
+// Each wire has a held level and a count of samples that differ from it. The sample that completes the count is passed
 // on at once, so a filter of one sample is a wire, and each further sample delays a level by one edge.
 // In the model: filter::Filter.
 `default_nettype none
@@ -31,8 +31,8 @@ module level_filter #(
     localparam [BITS-1:0] FULL = LAST[BITS-1:0];
 
 `ifdef FORMAL
-    // The contract: what the last SAMPLES samples of a wire agree on is its level, else it keeps the one before.
-    // That the count is the run of samples that differ from the held level makes it inductive.
+    // The contract: if the last SAMPLES samples of a wire agree, that is its level; else it keeps the previous one.
+    // The lemma that makes it inductive: the count is the number of trailing samples that differ from the held level.
     wire [N-1:0] agreed, kept, counted;
     genvar k;
     always @* if (SAMPLES > 1) begin
@@ -69,7 +69,7 @@ module level_filter #(
             assign level_o[n] = turns ? level_i[n] : held_q;
 
 `ifdef FORMAL
-            // Told by the history of the wire and not by a count.
+            // Modelled by the history of the wire and not by a count.
             reg  [SAMPLES-2:0] past_q = {SAMPLES-1{1'b0}};
             reg                told_q = 1'b0;
             wire [SAMPLES-1:0] samples = {past_q, level_i[n]};

@@ -1,4 +1,4 @@
--- A level counts when SAMPLES samples in a row agree on it; the twin of level_filter.v, which says why.
+-- A level counts when SAMPLES samples in a row agree on it; equivalent to level_filter.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 

@@ -1,7 +1,7 @@
-// Two flip-flops for each wire: an arrival at any time becomes a level of this clock domain.
+// Two flip-flops per wire synchronise an arrival at any time to this clock domain.
 //
 // The first may go metastable when its input changes near the edge; it has a whole period to settle
-// before the second takes its level over. Nothing else may look at stage1_q.
+// before the second takes its level over. No other logic may read stage1_q.
 // In the model: Registers::stage1 and Registers::stage2.
 `default_nettype none
 

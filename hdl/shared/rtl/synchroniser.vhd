@@ -1,4 +1,4 @@
--- Two flip-flops for each wire; the twin of synchroniser.v, which says why.
+-- Two flip-flops per wire; equivalent to synchroniser.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 

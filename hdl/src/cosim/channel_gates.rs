@@ -1,4 +1,4 @@
-//! The RTL of version 2 as gates: one edge from any flip-flops to the next.
+//! The RTL of version 2 as a next-state function: one clock edge, from given flip-flops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,17 +10,17 @@ use super::object::Channels;
 use super::{ChannelDesign, CosimError, Random};
 use crate::cache::Cache;
 
-/// Edges of the trial that looks for hidden state; they take some milliseconds.
+/// Length in edges of the trial that detects hidden state; it takes some milliseconds.
 const TRIAL: usize = 2000;
 
-/// The RTL of version 2 as gates: the flip-flops are the caller's.
+/// The RTL of version 2 as a next-state function; the caller holds the flip-flops.
 pub struct ChannelRtl {
     board: Mutex<Channels>,
     edges: AtomicU64,
 }
 
 impl ChannelRtl {
-    /// Translates the design for so many nodes, unless the cache has it, loads it and checks it.
+    /// Translates the design for `nodes` nodes, unless it is in the cache, loads it and checks it.
     pub fn build(
         design: ChannelDesign,
         nodes: usize,
@@ -35,7 +35,7 @@ impl ChannelRtl {
         })
     }
 
-    /// How many edges it has evaluated.
+    /// Returns the number of evaluated edges.
     pub fn edges(&self) -> u64 {
         self.edges.load(Ordering::Relaxed)
     }
@@ -50,10 +50,10 @@ impl ChannelGates for ChannelRtl {
     }
 }
 
-/// Plays one stimulus to a board that is left alone and to one that does other things between any two edges:
-/// if they differ, there is state that is not in the flip-flops we know.
+/// Runs one stimulus on an undisturbed board and on one that executes other work between any two edges:
+/// if they differ, the design has state outside the known flip-flops.
 ///
-/// The outputs have to follow from the flip-flops as the model's do, for it is by the model that nodes read them.
+/// The outputs must be the model's function of the flip-flops, because nodes read their wires by the model.
 fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> {
     let mut now = whole.blank();
     let wires = now.wires();
@@ -61,7 +61,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     let (mut pins, mut elsewhere) = (Pins::default(), Pins::default());
     let mut other = now;
     for edge in 1..=TRIAL {
-        // The board that is disturbed leads another life: its lines change wildly, those of the trial often rest.
+        // The disturbing stimulus is different: its lines change at random, those of the trial often rest.
         stir(&mut elsewhere, wires, &mut random);
         let (disturbed, _) = parted.edge(&ChannelFlipFlops::of(&other), &elsewhere);
         other = disturbed.after(&other);
@@ -83,7 +83,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     Ok(())
 }
 
-/// Moves some lines; in channel 0, whose members are all after power-on, now and then those of all.
+/// Moves some lines; in channel 0, of which all nodes are members after power-on, now and then all lines.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next() & random.next() & wires;
@@ -93,7 +93,7 @@ fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
         1 => pins.arrive[0] = 0,
         _ => {}
     }
-    // Mostly one node speaks, so that it gets far.
+    // Mostly one node sends, so that its frames are often complete.
     pins.select = if random.next().is_multiple_of(16) {
         random.next() & wires
     } else {

@@ -1,4 +1,4 @@
-//! Which RTL is simulated: that of this crate, or a user's.
+//! The RTL to simulate: this crate's, or a user's.
 
 use std::path::{Path, PathBuf};
 
@@ -22,17 +22,17 @@ pub struct Design(Texts);
 pub struct ChannelDesign(Texts);
 
 impl Design {
-    /// That of this crate.
+    /// Returns this crate's design.
     pub fn toggle_barrier() -> Design {
         Design(texts(&RTL))
     }
 
-    /// The Verilog files of a folder; the top module, its parameter and its ports have to be those of `toggle_barrier`.
+    /// Returns the Verilog files of a folder; the top module, its parameter and its ports must be those of `toggle_barrier`.
     pub fn of_folder(folder: &Path) -> Result<Design, CosimError> {
         verilog_of(folder).map(Design)
     }
 
-    /// The shared object for so many nodes.
+    /// Returns the shared object for `nodes` nodes.
     pub(super) fn translate(self, nodes: usize, cache: &Cache) -> Result<PathBuf, CosimError> {
         let recipe = Recipe {
             top: TOP,
@@ -47,17 +47,17 @@ impl Design {
 }
 
 impl ChannelDesign {
-    /// That of this crate.
+    /// Returns this crate's design.
     pub fn channel_barrier() -> ChannelDesign {
         ChannelDesign(texts(&CHANNEL_RTL))
     }
 
-    /// The Verilog files of a folder; the top module, its parameters and its ports have to be those of `channel_barrier`.
+    /// Returns the Verilog files of a folder; the top module, its parameters and its ports must be those of `channel_barrier`.
     pub fn of_folder(folder: &Path) -> Result<ChannelDesign, CosimError> {
         verilog_of(folder).map(ChannelDesign)
     }
 
-    /// The shared object for so many nodes, channels, and a lease of 2 to this power edges.
+    /// Returns the shared object for these numbers of nodes and channels, and a lease of `2^lease_bits` edges.
     pub(super) fn translate(
         self,
         nodes: usize,

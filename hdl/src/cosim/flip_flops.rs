@@ -1,4 +1,4 @@
-//! Flip-flops and pins in the form in which they go to the shared objects and come back; every word is 64 bits wide.
+//! The structs that the shared objects read and write: flip-flops and pins; every word is 64 bits wide.
 
 use fpga_model::channels::{Channel, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial};
 
@@ -29,7 +29,7 @@ struct OneChannel {
     toggled2: u64,
 }
 
-/// `struct Line` there.
+/// `struct Line` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct OneLine {
@@ -39,7 +39,7 @@ struct OneLine {
     run: u64,
 }
 
-/// `struct Registers` there.
+/// `struct Registers` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ChannelFlipFlops {
@@ -61,7 +61,7 @@ pub(super) struct ChannelFlipFlops {
     shift_high: u64,
 }
 
-/// `struct Pins` there.
+/// `struct Pins` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ChannelPins {
@@ -71,7 +71,7 @@ pub(super) struct ChannelPins {
     data: u64,
 }
 
-/// `struct Outputs` there.
+/// `struct Outputs` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Outputs {
@@ -97,7 +97,7 @@ impl ChannelPins {
 }
 
 impl Outputs {
-    /// What the nodes of this machine read.
+    /// Returns the outputs of this machine.
     pub fn of(machine: &ChannelMachine) -> Outputs {
         Outputs {
             release: machine.releases().into(),
@@ -152,7 +152,7 @@ impl ChannelFlipFlops {
         }
     }
 
-    /// The machine that `before` has become by them: a channel whose level has changed has released once more.
+    /// Returns the machine after the edge; a channel whose level has changed has released once more than in `before`.
     pub fn after(&self, before: &ChannelMachine) -> ChannelMachine {
         let channel = std::array::from_fn(|number| {
             let was = before.channel(number).copied().unwrap_or_default();

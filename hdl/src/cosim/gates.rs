@@ -1,4 +1,4 @@
-//! The RTL as gates: one edge from any flip-flops to the next.
+//! The RTL as a next-state function: one clock edge, from given flip-flops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,17 +10,17 @@ use super::object::Barrier;
 use super::{CosimError, Design, Random};
 use crate::cache::Cache;
 
-/// Edges of the trial that looks for hidden state; they take under a millisecond.
+/// Length in edges of the trial that detects hidden state; it takes under a millisecond.
 const TRIAL: usize = 2000;
 
-/// The RTL as gates: the flip-flops are the caller's.
+/// The RTL as a next-state function; the caller holds the flip-flops.
 pub struct Rtl {
     barrier: Mutex<Barrier>,
     edges: AtomicU64,
 }
 
 impl Rtl {
-    /// Translates the design for so many nodes, unless the cache has it, loads it and checks it.
+    /// Translates the design for `nodes` nodes, unless it is in the cache, loads it and checks it.
     pub fn build(design: Design, nodes: usize, cache: &Cache) -> Result<Rtl, CosimError> {
         let mut whole = Barrier::build(design.clone(), nodes, cache)?;
         let mut parted = Barrier::build(design, nodes, cache)?;
@@ -31,7 +31,7 @@ impl Rtl {
         })
     }
 
-    /// How many edges it has evaluated.
+    /// Returns the number of evaluated edges.
     pub fn edges(&self) -> u64 {
         self.edges.load(Ordering::Relaxed)
     }
@@ -64,15 +64,15 @@ impl Gates for Rtl {
     }
 }
 
-/// Plays one stimulus to a barrier that is left alone and to one that does other things between any two edges:
-/// if they differ, there is state that is not in the flip-flops we know.
+/// Runs one stimulus on an undisturbed barrier and on one that executes other work between any two edges:
+/// if they differ, the design has state outside the known flip-flops.
 fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let wires = whole.wires();
     let mut random = Random::default();
     let mut next = || random.next();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
-        // A part of those that are out enters; now and then all do, or some withdraw.
+        // Some of the nodes that are out enter; now and then all do, or some withdraw.
         inputs ^= next() & !(inputs ^ now.output) & wires;
         match next() % 8 {
             0 => inputs ^= next() & next() & wires,

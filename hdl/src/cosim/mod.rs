@@ -1,20 +1,20 @@
-//! Co-simulation: the RTL itself, Verilated, in place of the model.
+//! Co-simulation: the Verilated RTL replaces the model.
 //!
-//! Two ways to use it:
+//! Two interfaces:
 //!
-//! * A [`RtlBoard`] is one barrier in this process with embedded-hal pins, which may go to any thread.
-//!   Time is counted in accesses: each lets the clock tick as often as the board says, before it reads or after it writes,
+//! * An [`RtlBoard`] is one barrier in this process with embedded-hal pins, usable from any thread.
+//!   Time is counted in accesses: each one runs a configured number of clock edges, before it reads or after it writes,
 //!   so a run is repeatable if the order of accesses is.
-//! * An [`Rtl`] are the gates of a board whose flip-flops are elsewhere, such as the simulator's in shared memory:
-//!   they are loaded, one edge is evaluated, and they are taken out again.
-//!   So many processes share one machine of RTL, none of them is its host, and there is nothing to lose when one dies.
-//!   That is sound while the design has no other flip-flops, which a trial at the start finds out.
+//! * An [`Rtl`] is the next-state function of a board whose flip-flops are stored elsewhere, such as the simulator's in shared memory:
+//!   it loads them, evaluates one edge, and stores them again.
+//!   So many processes share one RTL machine, no process hosts it, and nothing is lost when one dies.
+//!   That is sound as long as the design has no other flip-flops, which a trial at the start checks.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `design` | which RTL |
-//! | `object` | the Verilated barriers of shared objects: the only `unsafe` of this crate |
-//! | `flip_flops` | the form in which flip-flops go there and come back |
+//! | `design` | the RTL to simulate |
+//! | `object` | the Verilated barriers in shared objects: the only `unsafe` of this crate |
+//! | `flip_flops` | the structs that the shared objects read and write |
 //! | `gates` | [`Rtl`] |
 //! | `channel_gates` | [`ChannelRtl`], the same for version 2 |
 //! | `pins` | [`RtlBoard`] |
@@ -39,41 +39,41 @@ use fpga_model::channels::BadSize;
 
 use crate::tool::ToolError;
 
-/// Why there is no RTL to simulate.
+/// The reason why there is no RTL to simulate.
 #[derive(Debug)]
 pub enum CosimError {
-    /// Verilator or the C++ compiler gave nothing; it may just not be installed.
+    /// Verilator or the C++ compiler failed, or is not installed.
     Tool(ToolError),
-    /// The model, and with it the RTL, has no such number of nodes.
+    /// The model and the RTL do not support this number of nodes.
     Nodes(BadNodeCount),
-    /// The same of version 2: its nodes or channels are out of range.
+    /// Version 2 does not support this number of nodes or channels.
     Size(BadSize),
     /// The shared object could not be loaded or lacks a symbol.
     Load(libloading::Error),
-    /// The constructor in the shared object had none to give.
+    /// The constructor in the shared object returned null.
     NoMemory,
-    /// There are no Verilog files where the user's RTL should be.
+    /// The folder of the user's RTL has no Verilog files.
     NoVerilog(PathBuf),
-    /// The design has flip-flops that a board cannot keep for it.
+    /// The design has flip-flops outside those that a board stores.
     HiddenState {
-        /// Where design and copy parted, counted from 1 at the start of the trial.
+        /// The edge of the first difference, counted from 1 at the start of the trial.
         edge: usize,
     },
-    /// The design is not a barrier whose wires to the nodes are one.
+    /// The design drives its wires to the nodes with different levels.
     TornOutputs {
         /// The first edge after which the wires differ, counted from 1 at the start of the trial.
         edge: usize,
-        /// The levels there, a bit for each node.
+        /// The levels, one bit per node.
         outputs: u64,
     },
-    /// The same for the channels of version 2.
+    /// The version 2 design has flip-flops outside those that a board stores.
     HiddenChannelState {
-        /// Where design and copy parted, counted from 1 at the start of the trial.
+        /// The edge of the first difference, counted from 1 at the start of the trial.
         edge: usize,
     },
-    /// The outputs of version 2 are not what its flip-flops say.
+    /// The outputs of version 2 are not the model's function of its flip-flops.
     OtherOutputs {
-        /// The first edge where they differ, counted from 1 at the start of the trial.
+        /// The first edge at which they differ, counted from 1 at the start of the trial.
         edge: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! The Verilated barriers of shared objects, reached by their symbols, see `toggle/dv/verilated_pins.cpp` and `channels/dv/verilated_gates.cpp`.
+//! The Verilated barriers in shared objects, accessed by symbols; see `toggle/dv/verilated_pins.cpp` and `channels/dv/verilated_gates.cpp`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -19,26 +19,26 @@ type Load<T> = unsafe extern "C" fn(*mut c_void, *const T);
 type Store<T> = unsafe extern "C" fn(*const c_void, *mut T);
 type Edge = unsafe extern "C" fn(*mut c_void, *const ChannelPins, *mut Outputs);
 
-/// What both kinds are: something that was made, with functions that load and store its flip-flops of form `T`.
+/// A handle of either kind, with the functions that load and store its flip-flops in the form `T`.
 struct Object<T> {
     at: *mut c_void,
     free: Free,
     load: Load<T>,
     store: Store<T>,
-    /// Keeps the code mapped that the pointers above lead to; dropped last.
+    /// Keeps the code mapped that the function pointers above refer to; dropped last.
     library: Library,
 }
 
-// SAFETY: what it leads to is one C++ object without thread affinity, and every use of it needs `&mut` or only reads.
+// SAFETY: the handle is one C++ object without thread affinity, and every method either takes `&mut` or only reads.
 unsafe impl<T> Send for Object<T> {}
 
 impl<T: Copy + Default> Object<T> {
     /// # Safety
-    /// The file is what one of our recipes has made, of a harness whose registers are a `T`.
+    /// The file is the result of one of this crate's recipes, whose harness has registers of the layout of `T`.
     unsafe fn open(file: &Path) -> Result<Object<T>, CosimError> {
-        // SAFETY: loading it runs the initialisers of the C++ library only.
+        // SAFETY: a recipe's file, by the caller; loading it only runs the initialisers of the C++ library.
         let library = unsafe { Library::new(file) }.map_err(CosimError::Load)?;
-        // SAFETY: the symbols have these types in both harnesses; the caller vouches for `T`.
+        // SAFETY: the symbols have these types in both harnesses; by the caller, the registers are a `T`.
         let (new, free, load, store) = unsafe {
             (
                 symbol::<New>(&library, b"barrier_new\0")?,
@@ -47,7 +47,7 @@ impl<T: Copy + Default> Object<T> {
                 symbol::<Store<T>>(&library, b"barrier_store\0")?,
             )
         };
-        // SAFETY: it takes nothing and answers null or a barrier of ours.
+        // SAFETY: the function has no arguments and returns null or a new barrier.
         let at = unsafe { new() };
         if at.is_null() {
             return Err(CosimError::NoMemory);
@@ -62,13 +62,13 @@ impl<T: Copy + Default> Object<T> {
     }
 
     fn load(&mut self, from: &T) {
-        // SAFETY: the object lives until drop, we are the only ones inside, and it reads one struct of ours.
+        // SAFETY: the object lives until drop, `&mut self` excludes other calls, and the function reads one `T`.
         unsafe { (self.load)(self.at, from) };
     }
 
     fn store(&self) -> T {
         let mut to = T::default();
-        // SAFETY: the object lives until drop, and it writes one struct of ours.
+        // SAFETY: the object lives until drop, and the function writes one `T`.
         unsafe { (self.store)(self.at, &mut to) };
         to
     }
@@ -76,7 +76,7 @@ impl<T: Copy + Default> Object<T> {
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        // SAFETY: made by `barrier_new`, freed once, and no code is left that could use it.
+        // SAFETY: `barrier_new` created it, and drop runs once and is the last use.
         unsafe { (self.free)(self.at) };
     }
 }
@@ -89,13 +89,13 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// Translates a barrier of so many nodes and powers it on.
+    /// Translates a barrier of `nodes` nodes and powers it on.
     pub fn build(design: Design, nodes: usize, cache: &Cache) -> Result<Barrier, CosimError> {
         let blank = ToggleMachine::new(nodes).map_err(CosimError::Nodes)?;
         let file = design.translate(nodes, cache)?;
-        // SAFETY: the recipe has just made it or found it in its cache, of `toggle/dv/verilated_pins.cpp`.
+        // SAFETY: the file is the recipe's result with the harness `toggle/dv/verilated_pins.cpp`, new or cached.
         let object = unsafe { Object::open(&file) }?;
-        // SAFETY: the symbol has this type there.
+        // SAFETY: the symbol has this type in `toggle/dv/verilated_pins.cpp`.
         let step = unsafe { symbol::<Step>(&object.library, b"barrier_step\0") }?;
         Ok(Barrier {
             object,
@@ -104,15 +104,15 @@ impl Barrier {
         })
     }
 
-    /// The wires that exist, as a mask.
+    /// Returns the mask of the wires that exist.
     pub fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// So many edges; the outputs after them, and how often they have changed.
+    /// Runs `edges` clock edges; returns the outputs after them and the number of their changes.
     pub fn clock(&mut self, inputs: u64, edges: u64) -> (u64, u64) {
         let mut releases = 0;
-        // SAFETY: the barrier lives until drop, we are the only ones inside, and `releases` is a word of ours.
+        // SAFETY: the barrier lives until drop, `&mut self` excludes other calls, and `releases` is a live local.
         let outputs = unsafe { (self.step)(self.object.at, inputs, edges, &mut releases) };
         (outputs, releases)
     }
@@ -121,7 +121,7 @@ impl Barrier {
         self.object.store()
     }
 
-    /// One edge of a barrier with these flip-flops.
+    /// Runs one edge of a barrier with these flip-flops.
     pub fn edge(&mut self, before: FlipFlops, inputs: u64) -> FlipFlops {
         self.object.load(&before);
         self.clock(inputs, 1);
@@ -137,7 +137,7 @@ pub(super) struct Channels {
 }
 
 impl Channels {
-    /// Translates a board of so many nodes and powers it on.
+    /// Translates a board of `nodes` nodes and powers it on.
     pub fn build(
         design: ChannelDesign,
         nodes: usize,
@@ -145,9 +145,9 @@ impl Channels {
     ) -> Result<Channels, CosimError> {
         let blank = ChannelMachine::new(nodes, MAX_CHANNELS).map_err(CosimError::Size)?;
         let file = design.translate(nodes, MAX_CHANNELS, LEASE_BITS as usize, cache)?;
-        // SAFETY: the recipe has just made it or found it in its cache, of `channels/dv/verilated_gates.cpp`.
+        // SAFETY: the file is the recipe's result with the harness `channels/dv/verilated_gates.cpp`, new or cached.
         let object = unsafe { Object::open(&file) }?;
-        // SAFETY: the symbol has this type there.
+        // SAFETY: the symbol has this type in `channels/dv/verilated_gates.cpp`.
         let edge = unsafe { symbol::<Edge>(&object.library, b"barrier_edge\0") }?;
         Ok(Channels {
             object,
@@ -156,15 +156,15 @@ impl Channels {
         })
     }
 
-    /// The board after power-on, as the model has it.
+    /// Returns the model's board after power-on.
     pub fn blank(&self) -> ChannelMachine {
         self.blank
     }
 
-    /// One edge of the board as it is.
+    /// Runs one edge of the board in its current state.
     pub fn clock(&mut self, pins: &Pins) -> Outputs {
         let mut outputs = Outputs::default();
-        // SAFETY: the board lives until drop, we are the only ones inside, and both structs are ours.
+        // SAFETY: the board lives until drop, `&mut self` excludes other calls, and both structs are live locals.
         unsafe { (self.edge)(self.object.at, &ChannelPins::of(pins), &mut outputs) };
         outputs
     }
@@ -173,7 +173,7 @@ impl Channels {
         self.object.store()
     }
 
-    /// One edge of a board with these flip-flops.
+    /// Runs one edge of a board with these flip-flops.
     pub fn edge(&mut self, before: &ChannelFlipFlops, pins: &Pins) -> (ChannelFlipFlops, Outputs) {
         self.object.load(before);
         let outputs = self.clock(pins);
@@ -182,9 +182,9 @@ impl Channels {
 }
 
 /// # Safety
-/// The symbol has this type.
+/// The symbol has type `T`.
 unsafe fn symbol<T: Copy>(library: &Library, name: &[u8]) -> Result<T, CosimError> {
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: by the caller, the symbol has type `T`.
     let found = unsafe { library.get::<T>(name) };
     found.map(|symbol| *symbol).map_err(CosimError::Load)
 }

@@ -1,4 +1,4 @@
-//! A barrier of RTL with pins, in this process.
+//! A barrier of RTL with embedded-hal pins, in this process.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl RtlBoard {
-    /// Verilates the toggle barrier of so many nodes and powers one on.
+    /// Verilates the toggle barrier of `nodes` nodes and powers it on.
     pub fn build(
         nodes: usize,
         edges_per_access: u64,
@@ -37,7 +37,7 @@ impl RtlBoard {
         }))))
     }
 
-    /// The pins of one node.
+    /// Returns the pins of one node.
     pub fn wires(&self, node: usize) -> (RtlPin, RtlPin) {
         let pin = RtlPin {
             board: self.clone(),
@@ -46,12 +46,12 @@ impl RtlBoard {
         (pin.clone(), pin)
     }
 
-    /// How often the RTL has toggled its output.
+    /// Returns the number of releases, which are the changes of the RTL's output.
     pub fn releases(&self) -> u64 {
         self.lock().releases
     }
 
-    /// Lets the clock tick.
+    /// Runs `edges` clock edges.
     pub fn clock(&self, edges: u64) {
         self.lock().clock(edges);
     }
@@ -69,7 +69,7 @@ impl Inner {
     }
 }
 
-/// A node's pin, either of the two.
+/// A pin of a node, input or output.
 #[derive(Clone)]
 pub struct RtlPin {
     board: RtlBoard,

@@ -1,9 +1,9 @@
-//! Whether two designs are equal: both get the same inputs, and no output may ever differ.
+//! Equivalence of two designs: for the same inputs, no output ever differs.
 //!
-//! yosys makes that one machine with one output, a miter, and ABC decides whether the output can ever be high:
-//! signals of the two that agree from power-on, possibly inverted, are found by simulation and proved by induction over
-//! one edge (`scorr`), which leaves nothing of a miter of equals; what is left of others is searched (`pdr`).
-//! A net that nothing drives is a free input of its own in each design, so a proof holds for all of its values.
+//! yosys combines both to a machine with one output, a miter, and ABC decides whether the output can ever be high.
+//! It finds signals of the two designs that agree from power-on, possibly inverted, by simulation, and proves them by induction over
+//! one edge (`scorr`). A miter of equal designs then vanishes; for others the rest is searched (`pdr`).
+//! An undriven net is a free input of its own in each design, so a proof holds for all of its values.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::yosys::chparam;
 
 type Parameters<'a> = &'a [(&'a str, usize)];
 
-/// Whether the VHDL does what the Verilog does.
+/// Decides whether the VHDL equals the Verilog.
 pub(super) fn vhdl(
     design: &Design,
     parameters: Parameters,
@@ -25,7 +25,7 @@ pub(super) fn vhdl(
     decide(design, parameters, "", folder)
 }
 
-/// Whether what is synthesised for a device does what the Verilog does.
+/// Decides whether the netlist synthesised for a device equals the Verilog.
 pub(super) fn netlist(
     design: &Design,
     family: Family,
@@ -33,7 +33,7 @@ pub(super) fn netlist(
     folder: &Path,
 ) -> Result<Verdict, ToolError> {
     synthesise(design, family, parameters, folder)?;
-    // The cells' own Verilog; deferred, because the block RAMs among them take a minute to read.
+    // The Verilog of the device's cells; deferred, because the block RAMs among them take a minute to read.
     let cells = match family {
         Family::Ice40 => "read_verilog -icells -defer +/ice40/cells_sim.v",
         Family::Ecp5 => "read_verilog -icells -defer +/ecp5/cells_sim.v",
@@ -65,7 +65,7 @@ fn decide(
     }
 }
 
-/// `gold` is the Verilog, `gate` what is in `other.v` under the same name.
+/// Builds the miter: `gold` is the Verilog, `gate` is the module of the same name in `other.v`.
 fn miter(design: &Design, parameters: Parameters, cells: &str) -> String {
     let top = design.top;
     format!(
@@ -94,7 +94,7 @@ fn miter(design: &Design, parameters: Parameters, cells: &str) -> String {
     )
 }
 
-/// The VHDL, synthesised to generic Verilog by GHDL.
+/// Synthesises the VHDL to generic Verilog with GHDL.
 fn vhdl_as_verilog(
     design: &Design,
     parameters: &[(&str, usize)],

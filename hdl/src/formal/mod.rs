@@ -1,14 +1,14 @@
-//! Proofs by yosys and ABC: what is claimed of a design, how it is decided, and which broken designs must be refuted.
+//! Proofs by yosys and ABC: the claims about a design, their decision procedures, and mutants that must be refuted.
 //!
-//! A [`Design`] is a set of texts, so a mutant is a design with one expression changed.
-//! [`decide`] decides a [`Claim`] about it and never guesses:
+//! A [`Design`] is a set of texts, so a mutant is a design with one expression replaced.
+//! [`decide`] decides a [`Claim`] about it without guessing:
 //! a proof by temporal induction from the power-on state is [`Verdict::Proved`] for all time,
 //! a counter-example from the power-on state is [`Verdict::Refuted`], everything else is [`Verdict::Open`].
 //!
-//! The claims about assertions are the modules in the folders `formal/`, which say what they assert and why it is inductive.
-//! Equality is decided on a miter, see `equality`.
+//! The claims about assertions are the modules in the folders `formal/`, whose headers state the assertions and why they are inductive.
+//! Equality is decided with a miter, see `equality`.
 //!
-//! A verdict is kept by the content of everything that led to it, so what has not changed is not proved again.
+//! A verdict is cached by the content of all inputs, so unchanged claims are not proved again.
 
 mod equality;
 
@@ -22,42 +22,42 @@ use crate::source::{RTL, Source, TOP, VHDL};
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// No proof needs a tenth of it; a loaded machine may.
+/// Proofs need less than a tenth of it on an idle machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest induction that is tried. The proofs here need one step, a mutant's counter-example up to a dozen.
+/// The longest induction that is tried. The proofs here need one step, a mutant's counter-example up to twelve.
 const STEPS: usize = 20;
 
 /// The sources under proof, as texts.
 #[derive(Debug, Clone)]
 pub struct Design {
-    /// The module that is claimed about, by its name in the sources.
+    /// The module of the claim, by its name in the sources.
     pub top: &'static str,
     /// File names and texts, in the order in which yosys reads them.
     pub verilog: Vec<(&'static str, String)>,
-    /// The same design's twin in VHDL, files in the order of their dependencies; only [`Claim::VhdlIsVerilog`] looks at it.
+    /// The equivalent VHDL, files in dependency order; only [`Claim::VhdlIsVerilog`] uses it.
     pub vhdl: Vec<(&'static str, String)>,
 }
 
-/// One expression of a design exchanged for a wrong one.
+/// A replacement of one expression of a design by a wrong one.
 #[derive(Debug, Clone, Copy)]
 pub struct Mutant {
-    /// What it does wrong, as a sentence.
+    /// The fault, as a sentence.
     pub fault: &'static str,
-    /// The name of the file it is in, Verilog or VHDL, as [`Design`] has it.
+    /// The file name, Verilog or VHDL, as in [`Design`].
     pub file: &'static str,
-    /// The right expression, letter by letter; it has to be there once and no more.
+    /// The original expression, literally; it must occur exactly once.
     pub from: &'static str,
-    /// The wrong one in its place.
+    /// The wrong expression.
     pub to: &'static str,
 }
 
-/// The expression to change is not there exactly once.
+/// The expression to replace does not occur exactly once.
 #[derive(Debug)]
 pub struct NotOnce {
-    /// The mutant that could not be made.
+    /// The mutant that could not be built.
     pub mutant: Mutant,
-    /// How often the expression was found; 0 after the design was reworded.
+    /// Number of occurrences; 0 after the design was reworded.
     pub times: usize,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for NotOnce {
 impl std::error::Error for NotOnce {}
 
 impl Design {
-    /// Version 1 as it is.
+    /// Returns version 1 without mutations.
     pub fn toggle_barrier() -> Self {
         Self {
             top: TOP,
@@ -86,7 +86,7 @@ impl Design {
         }
     }
 
-    /// The same with one expression exchanged.
+    /// Returns the design with one expression replaced.
     pub fn mutated(mut self, mutant: Mutant) -> Result<Self, NotOnce> {
         let files = self.verilog.iter_mut().chain(&mut self.vhdl);
         let mut times = 0;
@@ -124,41 +124,41 @@ pub(crate) fn texts(sources: &[Source]) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// What is claimed of a design.
+/// A claim about a design.
 #[derive(Debug, Clone, Copy)]
 pub enum Claim {
     /// Every assertion of a module that instantiates the design holds at every edge.
     Asserts {
-        /// One of those in a folder `formal/`; it instantiates the design and is the top of the proof.
+        /// A module in a folder `formal/`; it instantiates the design and is the top of the proof.
         module: Source,
-        /// Names and values of the module's Verilog parameters; what is not named keeps its default.
+        /// Names and values of the module's Verilog parameters; other parameters keep their defaults.
         parameters: &'static [(&'static str, usize)],
     },
-    /// The VHDL does what the Verilog does.
+    /// The VHDL is equivalent to the Verilog.
     VhdlIsVerilog {
-        /// Names and values for both sides, generics being parameters too.
+        /// Names and values for both sides; the VHDL has generics.
         parameters: &'static [(&'static str, usize)],
     },
-    /// What is synthesised for a device does what the Verilog does.
+    /// The netlist synthesised for a device is equivalent to the Verilog.
     NetlistIsVerilog {
-        /// The kind of device.
+        /// The device family.
         family: Family,
         /// Names and values for both sides, set before synthesis.
         parameters: &'static [(&'static str, usize)],
     },
 }
 
-/// How a proof ended.
+/// The result of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds for all time, by induction over so many edges.
+    /// The claim holds for all time, by induction.
     Proved {
         /// The length at which the induction step held, in edges.
         induction: usize,
     },
-    /// There is a run from power-on that breaks it.
+    /// A run from power-on violates the claim.
     Refuted,
-    /// Neither was found.
+    /// Neither a proof nor a counter-example was found.
     Open,
 }
 
@@ -183,12 +183,12 @@ impl Verdict {
     }
 }
 
-/// Decides a claim about a design, unless the cache knows.
+/// Decides a claim about a design, unless its verdict is in the cache.
 pub fn decide(design: &Design, claim: &Claim, cache: &Cache) -> Result<Verdict, ToolError> {
     let tools = [Tool::YOSYS, Tool::ABC, Tool::GHDL].map(Tool::identity);
     let claim_text = format!("{claim:?}");
     let mut ingredients = vec![
-        // How it is proved is an ingredient too.
+        // The proof procedure is an input too.
         include_str!("mod.rs"),
         include_str!("equality.rs"),
         design.top,
@@ -244,7 +244,7 @@ fn assertions(design: &Design, module: &Source, parameters: &[(&str, usize)]) ->
     )
 }
 
-/// Reads yosys' own words; its exit status does not tell a counter-example from a search that was given up.
+/// Parses yosys' log; its exit status does not distinguish a counter-example from an abandoned search.
 fn verdict(success: bool, log: &str) -> Result<Verdict, ToolError> {
     let has = |words| log.contains(words);
     match () {

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a tool that is missing is named, not passed over in silence.
+//! Shared by the tests of this crate: a test reports a missing tool and does not skip silently.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -11,17 +11,17 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// If this is set in the environment, tests fail that would say what they need and be skipped.
+/// If set in the environment, a test fails where it would otherwise report a missing tool and skip.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// Where the tests keep what the tools have made.
+/// Returns the cache of the tests' results.
 pub fn cache() -> Cache {
     Cache::at(concat!(env!("CARGO_TARGET_TMPDIR"), "/hdl"))
 }
 
-/// Does something with each of many, two or as many as there are cores at a time.
+/// Runs `work` on each item, two or as many at a time as there are cores.
 ///
-/// They are taken in order, so the longest should come first.
+/// Items are taken in order, so the longest should be first.
 pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// The result, or `None` after a line that says what was not checked and which package would allow it.
+/// Returns the result, or `None` after a message with the skipped claim and the missing package.
 pub fn or_skip<T>(claim: &str, result: Result<T, ToolError>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -48,7 +48,7 @@ pub fn or_skip<T>(claim: &str, result: Result<T, ToolError>) -> Option<T> {
     }
 }
 
-/// For [`or_skip`]: what is no tool's fault is ours.
+/// For [`or_skip`]: panics on an error that no tool caused.
 pub fn tool_errors<T>(result: Result<T, CosimError>) -> Result<T, ToolError> {
     result.map_err(|error| match error {
         CosimError::Tool(error) => error,

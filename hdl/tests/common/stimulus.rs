@@ -1,17 +1,17 @@
-//! What the model and the RTL are both given, and how far it gets them.
+//! The stimulus that both the model and the RTL get, and its coverage.
 
 use fpga_model::Registers;
 use fpga_model::filter::FilteredMachine;
 use std::fmt::Write as _;
 
-/// What is applied before one edge.
+/// The inputs before one edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     pub reset: bool,
     pub inputs: u64,
 }
 
-/// A quick sequence of numbers, the same in every run.
+/// A fast random sequence, the same in every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// The model's answer to one edge.
+/// Applies one edge to the model.
 pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     if edge.reset {
         machine.reset();
@@ -40,9 +40,9 @@ pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     }
 }
 
-/// Random arrivals, a withdrawal now and then (which no driver does in the middle of a barrier, but a cable does), and a rare reset.
+/// Random arrivals, a withdrawal now and then (no driver does that in the middle of a barrier, but a cable may), and a rare reset.
 ///
-/// Withdrawals and resets are rarer the more samples have to agree, else no level would ever count.
+/// Withdrawals and resets are rarer the more samples must agree, or no level would ever count.
 pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
     let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");
@@ -63,7 +63,7 @@ pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
         .collect()
 }
 
-/// The faults of the field, one after the other: a node that is late, dead, bouncing, reset; a wire stuck either way;
+/// The faults of practice, one after the other: a node that is late, dead, bouncing, reset; a wire stuck at either level;
 /// a glitch of each width; all at once; the clock domain's reset in the middle.
 pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
     let samples = usize::from(samples);
@@ -88,7 +88,7 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
         hold(last, late);
         hold(0, settled(5));
     }
-    // A glitch of each width on one wire while all others have arrived, which a release may or may not follow.
+    // A glitch of each width on one wire while all others have arrived; a release may or may not follow.
     for width in (1..=4).chain(samples - 1..=samples + 2) {
         hold(all & !last, settled(4));
         hold(all, width);
@@ -133,7 +133,7 @@ pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
                 reset: false,
                 inputs: number / levels.pow(at) % levels,
             });
-            // Two more edges bring what was sampled last to the machine.
+            // Two more edges bring the last sample to the machine.
             let rest = [Edge {
                 reset: false,
                 inputs: number / levels.pow(depth - 1),
@@ -143,7 +143,7 @@ pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
         .collect()
 }
 
-/// As the benches read it.
+/// Returns the stimulus in the benches' format.
 pub fn text(edges: &[Edge]) -> String {
     edges.iter().fold(String::new(), |mut text, edge| {
         let _ = writeln!(text, "{} {:x}", u8::from(edge.reset), edge.inputs);
@@ -151,12 +151,12 @@ pub fn text(edges: &[Edge]) -> String {
     })
 }
 
-/// How often each state was seen, and each way from one to the next was taken.
+/// Counts of visited states and taken transitions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Coverage {
-    /// Edges in state 0 and 1.
+    /// Number of edges in state 0 and 1.
     pub states: [u64; 2],
-    /// 0 to 1, 1 to 0, and the release withheld with some but not all nodes arrived, in state 0 and 1.
+    /// Transitions 0 to 1 and 1 to 0, and releases withheld with some but not all nodes arrived, in state 0 and 1.
     pub rises: u64,
     pub falls: u64,
     pub withheld: [u64; 2],
@@ -164,7 +164,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Every state and every transition; a release is not withheld from the only node there is.
+    /// Returns true if every state and transition was reached; with one node no release is withheld.
     pub fn is_complete(&self, nodes: usize) -> bool {
         let Coverage {
             states,

@@ -1,24 +1,24 @@
-// A board below another: N nodes whose wires end at it, and who read the output of the board at the top, the root.
+// A board below another: N nodes whose wires end at it, and that read the output of the board at the top, the root.
 //
-// The proof of boards of boards is by contract, so that it holds for any number of boards and levels.
+// The proof of cascaded boards is by contract, so that it holds for any number of boards and levels.
 //
-// * The root's contract, assumed here: it releases only when this board has (and every other board, which are not here).
-//   It is what toggle_protocol.v proves of a barrier whose "nodes" are the boards below it.
+// * The root's contract, assumed here: it releases only when this board has announced (and every other board, which are not modelled here).
+//   toggle_protocol.v proves it of a barrier whose "nodes" are the boards below it.
 // * This board's contract, proved here: it changes its output only when all its nodes have entered, and only when the root
-//   has released what it announced before; so to the board above it is a node that keeps the protocol. Its nodes are in
-//   turn nodes or boards, for all that is asked of them is what is proved of a board.
+//   has released its previous announcement; so to the board above it is a node that keeps the protocol. Its nodes may
+//   themselves be nodes or boards, because the assumptions about them are exactly what is proved of a board.
 //
-// What a node has left, the root has released; what the root has released, every board has announced; what a board has
-// announced, all its nodes have entered. Assumption and claim are about the past of each other, hence no circle.
+// Every barrier that a node has left was released by the root; every barrier that the root has released was announced by every board; every
+// barrier that a board has announced was entered by all its nodes. Assumption and claim concern the past of each other, hence no circular reasoning.
 //
-// One step is one clock edge of this board; the others' clocks are free inputs. Ghosts count modulo 4, as in toggle_protocol.v.
+// One step is one clock edge of this board; the others' clocks are free inputs. Ghost counters count modulo 4, as in toggle_protocol.v.
 `default_nettype none
 
 module board_below #(
     parameter N = 60,
     // 1: the nodes read this board's output instead of the root's. Not part of the claim: it must be refuted.
     parameter READS_OWN = 0,
-    // 0: only what is claimed, for refuting.
+    // 0: only the claims, without lemmas, for mutants.
     parameter LEMMAS = 1
 ) (
     input wire         clk_i,
@@ -50,7 +50,7 @@ module board_below #(
         stage2_q <= stage1_q;
     end
 
-    // What this board has announced, and what the root has released.
+    // The announcements of this board, and the releases of the root.
     reg        old_level_q = 1'b0;
     reg  [1:0] announced_q = 2'd0;
     reg  [1:0] released_q  = 2'd0;
@@ -58,7 +58,7 @@ module board_below #(
     wire       level       = node_o[0];
     wire [1:0] announced   = announced_q + (level != old_level_q);
 
-    // The root's contract: it may release what this board has announced, and nothing else.
+    // The root's contract: it may release an announcement of this board, and nothing else.
     wire releases = root_i && announced != released_q;
     always @(posedge clk_i) begin
         old_level_q <= level;
@@ -121,7 +121,7 @@ module board_below #(
             wire [1:0] left_behind   = released_q - left_q;
             wire [1:0] still_inside  = entered_q - left_q;
 
-            // From the node's wire over this board and the root back to the node.
+            // The loop from the node's wire through this board and the root back to the node.
             wire [6:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], level, root_q, seen_q[n]};
             wire [5:0] changes = way[6:1] ^ way[5:0];
 

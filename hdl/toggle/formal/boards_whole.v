@@ -1,13 +1,13 @@
-// Boards under a board, all of them RTL and nothing by contract: B boards of N nodes, at a size that needs no contract.
+// Boards below a root, all as RTL and without contracts: B boards of N nodes, at a small size.
 //
-// All boards have one clock here; cables between them settle when free inputs say so, which is also any phase of a clock.
+// All boards have one clock here; a cable between them settles when a free input is high, which also covers any phase of a clock.
 // The claims are those of toggle_protocol.v: entered and released differ by 0 or 1, released and left differ by 0 or 1.
 `default_nettype none
 
 module boards_whole #(
     parameter B = 2,
     parameter N = 2,
-    // 0: only what is claimed, for refuting.
+    // 0: only the claims, without lemmas, for mutants.
     parameter LEMMAS = 1
 ) (
     input wire           clk_i,
@@ -39,7 +39,7 @@ module boards_whole #(
         .node_o (root_o)
     );
 
-    // What the root's synchronisers hold, told independently.
+    // The levels in the root's synchronisers, modelled independently.
     reg [B-1:0] up1_q = 0, up2_q = 0;
     always @(posedge clk_i) begin
         up1_q <= link_q;

@@ -1,7 +1,7 @@
-// The contract of the filtered barrier, for any history of the input wires and of reset: what the last FILTER samples of
-// a wire agree on is its level, else it keeps the one it had; the machine toggles exactly when all of these differ from it.
+// The contract of the filtered barrier, for any history of the input wires and of reset: if the last FILTER samples of
+// a wire agree, that is its level, else it keeps the previous one; the machine toggles exactly when the levels of all wires differ from it.
 //
-// Told by the history of the pins, independently of the design, which counts. Proved by induction from power-on.
+// Modelled by the history of the pins, independently of the design, which counts. Proved by induction from power-on.
 `default_nettype none
 
 module filter_contract #(
@@ -39,10 +39,10 @@ module filter_contract #(
     genvar n;
     generate
         for (n = 0; n < N; n = n + 1) begin : wires
-            // What the pin had one edge ago in bit 0, two in bit 1, and so on; a reset makes all of it low.
+            // Bit 0 is the pin's level one edge ago, bit 1 two edges ago, and so on; a reset clears all of it.
             reg [FILTER+1:0] pins_q = {FILTER+2{1'b0}};
             reg              held_q = 1'b0;
-            // The samples that the filter has seen by the coming edge are those that are two edges old.
+            // The samples that the filter has seen by the coming edge are two edges old.
             wire all_high = &pins_q[FILTER:1];
             wire all_low  = ~|pins_q[FILTER:1];
             always @(posedge clk_i) begin

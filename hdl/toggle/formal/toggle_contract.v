@@ -1,6 +1,6 @@
 // The contract of the two-state machine behind its synchronisers, for any history of the input wires and of reset.
 //
-// Proved by induction from power-on, at every edge. "Seen" is what the machine decides on, its input before the edge.
+// Proved by induction from power-on, at every edge. "Seen" is the machine's input before the edge, on which it decides.
 `default_nettype none
 
 module toggle_contract #(
@@ -19,7 +19,7 @@ module toggle_contract #(
         .node_o (node_o)
     );
 
-    // What the pins had one, two and three edges ago, told independently of the design; a reset makes them low.
+    // The pins' levels one, two and three edges ago, modelled independently of the design; a reset clears them.
     reg [N-1:0] pins1_q = {N{1'b0}};
     reg [N-1:0] pins2_q = {N{1'b0}};
     reg [N-1:0] pins3_q = {N{1'b0}};

@@ -1,9 +1,9 @@
-// The eureka line of N nodes, beside a barrier: one of them has found it.
+// The eureka line of N nodes, beside a barrier: a global flag that any node may raise.
 //
-// A node says so by raising its wire. An edge after the first is seen the line to all nodes is high, and so is the wire to
-// the first alone, the one with the lowest number if several came at the same edge. Both stay so until the barrier releases,
-// which is when all have entered it, so no node misses it; an edge later they are low. A node lowers its wire before it
-// enters. FILTER samples in a row have to agree on a wire; the barrier's filter must not be shorter.
+// A node announces by raising its wire. One edge after the first announcement is seen, the line to all nodes is high, and so is the wire to
+// the first node alone, the lowest one if several arrived at the same edge. Both stay high until the barrier releases,
+// which it does when all have entered, so no node misses the announcement; one edge later they are low. A node lowers its wire before it
+// enters. FILTER samples in a row must agree on a wire; the barrier's filter must not be shorter.
 // In the model: eureka::EurekaLine.
 `default_nettype none
 
@@ -15,7 +15,7 @@ module eureka_line #(
     input  wire         rst_i,      // synchronous; tie to 0 where power-on is enough
     input  wire         release_i,  // the level of the barrier, of the same clock
 `ifdef FORMAL
-    output wire [N-1:0] seen_o,     // what the machine decides on, for the contract
+    output wire [N-1:0] seen_o,     // the machine's inputs, for the contract
 `endif
     input  wire [N-1:0] node_i,     // asynchronous wires from the nodes
     output wire         found_o,    // to all nodes

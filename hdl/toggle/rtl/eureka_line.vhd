@@ -1,11 +1,11 @@
--- The eureka line of N nodes; the twin of eureka_line.v, which says what it does, proved equal to it by `cargo test -p hdl`.
+-- The eureka line of N nodes; equivalent to eureka_line.v, which has the description, and proved equal to it by `cargo test -p hdl`.
 library ieee;
 use ieee.std_logic_1164.all;
 
 entity eureka_line is
   generic (
     N      : positive := 60;
-    FILTER : positive range 1 to 256 := 1   -- the number of samples that have to agree
+    FILTER : positive range 1 to 256 := 1   -- the number of samples that must agree
   );
   port (
     clk_i     : in  std_logic;
@@ -17,7 +17,7 @@ entity eureka_line is
   );
 end entity;
 
--- The parts are components bound by name, as in toggle_barrier.vhd.
+-- The submodules are components bound by name, as in toggle_barrier.vhd.
 architecture rtl of eureka_line is
   component synchroniser
     generic (N : positive);

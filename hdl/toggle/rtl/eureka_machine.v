@@ -1,4 +1,4 @@
-// Goes high when any level is, and keeps which was the first, until the barrier releases.
+// Goes high when any level is high, and stores which was the first, until the barrier releases.
 `default_nettype none
 
 module eureka_machine #(

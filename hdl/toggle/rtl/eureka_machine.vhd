@@ -1,4 +1,4 @@
--- Goes high when any level is, and keeps which was the first, until the barrier releases; the twin of eureka_machine.v.
+-- Goes high when any level is high, and stores which was the first, until the barrier releases; equivalent to eureka_machine.v.
 library ieee;
 use ieee.std_logic_1164.all;
 use work.barrier_logic.all;

@@ -1,8 +1,8 @@
 // The toggle barrier of N nodes: one wire from each node, one wire to each node, all with the same level.
 //
-// A node enters by changing its wire and leaves when the wire from the barrier has followed.
-// The release is seen three edges after the last arrival at the pins, see the crate fpga-model;
-// FILTER samples in a row have to agree on an arrival, and each after the first adds an edge.
+// A node enters by changing its wire and leaves when the wire from the barrier has the same level.
+// The release appears three edges after the last arrival at the pins, see the crate fpga-model;
+// FILTER samples in a row must agree on an arrival, and each after the first adds an edge.
 // Hoefler, Squyres, Mehlan, Mietke, Rehm: Implementing a Hardware-based Barrier in Open MPI, Chemnitz 2005.
 `default_nettype none
 
@@ -13,7 +13,7 @@ module toggle_barrier #(
     input  wire         clk_i,   // 25.175 MHz on the ALTERA UP1 board
     input  wire         rst_i,   // synchronous; tie to 0 where power-on is enough
 `ifdef FORMAL
-    output wire [N-1:0] seen_o,  // what the machine decides on, for the contracts
+    output wire [N-1:0] seen_o,  // the machine's inputs, for the contracts
 `endif
     input  wire [N-1:0] node_i,  // asynchronous wires from the nodes
     output wire [N-1:0] node_o   // wires to the nodes

@@ -1,11 +1,11 @@
--- The toggle barrier of N nodes; the twin of toggle_barrier.v, proved equal to it by `cargo test -p hdl`.
+-- The toggle barrier of N nodes; equivalent to toggle_barrier.v, and proved equal to it by `cargo test -p hdl`.
 library ieee;
 use ieee.std_logic_1164.all;
 
 entity toggle_barrier is
   generic (
     N      : positive := 60;
-    FILTER : positive range 1 to 256 := 1   -- the number of samples that have to agree
+    FILTER : positive range 1 to 256 := 1   -- the number of samples that must agree
   );
   port (
     clk_i  : in  std_logic;                         -- 25.175 MHz on the ALTERA UP1 board
@@ -15,7 +15,7 @@ entity toggle_barrier is
   );
 end entity;
 
--- Old tools do not all know direct instantiation of entities, so the parts are declared as components;
+-- Old tools do not all support direct instantiation of entities, so the submodules are declared as components;
 -- they are bound by name because `ghdl --synth` 2.0.0 leaves a component with a generic unbound otherwise.
 architecture rtl of toggle_barrier is
   component synchroniser

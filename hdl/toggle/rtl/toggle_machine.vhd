@@ -1,4 +1,4 @@
--- The two-state machine; the twin of toggle_machine.v, which says why.
+-- The two-state machine; equivalent to toggle_machine.v, which has the rationale.
 library ieee;
 use ieee.std_logic_1164.all;
 use work.barrier_logic.all;

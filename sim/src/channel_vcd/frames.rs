@@ -1,9 +1,9 @@
-//! Requests and replies of the serial side as text.
+//! Requests and replies of the serial protocol as text.
 
 use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{Phase, Serial};
 
-/// The request that is carried out at the next edge as text, for example `SetMask:1:0x3`.
+/// Returns the request that is executed at the next edge as text, for example `SetMask:1:0x3`.
 pub(super) fn request_text(serial: &Serial) -> Option<String> {
     if serial.phase != Phase::Execute || serial.grant == 0 {
         return None;
@@ -17,7 +17,7 @@ pub(super) fn request_text(serial: &Serial) -> Option<String> {
     Some(format!("{operation}:{}:{:#x}", body.channel, body.value))
 }
 
-/// A reply as text, for example `Done:0x3`.
+/// Returns a reply as text, for example `Done:0x3`.
 pub(super) fn reply_text(shift: u128) -> String {
     let body = Body::from_bits(shift);
     match Status::from_code(body.code) {

@@ -1,22 +1,22 @@
-//! The line changes of a version 2 board as a waveform, a value change dump (IEEE 1364) or an FST: timescale 1 ps, changes only.
+//! Waveform of a version 2 board from its line changes: a value change dump (IEEE 1364) or an FST, timescale 1 ps, changes only.
 //!
-//! A record holds what the nodes drive; the model, stepped edge by edge over the same changes, gives all the rest.
+//! A record has what the nodes drive; the model, stepped edge by edge over the same changes, produces the rest.
 //! The tree of signals is
 //!
 //! ```text
 //! barrier
-//!   clk                the board's clock, drawn at the edges that change something, and z elsewhere
+//!   clk                the board's clock, written at the edges that change something, and z elsewhere
 //!   channel0
 //!     release          the level of its inward lines
-//!     arrived[6:0]     how many members have entered and wait to be released
-//!     members[59:0]    the nodes that have it, bit by bit (as wide as there are nodes)
-//!     late[59:0]       the members that were missing when its time limit ran out
-//!     releases[31:0]   how often it has released
+//!     arrived[6:0]     number of members that have entered and are not released
+//!     members[59:0]    the member nodes, one bit each (as wide as the number of nodes)
+//!     late[59:0]       the members that were missing when its time limit expired
+//!     releases[31:0]   number of releases
 //!   channel1 ... channel4
 //!   serial
-//!     node             the node whose request is heard, as text; "-" for none
+//!     node             the node that has the receiver, as text; "-" for none
 //!     phase            receive, execute, reply or over
-//!     request          the last request that was carried out: operation, channel, argument
+//!     request          the last request that was executed: operation, channel, argument
 //!     reply            its answer: status and value
 //!   node00
 //!     arrive0 ... arrive4, clock, data, select     the lines from the node to the board
@@ -42,7 +42,7 @@ use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDG
 use frames::{reply_text, request_text};
 use std::io;
 
-/// The board's clock, counted in picoseconds.
+/// The board's clock, in picoseconds.
 const CLOCK: Clock = Clock {
     hz: fpga_model::CLOCK_HZ,
     units_per_s: 1_000_000_000_000,
@@ -51,7 +51,7 @@ const CLOCK: Clock = Clock {
 /// Half a period of it.
 const HALF_PERIOD: u64 = CLOCK.units_per_s / fpga_model::CLOCK_HZ / 2;
 
-/// What a waveform shows, for its save file.
+/// The properties of a waveform that its save file needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     nodes: usize,
@@ -62,7 +62,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// The width of a text in bits, if the file has no texts.
+    /// Returns the width of a text in bits, if the file format has no texts.
     pub(crate) fn text_bits(self) -> Option<u32> {
         self.form.text_bits()
     }
@@ -77,12 +77,12 @@ impl Shown {
     }
 }
 
-/// Writes the record as a value change dump; give a buffered `sink`. The record's node count is one that a board had, 1 to 60.
+/// Writes the record as a value change dump; `sink` should be buffered. The record's number of nodes is that of a board, 1 to 60.
 pub fn write(sink: impl io::Write, record: &ChannelRecord) -> io::Result<Shown> {
     draw(VcdDump::new(sink, Unit::Picosecond)?, record, Form::Vcd)
 }
 
-/// Writes the record in this form; give a buffered `sink`.
+/// Writes the record in this form; `sink` should be buffered.
 pub fn write_as(
     sink: impl io::Write + io::Seek,
     record: &ChannelRecord,
@@ -98,7 +98,7 @@ pub fn write_as(
     }
 }
 
-/// What is said of a record that was full.
+/// Returns the comment for a record that was full.
 fn missing(dropped: u64) -> Option<String> {
     (dropped > 0).then(|| format!("the record was full: {dropped} later changes are missing"))
 }
@@ -120,7 +120,7 @@ fn draw(dump: impl Dump, record: &ChannelRecord, form: Form) -> io::Result<Shown
             begin = arrivals[channel];
         }
     }
-    // What the last changes cause is shown too.
+    // The effects of the last changes are shown too.
     let end = drawing.edge + SETTLE_EDGES;
     drawing.run_to(end)?;
     drawing.draw_clock(CLOCK.time_of(end), end)?;
@@ -137,7 +137,7 @@ fn draw(dump: impl Dump, record: &ChannelRecord, form: Form) -> io::Result<Shown
     })
 }
 
-/// A signal that has been declared, and what was last written of it.
+/// A declared signal, and its last written value.
 struct Signal<T> {
     id: dump::Signal,
     last: Option<T>,
@@ -148,7 +148,7 @@ impl<T: PartialEq + Clone> Signal<T> {
         Self { id, last: None }
     }
 
-    /// The code to write `now` under, if it is not what was written last.
+    /// Returns the signal for writing `now`, if it differs from the last written value.
     fn changed(&mut self, now: &T) -> Option<dump::Signal> {
         if self.last.as_ref() == Some(now) {
             return None;
@@ -163,12 +163,12 @@ struct ChannelIds {
     counts: [Signal<u64>; 4],
 }
 
-/// What of the clock is in the waveform.
+/// The state of the written clock.
 struct Drawn {
     id: dump::Signal,
-    /// The last edge that was drawn,
+    /// The last edge that was written.
     edge: u64,
-    /// and how it goes on: when it falls, and whether the next edge is there.
+    /// What follows: the time at which it falls, and whether the next edge follows.
     next: Next,
 }
 
@@ -188,7 +188,7 @@ struct Drawing<D> {
     pins: Pins,
     edge: u64,
     at_ps: u64,
-    /// The channel that released first, and when.
+    /// The channel that released first, and the time.
     first_release: Option<(usize, u64)>,
     /// The texts of the last request and reply.
     request: String,
@@ -260,7 +260,7 @@ impl<D: Dump> Drawing<D> {
         Ok(drawing)
     }
 
-    /// Steps the machine to edge `due` and shows what changes on the way, each change at its edge.
+    /// Steps the machine to edge `due` and writes all changes at their edges.
     fn run_to(&mut self, due: u64) -> io::Result<()> {
         while self.edge < due {
             let before = self.machine;
@@ -272,7 +272,7 @@ impl<D: Dump> Drawing<D> {
                 self.reply = reply_text(self.machine.serial().shift);
             }
             if self.looks_like(&before) {
-                // Only counters move until something is seen: they are skipped.
+                // Only counters change until the next visible change: those edges are skipped.
                 self.skip(due);
             } else {
                 self.draw_edge()?;
@@ -282,7 +282,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// The edge that has just been done.
+    /// Writes the edge that was just computed.
     fn draw_edge(&mut self) -> io::Result<()> {
         let at = CLOCK.time_of(self.edge);
         self.draw_clock(at, self.edge - 1)?;
@@ -293,7 +293,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// What becomes of the clock between the last edge that was drawn and this time, before which `done` edges have been.
+    /// Writes the clock between the last written edge and this time, before which `done` edges have passed.
     fn draw_clock(&mut self, until: u64, done: u64) -> io::Result<()> {
         if let Next::Falls(at) = self.clock.next
             && at <= until
@@ -311,7 +311,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Goes on to this time.
+    /// Advances the file to this time.
     fn begin_at(&mut self, at_ps: u64) -> io::Result<()> {
         if at_ps > self.at_ps {
             self.at_ps = at_ps;
@@ -320,7 +320,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Goes to the last edge up to `due` before which nothing that is shown changes, found by halving.
+    /// Skips to the last edge up to `due` before which no shown signal changes, found by bisection.
     fn skip(&mut self, due: u64) {
         let (mut low, mut high) = (0, due - self.edge);
         while low < high {
@@ -340,7 +340,7 @@ impl<D: Dump> Drawing<D> {
         same(before, &self.machine)
     }
 
-    /// Writes what has changed since the last call, at `at_ps`.
+    /// Writes the changes since the last call, at `at_ps`.
     fn show(&mut self, at_ps: u64) -> io::Result<()> {
         self.draw_clock(at_ps, self.edge)?;
         let dump = &mut self.dump;
@@ -409,7 +409,7 @@ impl<D: Dump> Drawing<D> {
     }
 }
 
-/// Whether two states show the same.
+/// Returns true if two states have the same shown signals.
 fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
     let shown = |machine: &ChannelMachine, number| {
         let channel = machine.channel(number).copied().unwrap_or_default();
@@ -423,7 +423,7 @@ fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
     };
     let serial = |machine: &ChannelMachine| {
         let serial = machine.serial();
-        // Where the frame is, in full: a bit that has come is a change too, though only the reply's bits are lines.
+        // The whole state of the frame: each received bit is a change too, although only the reply's bits are visible.
         (serial.grant, serial.phase, serial.count, serial.shift)
     };
     serial(a) == serial(b)

@@ -1,24 +1,24 @@
-//! What the signals of the waveform are called, and how wide they are.
+//! Names and widths of the waveform's signals.
 
 use crate::vcd::{RELEASES_BITS, arrived_bits};
 use fpga_model::channels::MAX_CHANNELS;
 
-/// The board's clock, as the waveform names it.
+/// The name of the board's clock.
 pub(crate) const CLK: &str = "clk";
 
-/// The scope of the serial side, and its texts.
+/// The scope of the serial receiver, and its texts.
 pub(crate) const SERIAL: &str = "serial";
 pub(crate) const SERIAL_TEXTS: [&str; 4] = ["node", "phase", "request", "reply"];
 
-/// The lines of a node beside the arrivals, in the order of their numbers.
+/// The lines of a node besides the arrivals, in the order of their numbers.
 const SERIAL_LINES: [&str; 3] = ["clock", "data", "select"];
 
-/// The name of a channel's scope.
+/// Returns the name of a channel's scope.
 pub(crate) fn channel_scope(channel: usize) -> String {
     format!("channel{channel}")
 }
 
-/// The signals of a channel: name, width, and how a reader calls it.
+/// Returns the signals of a channel: name, width, label.
 pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str); 5] {
     let nodes = nodes as u32;
     [
@@ -34,7 +34,7 @@ pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str
     ]
 }
 
-/// The signals of a node, outward ones first.
+/// Returns the signals of a node, outward ones first.
 pub(crate) fn node_signals() -> impl Iterator<Item = String> {
     let outward = (0..MAX_CHANNELS).map(|channel| format!("arrive{channel}"));
     let serial = SERIAL_LINES.into_iter().map(str::to_owned);
@@ -42,7 +42,7 @@ pub(crate) fn node_signals() -> impl Iterator<Item = String> {
     outward.chain(serial).chain(inward)
 }
 
-/// The range that a reader appends to the name of a vector.
+/// Returns the range that a viewer appends to the name of a vector.
 pub(crate) fn range(width: u32) -> String {
     match width {
         1 => String::new(),

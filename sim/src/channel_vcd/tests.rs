@@ -4,7 +4,7 @@ use super::*;
 use crate::event::LineChange;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 
-/// One line change after another, each late enough for the board to have seen the one before.
+/// A sequence of line changes, each late enough for the board to have seen the previous one.
 struct Script {
     at_ps: u64,
     changes: Vec<LineChange>,
@@ -21,7 +21,7 @@ impl Script {
         });
     }
 
-    /// A request by a node's serial lines, and the clocks that fetch the reply.
+    /// Sends a request over a node's serial lines, with the clocks that fetch the reply.
     fn ask(&mut self, node: usize, body: Body) {
         let [clock, data, select] = [5, 6, 7];
         self.set(node, select, true);

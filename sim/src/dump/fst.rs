@@ -1,6 +1,6 @@
-//! FST, GTKWave's compressed form, by the crate `fst-writer`.
+//! Writer of FST, GTKWave's compressed form, by the crate `fst-writer`.
 //!
-//! It has neither texts nor remarks: a text is a vector of characters of fixed length, and the remark of a whole file is part of its version.
+//! FST has neither texts nor comments: a text is a vector of characters of fixed length, and the comment of a whole file is part of its version.
 
 use super::{Dump, Kind, Signal, TEXT_CHARACTERS, Unit, Value};
 use fst_writer::{
@@ -9,13 +9,13 @@ use fst_writer::{
 };
 use std::io;
 
-/// An FST that is being written.
+/// An FST under construction.
 pub(crate) struct FstDump<W: io::Write + io::Seek> {
     part: Part<W>,
     signals: Vec<(FstSignalId, Kind)>,
 }
 
-/// Which part of the file is being written.
+/// The part of the file that is being written.
 enum Part<W: io::Write + io::Seek> {
     Header(FstHeaderWriter<W>),
     Body(FstBodyWriter<W>),
@@ -23,7 +23,7 @@ enum Part<W: io::Write + io::Seek> {
 }
 
 impl<W: io::Write + io::Seek> FstDump<W> {
-    /// Give a buffered `sink`; `remark` is empty or something to be said of the whole file.
+    /// Creates a writer; `sink` should be buffered, and `remark` is empty or a comment on the whole file.
     pub(crate) fn new(sink: W, unit: Unit, remark: &str) -> io::Result<Self> {
         let info = FstInfo {
             start_time: 0,
@@ -35,7 +35,7 @@ impl<W: io::Write + io::Seek> FstDump<W> {
                 "" => "hwbarr".to_owned(),
                 remark => format!("hwbarr: {remark}"),
             },
-            // A run in virtual time gives the same file every day.
+            // No date, so a run in virtual time gives the same file every day.
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
@@ -61,7 +61,7 @@ impl<W: io::Write + io::Seek> FstDump<W> {
     }
 }
 
-/// The caller wrote a change before the last declaration, or a declaration after it.
+/// Returns the error of a change before the last declaration, or a declaration after it.
 fn out_of_order() -> io::Error {
     io::Error::other("an FST has its declarations first, then its changes")
 }
@@ -143,7 +143,7 @@ fn width(kind: Kind) -> u32 {
     }
 }
 
-/// A character for each bit, the highest first.
+/// Returns a character per bit, the highest first.
 fn digits(value: &Value, kind: Kind) -> Vec<u8> {
     let bit = |high: bool| if high { b'1' } else { b'0' };
     match value {

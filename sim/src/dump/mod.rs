@@ -1,4 +1,4 @@
-//! The two files that a waveform becomes: value change dump (IEEE 1364) and FST, GTKWave's compressed form.
+//! Writers of waveform files: value change dump (IEEE 1364) and FST, GTKWave's compressed form.
 //!
 //! A waveform is drawn once, into any [`Dump`]: scopes and signals first, then initial values, then changes in the order of time.
 
@@ -11,17 +11,17 @@ pub(crate) use value_change::VcdDump;
 use std::io;
 use std::path::Path;
 
-/// Which file.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Text that every tool reads.
     Vcd,
-    /// Compressed: a small part of that.
+    /// Compressed: a small fraction of that.
     Fst,
 }
 
 impl Form {
-    /// The form that a file's name asks for: FST if it ends in `.fst`.
+    /// Returns the form for a file name: FST if it ends in `.fst`.
     pub fn of(file: &Path) -> Self {
         match file.extension() {
             Some(ending) if ending.eq_ignore_ascii_case("fst") => Self::Fst,
@@ -29,7 +29,7 @@ impl Form {
         }
     }
 
-    /// The width of a text in bits, if texts are not values of their own in this form.
+    /// Returns the width of a text in bits, if this form has no text values.
     pub(crate) fn text_bits(self) -> Option<u32> {
         match self {
             Self::Vcd => None,
@@ -48,27 +48,27 @@ pub(crate) enum Unit {
     Picosecond,
 }
 
-/// What a signal is.
+/// The kind of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// This many wires, shown as one number.
+    /// A vector of this width, shown as one number.
     Bits(u32),
     Text,
 }
 
-/// What a signal shows.
+/// The value of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     Bits(u64),
     Text(String),
-    /// A clock that is not drawn here, or a number that does not exist.
+    /// A clock that is not written here, or a number that does not exist.
     NotDrawn,
-    /// What is not known any more.
+    /// A value that is no longer known.
     Dead,
 }
 
 impl Value {
-    /// One wire.
+    /// Returns the value of one wire.
     pub(crate) fn bit(high: bool) -> Self {
         Self::Bits(u64::from(high))
     }
@@ -78,24 +78,24 @@ impl Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signal(usize);
 
-/// A waveform that is being written.
+/// A waveform under construction.
 pub(crate) trait Dump {
-    /// The signals and scopes that follow are in this scope,
+    /// Opens a scope for the signals and scopes that follow.
     fn scope(&mut self, name: &str) -> io::Result<()>;
-    /// until here.
+    /// Closes the scope.
     fn up_scope(&mut self) -> io::Result<()>;
     fn signal(&mut self, name: &str, kind: Kind) -> io::Result<Signal>;
-    /// Every signal is declared.
+    /// Ends the declarations.
     fn declared(&mut self) -> io::Result<()>;
-    /// The changes that follow are initial values, until the time changes or until [`initial_values_end`](Self::initial_values_end).
+    /// Starts the initial values, until the time changes or until [`initial_values_end`](Self::initial_values_end).
     fn initial_values(&mut self) -> io::Result<()>;
     fn initial_values_end(&mut self) -> io::Result<()>;
-    /// The changes that follow are at this time.
+    /// Sets the time of the changes that follow.
     fn time(&mut self, at: u64) -> io::Result<()>;
     fn change(&mut self, signal: Signal, value: &Value) -> io::Result<()>;
-    /// A remark at this place of the file; left out where the form has none.
+    /// Writes a comment; ignored if the form has none.
     fn comment(&mut self, words: &str) -> io::Result<()>;
-    /// Nothing follows.
+    /// Completes the file.
     fn finish(&mut self) -> io::Result<()>;
 }
 

@@ -1,10 +1,10 @@
-//! Value change dump, text that every tool reads.
+//! Writer of value change dumps, a text format that every tool reads.
 
 use super::{Dump, Kind, Signal, Unit, Value};
 use std::io;
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, VarType, Writer};
 
-/// A value change dump that is being written.
+/// A value change dump under construction.
 pub(crate) struct VcdDump<W: io::Write> {
     writer: Writer<W>,
     signals: Vec<(IdCode, Kind)>,
@@ -13,7 +13,7 @@ pub(crate) struct VcdDump<W: io::Write> {
 }
 
 impl<W: io::Write> VcdDump<W> {
-    /// Give a buffered `sink`.
+    /// Creates a writer; `sink` should be buffered.
     pub(crate) fn new(sink: W, unit: Unit) -> io::Result<Self> {
         let mut writer = Writer::new(sink);
         writer.version("hwbarr")?;
@@ -110,7 +110,7 @@ fn scalar(value: &Value) -> vcd::Value {
     }
 }
 
-/// Most significant bit first and without leading zeros, which the format lets a reader put back.
+/// Returns the bits, most significant first, without leading zeros, which the format lets a reader restore.
 fn bits(value: u64) -> impl Iterator<Item = vcd::Value> {
     let width = (u64::BITS - value.leading_zeros()).max(1);
     (0..width)

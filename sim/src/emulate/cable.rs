@@ -1,11 +1,11 @@
-//! What a cable makes of the level at its other end.
+//! The effect of a cable on a level.
 
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 
 /// The state of one wire of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cable {
-    /// As it should be.
+    /// A correct wire.
     #[default]
     Straight,
     /// The wire has an inverter that the driver does not know of.
@@ -15,7 +15,7 @@ pub enum Cable {
 }
 
 impl Cable {
-    /// What the far end of the wire sees of the near end's level.
+    /// Returns the level at the far end of the wire.
     pub fn carry(self, level: bool) -> bool {
         match self {
             Self::Straight => level,
@@ -25,16 +25,16 @@ impl Cable {
     }
 }
 
-/// A board's end of a node's wires, erased so that registers need not know which board it is.
+/// A board's end of a node's wires, type-erased, so registers are independent of the board.
 pub trait Far: Send {
-    /// The level on the wire to the barrier.
+    /// Sets the level of the wire to the barrier.
     fn drive(&mut self, high: bool);
 
-    /// The level on the wire from the barrier.
+    /// Returns the level of the wire from the barrier.
     fn level(&mut self) -> bool;
 }
 
-/// The two pins of a board; a pin that fails, which no simulated one does, is a wire that keeps its level or reads high.
+/// The two pins of a board. A failing pin, which no simulated one is, leaves the wire's level unchanged or reads high.
 impl<O: OutputPin + Send, I: InputPin + Send> Far for (O, I) {
     fn drive(&mut self, high: bool) {
         let _ = self.0.set_state(PinState::from(high));

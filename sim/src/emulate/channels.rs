@@ -1,6 +1,6 @@
 //! A version 2 board, five channels and their programming, at the connectors of parallel ports.
 //!
-//! The machine is `fpga_model`'s, and its clock follows the machine's: the code that touches a wire steps it up to now.
+//! The machine is `fpga_model`'s, and its clock follows the machine's: code that accesses a wire steps it to the present.
 //! The lines are those of `hdl/channels/README.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
 //! and the five status lines, in the order of [`INPUTS`], are the releases, of which the last is also the reply.
 
@@ -12,7 +12,7 @@ use fpga_model::channels::{BadSize, ChannelMachine, MAX_CHANNELS, Pins};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A board in this process; clones are the same board.
+/// A board in this process; clones refer to the same board.
 #[derive(Clone)]
 pub struct ChannelBoard(Arc<Mutex<State>>);
 
@@ -20,7 +20,7 @@ struct State {
     machine: ChannelMachine,
     pins: Pins,
     power_on: Instant,
-    /// Edges since then.
+    /// Number of edges since then.
     edges: u64,
 }
 
@@ -35,7 +35,7 @@ impl State {
 }
 
 impl ChannelBoard {
-    /// A board of so many nodes with five channels, as after power-on.
+    /// Returns a board of `nodes` nodes with five channels, as after power-on.
     pub fn power_on(nodes: usize) -> Result<Self, BadSize> {
         Ok(Self(Arc::new(Mutex::new(State {
             machine: ChannelMachine::new(nodes, MAX_CHANNELS)?,
@@ -45,19 +45,19 @@ impl ChannelBoard {
         }))))
     }
 
-    /// The port of a node, with `data` in its latch.
+    /// Returns the port of a node, with `data` in its latch.
     pub fn port(&self, node: usize, data: u8) -> ParallelPort {
         let board = self.clone();
         ParallelPort::with(data, Node { board, node })
     }
 
-    /// One outward line of a node, and the inward line of the same number if there is one: what a GPIO chip's lines are plugged to.
+    /// Returns one outward line of a node, with the inward line of the same number if there is one, for a GPIO chip's lines.
     pub fn line(&self, node: usize, line: usize) -> impl Far + use<> {
         let board = self.clone();
         OneLine { board, node, line }
     }
 
-    /// The machine as it is now.
+    /// Returns the machine's present state.
     pub fn machine(&self) -> ChannelMachine {
         self.now().machine
     }
@@ -89,7 +89,7 @@ impl Far for OneLine {
     }
 
     fn level(&mut self) -> bool {
-        // An inward line that does not exist floats high.
+        // A nonexistent inward line floats high.
         self.line >= MAX_CHANNELS || self.board.now().machine.reads(self.node, self.line)
     }
 }

@@ -1,14 +1,14 @@
-//! Hardware that is not there: the registers of ports, so that the real drivers run against the simulator.
+//! Emulated hardware: the registers of ports, so that the real drivers run against the simulator.
 //!
 //! * [`parallel`]: the registers of one parallel port, with a node's wires at its connector.
-//! * [`cable`]: what a cable does to a wire, among it everything that goes wrong with cables.
+//! * [`cable`]: the effect of a cable on a wire, including cabling faults.
 //! * [`channels`]: a version 2 board at the connectors of parallel ports.
 //! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
 //! * [`trap`]: answers the port instructions and `ioperm` of this process, its accesses to `/dev/gpiomem`, and the ioctls of
 //!   `/dev/gpiochip0` (x86-64 Linux).
 //! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
 //!
-//! Nothing of the driver is replaced: its instructions are executed and trap, its system calls are made and are answered.
+//! No part of the driver is replaced: its instructions are executed and trap, its system calls are made and answered.
 //! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
 
 pub mod cable;

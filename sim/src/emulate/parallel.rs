@@ -3,7 +3,7 @@
 //! Base+0 is the data register, which keeps what was written and drives D0 to D7.
 //! Base+1 is the status register, which reads five lines, of them BUSY inverted, and three bits that are always 1.
 //! Base+2 is the control register; bit 5 makes the data lines inputs, which a pull-up then holds high.
-//! Lines where nothing is plugged in float high, as they do at most ports.
+//! Unconnected lines float high, as they do at most ports.
 //! The lines and their bits are the driver's own table, [`barrier_driver::ports::parallel`], which cites the standard.
 
 use super::cable::{Cable, Far};
@@ -12,9 +12,9 @@ use std::fmt;
 
 /// Control bit: the data lines are inputs.
 const DATA_ARE_INPUTS: u8 = 1 << 5;
-/// What a program finds: nSELIN and nINIT high, as the BIOS leaves them; the two bits that do not exist read as ones.
+/// The value that a program finds: nSELIN and nINIT high, as the BIOS leaves them; the two nonexistent bits read as ones.
 const CONTROL_AT_POWER_ON: u8 = 0xcc;
-/// Status bits that are no lines.
+/// Status bits that are not lines.
 const NO_LINES: u8 = 0b111;
 
 /// One of the three registers.
@@ -33,21 +33,21 @@ impl Register {
     pub const ALL: [Self; 3] = [Self::Data, Self::Status, Self::Control];
 }
 
-/// How the two wires are plugged into the connector.
+/// The lines of the connector to which the two wires are connected.
 #[derive(Debug, Clone, Copy)]
 pub struct Plug {
     /// The data line with the wire to the barrier.
     pub out: Line,
-    /// What that wire is like.
+    /// The state of that wire.
     pub out_cable: Cable,
     /// The status line with the wire from the barrier.
     pub input: Line,
-    /// What that wire is like.
+    /// The state of that wire.
     pub in_cable: Cable,
 }
 
 impl Plug {
-    /// Good wires at these lines.
+    /// Returns correct wires at these lines.
     pub const fn straight(out: Line, input: Line) -> Self {
         Self {
             out,
@@ -58,12 +58,12 @@ impl Plug {
     }
 }
 
-/// What is plugged into a port.
+/// The device at a port's connector.
 pub trait Connector: Send {
     /// The levels of D0 to D7, the lowest bit first.
     fn drive(&mut self, levels: u8);
 
-    /// The level at this line from the connector; where nothing is plugged in it floats high.
+    /// Returns the level at this line from the connector; an unconnected line floats high.
     fn level(&mut self, line: Line) -> bool;
 }
 
@@ -84,7 +84,7 @@ impl<F: Far> Connector for Pair<F> {
     }
 }
 
-/// A parallel port with something plugged in.
+/// A parallel port with a device at its connector.
 pub struct ParallelPort {
     data: u8,
     control: u8,
@@ -92,12 +92,12 @@ pub struct ParallelPort {
 }
 
 impl ParallelPort {
-    /// A port as after power-on with `data` in its latch, which is whatever firmware and earlier drivers have left.
+    /// Creates a port as after power-on with `data` in its latch, a leftover of firmware and earlier drivers.
     pub fn new(plug: Plug, data: u8, far: impl Far + 'static) -> Self {
         Self::with(data, Pair { plug, far })
     }
 
-    /// The same with anything at its connector.
+    /// Creates a port with any device at its connector.
     pub fn with(data: u8, connector: impl Connector + 'static) -> Self {
         let mut port = Self {
             data,
@@ -108,7 +108,7 @@ impl ParallelPort {
         port
     }
 
-    /// What a program reads.
+    /// Returns the value that a program reads.
     pub fn read(&mut self, register: Register) -> u8 {
         match register {
             Register::Data => self.data,
@@ -117,7 +117,7 @@ impl ParallelPort {
         }
     }
 
-    /// What a program writes; the status register takes nothing.
+    /// Performs a program's write; the status register ignores it.
     pub fn write(&mut self, register: Register, value: u8) {
         match register {
             Register::Data => self.data = value,

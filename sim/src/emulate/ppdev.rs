@@ -9,10 +9,10 @@
 //! * The first `PPCLAIM` of an open file registers it with the port.
 //!   That fails with ENXIO if it asked for `PPEXCL` and others are registered, or if an exclusive one is.
 //! * Closing, also by death, releases and forgets the registration; the registers keep their values.
-//! * `PPCLAIM` enables the port's interrupt. Each rise of nACK counts for the file that has claimed, `PPCLRIRQ` tells and
-//!   takes away the count, and `poll` says that a file can be read while it is not zero; see `interrupts`.
+//! * `PPCLAIM` enables the port's interrupt. Each rise of nACK counts for the file that has claimed, `PPCLRIRQ` returns and
+//!   clears the count, and `poll` reports the file readable while it is not zero; see `interrupts`.
 //!
-//! What is not: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and is EAGAIN here,
+//! Differences: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and is EAGAIN here,
 //! and modes other than compatibility have no codes here (ENOTTY).
 
 mod interrupts;
@@ -49,7 +49,7 @@ const DATA_ARE_INPUTS: u8 = 1 << 5;
 /// Control bit: a rise of nACK interrupts.
 const INTERRUPTS: u8 = 1 << 4;
 
-/// Nothing of the files ever changes.
+/// The files' attributes never change.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 /// The mounted files, until dropped.
@@ -57,12 +57,12 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 pub struct Parports {
     watcher: Watcher,
     _session: BackgroundSession,
-    // The last to go: it cannot be removed while something is mounted over it.
+    // Dropped last: it cannot be removed while a file system is mounted over it.
     folder: TempDir,
 }
 
 impl Parports {
-    /// Mounts the files `parport0`, `parport1` and so on over a temporary folder of their own.
+    /// Mounts the files `parport0`, `parport1` and so on over a temporary folder.
     ///
     /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
     pub fn mount(ports: Vec<ParallelPort>) -> io::Result<Self> {
@@ -80,7 +80,7 @@ impl Parports {
         })
     }
 
-    /// How often programs have gone to sleep until an interrupt.
+    /// Returns the number of times that programs slept until an interrupt.
     pub fn sleeps(&self) -> u64 {
         self.watcher.sleeps()
     }
@@ -109,9 +109,9 @@ struct State {
     ports: Vec<ParallelPort>,
     opened: HashMap<FileHandle, Opened>,
     next: u64,
-    /// The level of each port's nACK when it was last looked at.
+    /// The level of each port's nACK at the last poll.
     acks: Vec<bool>,
-    /// The files that a process sleeps on, and what wakes it.
+    /// The files on which a process sleeps, and the handles that wake it.
     sleepers: HashMap<FileHandle, PollNotifier>,
 }
 
@@ -119,24 +119,24 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     port: usize,
-    /// It has asked to be alone.
+    /// It has asked for exclusive access.
     exclusive: bool,
     /// It has claimed once, which registers it until it is closed.
     registered: bool,
     claimed: bool,
-    /// Interrupts since the count was taken away.
+    /// Interrupts since the count was cleared.
     interrupts: u32,
 }
 
 impl Files {
-    /// The port of a file; the first follows the root.
+    /// Returns the port of a file; the first file follows the root.
     fn port(&self, file: INodeNo) -> Option<usize> {
         let port = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
         (port < self.ports).then_some(port)
     }
 }
 
-/// What an ioctl answers: the byte of its argument, if it fills one.
+/// The answer to an ioctl: the byte of its argument, if it returns one.
 type Answer = Result<Option<u8>, Errno>;
 
 impl State {

@@ -1,4 +1,4 @@
-//! All faults at all places at all moments, each in a world of its own.
+//! A campaign: all faults at all places at all moments, each in a separate world.
 
 use super::catalogue::{Ground, Kind, Place, Sizes, catalogue};
 use super::judge::{Early, Judge};
@@ -16,14 +16,14 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a case ended, best first.
+/// The outcome of a case, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Every node passed every barrier, and none left before all had entered.
     Safe,
-    /// No node left early, and a driver said a sentence: the barrier is not used, or not left idle.
+    /// No node left early, and a driver reported an error: the barrier is not used, or not left idle.
     Detected,
-    /// No node left early; one waited to its limit, and its driver said a sentence.
+    /// No node left early; one waited until its limit, and its driver reported it.
     Hang,
     /// A node left before all had entered, or waits without a limit.
     Unsafe,
@@ -33,7 +33,7 @@ impl Class {
     /// Best first.
     pub const ALL: [Self; 4] = [Self::Safe, Self::Detected, Self::Hang, Self::Unsafe];
 
-    /// As a table calls it.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -50,49 +50,49 @@ impl fmt::Display for Class {
     }
 }
 
-/// One fault at one place at one moment, and how it ended.
+/// One fault at one place at one moment, and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The kind of fault.
     pub fault: String,
-    /// Where it is.
+    /// Its place.
     pub place: Place,
-    /// What goes on when it strikes,
+    /// The state of the protocol when it strikes.
     pub moment: Moment,
-    /// and when that is.
+    /// The time at which it strikes.
     pub at: Time,
-    /// How it ended.
+    /// Its outcome.
     pub class: Class,
-    /// What the driver said, or what the judge saw; empty if all went well.
+    /// The driver's message, or the judge's finding; empty if all went well.
     pub sentence: String,
     /// The reason, if the outcome is unsafe and on the documented list.
     pub known: Option<&'static str>,
 }
 
-/// Why there is no such case.
+/// The reason why there is no such case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CaseError {
-    /// No fault is called so.
+    /// There is no fault with this name.
     Fault {
-        /// The words.
+        /// The given name.
         fault: String,
-        /// What faults are called.
+        /// The names of all faults.
         names: Vec<String>,
     },
-    /// The fault cannot be there, or not then.
+    /// The fault does not exist at this place, or not at this moment.
     Place {
         /// The fault.
         fault: String,
-        /// Where it cannot be,
+        /// The place.
         place: Place,
-        /// or when it cannot strike.
+        /// The moment.
         moment: Moment,
     },
-    /// It never is that moment for that place.
+    /// This moment never occurs for this place.
     Moment {
-        /// Where.
+        /// The place.
         place: Place,
-        /// When.
+        /// The moment.
         moment: Moment,
     },
     /// The run fails.
@@ -128,7 +128,7 @@ impl fmt::Display for CaseError {
 
 impl std::error::Error for CaseError {}
 
-/// One case, and everything that was seen of it.
+/// One case with its recorded events.
 #[derive(Debug, Clone)]
 pub struct Examined {
     /// The case.
@@ -137,25 +137,25 @@ pub struct Examined {
     pub record: Record,
     /// The lines of a board of version 2.
     pub lines: ChannelRecord,
-    /// What its waveform is drawn from.
+    /// The data for its waveform.
     pub trace: Trace,
 }
 
-/// What a campaign does.
+/// The parameters of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
     /// The hardware; its `barriers` and `arrivals` are the plan's.
     pub parameters: Parameters,
-    /// What each node does.
+    /// The program of each node.
     pub plan: Plan,
-    /// Numbers of the faults.
+    /// The durations and counts of the faults.
     pub sizes: Sizes,
-    /// Only faults with this in their name.
+    /// Restricts the campaign to faults with this text in their name.
     pub only: Option<String>,
 }
 
 impl Campaign {
-    /// With so many nodes, all of which are late once in the self-test.
+    /// Creates a campaign with `nodes` nodes, all of which are late once in the self-test.
     pub fn new(nodes: usize, seed: u64) -> Self {
         let mut parameters = Parameters::new(nodes, 0);
         parameters.seed = seed;
@@ -173,7 +173,7 @@ impl Campaign {
             },
             sizes: Sizes {
                 seed,
-                // The self-test of each node takes its time, and noise has to outlast it.
+                // The self-test of each node takes time, and noise has to outlast it.
                 noise: (Time::from_ns(1_000_000 * nodes as u64), Time::from_ns(700)),
                 ..Sizes::default()
             },
@@ -181,7 +181,7 @@ impl Campaign {
         }
     }
 
-    /// The same with the filter, protocol, resistors, channels, boards, receivers, buffers and edges of these parameters, and with time for them.
+    /// Uses the filter, protocol, resistors, channels, boards, receivers, buffers and edges of these parameters, and adapts the times to them.
     pub fn cure(&mut self, cured: &Parameters) {
         let Parameters {
             filter,
@@ -212,7 +212,7 @@ impl Campaign {
         };
     }
 
-    /// The run without faults that the moments are taken from.
+    /// Runs without faults, as the reference for the moments.
     pub fn reference(&self) -> Result<Reference, RunError> {
         let setup = Setup::new(self.parameters.clone());
         let ((_, events), ..) =
@@ -221,7 +221,7 @@ impl Campaign {
         Ok(Reference::new(self.parameters.nodes, returns, &events))
     }
 
-    /// Every case, in the order of the catalogue; `threads` share the work.
+    /// Runs every case, in the order of the catalogue, on `threads` threads.
     pub fn run(&self, known: &KnownUnsafe, threads: usize) -> Result<Vec<Case>, RunError> {
         let reference = self.reference()?;
         let kinds = catalogue(&self.sizes);
@@ -244,7 +244,7 @@ impl Campaign {
         std::thread::scope(|scope| {
             for _ in 0..threads.max(1) {
                 scope.spawn(|| {
-                    // Relaxed: the counter only deals out work.
+                    // Relaxed: the counter only distributes work.
                     while let Some((number, &(kind, place, moment, at))) = {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         todo.get(number).map(|case| (number, case))
@@ -260,8 +260,8 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
-    /// The node at which something goes on when a place is struck: of what belongs to a board, one of the board's nodes;
-    /// of the board that leads to the nodes, the last of all.
+    /// Returns the node whose moments apply to a place: for a place of a board, one of the board's nodes;
+    /// for the root, the last node.
     fn struck(&self, place: Place) -> usize {
         let Parameters { nodes, boards, .. } = self.parameters;
         let tree = Tree::new(nodes, boards);
@@ -272,7 +272,7 @@ impl Campaign {
         }
     }
 
-    /// One case with its waveform: the first fault with these words in its name.
+    /// Runs one case and records its waveform: the first fault with this text in its name.
     pub fn examine(
         &self,
         known: &KnownUnsafe,
@@ -359,7 +359,7 @@ impl Campaign {
         Ok((case, observer))
     }
 
-    /// Lets all nodes live in this world.
+    /// Runs all nodes in this world.
     fn observe<O: Observer>(
         &self,
         setup: Setup,
@@ -378,7 +378,7 @@ impl Campaign {
     }
 }
 
-/// The worst that happened, with the words of the node that noticed it.
+/// Returns the worst outcome, with the message of the node that detected it.
 fn classify(judge: &Judge, end: &End, fates: &[Option<Fate>]) -> (Class, String) {
     let said = complaint(fates);
     let seen = match judge.early() {
@@ -406,7 +406,7 @@ fn classify(judge: &Judge, end: &End, fates: &[Option<Fate>]) -> (Class, String)
     (Class::Unsafe, afterwards)
 }
 
-/// The first complaint of a driver, those of the start before those of barriers and of the end.
+/// Returns the first complaint of a driver, those at start-up before those of barriers and of the end.
 fn complaint(fates: &[Option<Fate>]) -> Option<(Class, String)> {
     let complaints = fates.iter().enumerate().filter_map(|(me, fate)| {
         let (rank, class, node, sentence) = match fate.as_ref()? {

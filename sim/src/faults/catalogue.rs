@@ -1,6 +1,6 @@
-//! Every fault of the campaign: where it can be, when it can strike, and what it changes.
+//! The catalogue of faults: where each can be, when it can strike, and what it changes.
 //!
-//! A fault changes the wiring, the latches, the clock or the timetable of a [`Setup`]; neither the driver nor the world has
+//! A fault changes the wiring, the latches, the clock or the incidents of a [`Setup`]; neither the driver nor the world has
 //! a branch for it.
 
 use super::disturbances::{Bounce, Floating, Glitch, Inverted, Metastable, Stuck};
@@ -10,7 +10,7 @@ use fpga_model::channels::MAX_CHANNELS;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a fault is.
+/// The place of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// On the wire from this node to the barrier.
@@ -28,7 +28,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Without the number.
+    /// Returns the name without the number.
     pub fn kind(self) -> &'static str {
         match self {
             Self::ToBarrier(_) => "wire to the barrier",
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// The node whose moment it strikes at.
+    /// Returns the node at whose moments the fault strikes.
     pub fn node(self) -> Option<usize> {
         match self {
             Self::ToBarrier(node)
@@ -51,7 +51,7 @@ impl Place {
         }
     }
 
-    /// The end of the wire.
+    /// Returns the sink of the wire.
     fn sink(self) -> Option<Sink> {
         match self {
             Self::ToBarrier(node) => Some(Sink::pin(node)),
@@ -83,7 +83,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A word that is no place.
+/// The word that is not a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadPlace(String);
 
@@ -126,19 +126,19 @@ impl FromStr for Place {
 /// The serial lines, in the order of their numbers.
 const SERIAL: [&str; 3] = ["clock", "data", "select"];
 
-/// What of a world decides where faults can be.
+/// The properties of a world that determine the possible places.
 #[derive(Debug, Clone)]
 pub struct Ground {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many boards.
+    /// Number of boards.
     pub boards: usize,
-    /// Whether nodes have serial lines.
+    /// True if nodes have serial lines.
     pub serial: bool,
 }
 
 impl Ground {
-    /// Of such a world.
+    /// Returns the properties of such a world.
     pub fn of(parameters: &Parameters) -> Self {
         Self {
             nodes: parameters.nodes,
@@ -148,7 +148,7 @@ impl Ground {
     }
 }
 
-/// Which places a fault can be at.
+/// The possible places of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Places {
     Wires,
@@ -157,12 +157,12 @@ enum Places {
     Board,
 }
 
-/// When a fault can strike.
+/// The possible times of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Onset {
     /// At any moment.
     Any,
-    /// It is there from the beginning: how things are plugged.
+    /// From the beginning: a fault of the cabling.
     Always,
 }
 
@@ -170,7 +170,7 @@ type Install = Box<dyn Fn(&mut Setup, Place, Time) + Send + Sync>;
 
 /// One kind of fault.
 pub struct Kind {
-    /// As a table calls it.
+    /// Its name in tables.
     pub name: String,
     places: Places,
     onset: Onset,
@@ -192,7 +192,7 @@ impl Kind {
         }
     }
 
-    /// Everywhere it can be in such a world.
+    /// Returns all places that it can have in such a world.
     pub fn places(&self, ground: &Ground) -> Vec<Place> {
         let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
         let links = (0..ground.boards - 1).map(Place::Link);
@@ -210,7 +210,7 @@ impl Kind {
         }
     }
 
-    /// Whenever it can strike.
+    /// Returns all moments at which it can strike.
     pub fn moments(&self) -> &'static [Moment] {
         match self.onset {
             Onset::Any => &Moment::ALL,
@@ -218,35 +218,35 @@ impl Kind {
         }
     }
 
-    /// Puts it into a world before its power comes on.
+    /// Installs the fault in a world before power-on.
     pub fn install(&self, setup: &mut Setup, place: Place, at: Time) {
         (self.install)(setup, place, at);
     }
 }
 
-/// Numbers that the kinds of fault depend on.
+/// Durations and counts of the faults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// How long glitches last.
+    /// Durations of glitches.
     pub glitches: Vec<Time>,
-    /// How long the pulses last that edges of a neighbouring wire make.
+    /// Durations of the pulses that edges of a neighbouring wire cause.
     pub crosstalk: Vec<Time>,
-    /// How long each level of a bouncing change holds.
+    /// Duration of each level of a bouncing change.
     pub bounce: Time,
-    /// How often it comes back.
+    /// Number of bounces.
     pub bounces: u64,
-    /// How many times slower a slow node's port is.
+    /// Factor by which a slow node's port is slower.
     pub slowness: f64,
-    /// How long the clock stands still, or the FPGA is configured.
+    /// Duration of a clock pause, or of an FPGA configuration.
     pub outage: Time,
-    /// For how long a floating wire makes noise, and how long each of its levels holds.
+    /// Duration of the noise of a floating wire, and of each of its levels.
     pub noise: (Time, Time),
-    /// Which of the possible noises and coins.
+    /// Seed of the random faults.
     pub seed: u64,
 }
 
 impl Default for Sizes {
-    /// A glitch shorter than a clock period, one that is sampled, and one that an access of the port sees.
+    /// A glitch shorter than a clock period, one that is sampled, and one that a port access sees.
     fn default() -> Self {
         Self {
             glitches: [20, 100, 5000].map(Time::from_ns).to_vec(),
@@ -262,7 +262,7 @@ impl Default for Sizes {
     }
 }
 
-/// A disturbance on the wire of a place that is one.
+/// Returns a fault that disturbs the wire of a place.
 fn on_wire<D: crate::virtual_time::Disturbance + 'static>(
     make: impl Fn(&Setup, Place, Time) -> D,
 ) -> impl Fn(&mut Setup, Place, Time) {
@@ -274,7 +274,7 @@ fn on_wire<D: crate::virtual_time::Disturbance + 'static>(
     }
 }
 
-/// What befalls the node of a place that is one.
+/// Returns a fault that injects incidents into the node of a place.
 fn on_node(make: impl Fn(usize) -> Vec<(Time, Incident)>) -> impl Fn(&mut Setup, Place, Time) {
     move |setup, place, at| {
         if let Some(node) = place.node() {
@@ -284,7 +284,7 @@ fn on_node(make: impl Fn(usize) -> Vec<(Time, Incident)>) -> impl Fn(&mut Setup,
     }
 }
 
-/// What befalls the board of a place that is one.
+/// Returns a fault that changes the board of a place.
 fn on_board(strike: impl Fn(&mut Setup, usize, Time)) -> impl Fn(&mut Setup, Place, Time) {
     move |setup, place, at| {
         if let Place::Board(board) = place {
@@ -293,7 +293,7 @@ fn on_board(strike: impl Fn(&mut Setup, usize, Time)) -> impl Fn(&mut Setup, Pla
     }
 }
 
-/// All kinds, those of wires first.
+/// Returns all kinds, those of wires first.
 pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     use {Onset::*, Places::*};
     let Sizes {
@@ -306,12 +306,12 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ..
     } = *sizes;
     let stuck = |high| on_wire(move |_, _, from| Stuck { from, high });
-    // Different places make different noise.
+    // Different places have different noise.
     let noise = move |place: Place| seed ^ place.node().unwrap_or(0) as u64;
     let mut kinds = vec![
         Kind::new("stuck at 0", Wires, Any, stuck(false)),
         Kind::new("stuck at 1", Wires, Any, stuck(true)),
-        // Inputs of most ports, and of a board by its pull-ups, read 1 when nothing is plugged in; resistors may pull harder.
+        // Inputs of most ports, and of a board by its pull-ups, read 1 if nothing is connected; resistors may pull more strongly.
         Kind::new(
             "open, pulled up",
             Wires,
@@ -338,9 +338,9 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds.extend(sizes.crosstalk.iter().map(|&width| {
         let install = move |setup: &mut Setup, place: Place, since| {
             let Some(to) = place.sink() else { return };
-            // Nodes' cables lie side by side, and the two wires of a pair are in one cable.
+            // Nodes' cables run side by side, and the two wires of a pair are in one cable.
             let from = match to {
-                // The lines of one port lie side by side too: an arrival strikes the serial lines.
+                // The lines of one port run side by side too: an arrival disturbs the serial lines.
                 Sink::Pin { node, line } if line > 0 => Sink::pin(node),
                 Sink::Pin { node, .. } => Sink::pin((node + 1) % setup.parameters.nodes),
                 Sink::Input { node, .. } => Sink::pin(node),
@@ -421,7 +421,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ),
         Kind::new("pair reversed", Nodes, Always, |setup, place, _| {
             if let Place::Node(node) = place {
-                // Output meets output and input meets input, which their pull-ups hold high.
+                // Outputs are connected to outputs, and inputs to inputs, which their pull-ups hold high.
                 let open = Source::Open { high: true };
                 setup.wiring.plug(Sink::pin(node), open);
                 setup.wiring.plug(Sink::input(node), open);
@@ -491,8 +491,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(move |setup, board, at| {
-                // Its outputs float meanwhile, high unless resistors pull them elsewhere, nothing in it moves,
-                // and it starts from its power-on state.
+                // Meanwhile its outputs float, high unless resistors pull them elsewhere, its clock stands still,
+                // and it restarts from its power-on state.
                 let high = setup.parameters.pull.unwrap_or(true);
                 setup.pauses.push((board, at, at + outage));
                 setup.incidents.extend([
@@ -522,7 +522,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds
 }
 
-/// A node's arrival lines, all high.
+/// Returns a node's arrival lines, all high.
 fn arrivals(setup: &Setup) -> u8 {
     u8::MAX >> (u8::BITS as usize - setup.parameters.channels.max(1))
 }

@@ -1,7 +1,7 @@
-//! What can be done about the unsafe outcomes of the plain barrier: campaigns with each cure, and what it costs.
+//! Cures for the unsafe outcomes of the plain barrier: campaigns with each cure, and its cost.
 //!
-//! A cure is one or more options of a run. It costs time, which a run in virtual time tells, and cells of the FPGA, which
-//! yosys has counted: `hdl/toggle/filter-cells.txt`, which a test of the crate `hdl` compares with what yosys says.
+//! A cure is one or more options of a run. It costs time, measured in virtual time, and cells of the FPGA, as counted by
+//! yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` compares with yosys' results.
 
 use super::campaign::{Campaign, Case, Class};
 use super::known::KnownUnsafe;
@@ -12,15 +12,15 @@ use std::fmt;
 /// Cells by number of samples, for 60 nodes.
 const CELLS: &str = include_str!("../../../hdl/toggle/filter-cells.txt");
 
-/// Barriers of which the median is taken.
+/// Number of barriers for the median.
 const BARRIERS: usize = 400;
-/// Nodes of the runs that tell what a cure costs.
+/// Number of nodes in the runs that measure a cure's cost.
 const NODES: usize = 60;
 
 /// One or more options against faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cure {
-    /// As its options are written.
+    /// The options as text.
     pub name: &'static str,
     filter: u16,
     reads: u8,
@@ -42,9 +42,9 @@ const HIGH: Protocol = Protocol::Returning {
     rest: PinState::High,
 };
 
-/// The plain barrier first, then each cure by itself, then those that go together.
+/// The plain barrier first, then each single cure, then combinations.
 ///
-/// Seven samples hold off pulses of 200 ns, 128 those of 5 us; six reads of 1.2 us hold off those of 5 us.
+/// Seven samples suppress pulses of 200 ns, 128 those of 5 us; six reads of 1.2 us suppress those of 5 us.
 pub const CURES: [Cure; 9] = [
     PLAIN,
     Cure {
@@ -95,7 +95,7 @@ pub const CURES: [Cure; 9] = [
 ];
 
 impl Cure {
-    /// These parameters with it.
+    /// Returns these parameters with the cure.
     pub fn apply(&self, parameters: Parameters) -> Parameters {
         let Self {
             filter,
@@ -114,25 +114,25 @@ impl Cure {
     }
 }
 
-/// What a cure costs: time until every node has left, median of 60 nodes, and cells.
+/// The cost of a cure: time until every node has left, median for 60 nodes, and cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// The whole barrier's latency.
     pub latency: Time,
-    /// Look-up tables of four inputs.
+    /// Number of 4-input look-up tables.
     pub luts: u32,
-    /// Flip-flops.
+    /// Number of flip-flops.
     pub flip_flops: u32,
 }
 
-/// Why a cost is not known.
+/// The reason why a cost is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CostError {
     /// The run fails.
     Run(RunError),
-    /// Yosys was not asked about such a filter.
+    /// The table of cells has no such filter.
     Cells {
-        /// Its samples.
+        /// Its number of samples.
         samples: u16,
     },
 }
@@ -151,7 +151,7 @@ impl fmt::Display for CostError {
 
 impl std::error::Error for CostError {}
 
-/// What a cure costs.
+/// Measures the cost of a cure.
 pub fn cost(cure: &Cure) -> Result<Cost, CostError> {
     let samples = cure.filter;
     let (luts, flip_flops) = cells(samples).ok_or(CostError::Cells { samples })?;
@@ -164,7 +164,7 @@ pub fn cost(cure: &Cure) -> Result<Cost, CostError> {
     })
 }
 
-/// LUTs and flip-flops of the barrier with so many samples.
+/// Returns the LUTs and flip-flops of the barrier with this number of samples.
 fn cells(samples: u16) -> Option<(u32, u32)> {
     let lines = CELLS.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -185,19 +185,19 @@ pub struct Hazard {
     pub fault: String,
     /// The kind of place.
     pub place: &'static str,
-    /// How many of its cases are unsafe with each cure, in the order of [`CURES`].
+    /// Number of its unsafe cases with each cure, in the order of [`CURES`].
     pub unsafe_cases: [usize; CURES.len()],
 }
 
 impl Hazard {
-    /// The first cure with which no case is unsafe.
+    /// Returns the first cure without unsafe cases.
     pub fn cure(&self) -> Option<&'static Cure> {
         let found = self.unsafe_cases.iter().position(|&cases| cases == 0)?;
         CURES.get(found)
     }
 }
 
-/// Runs the campaign with each cure; every hazard of the plain barrier or of a cured one is a row.
+/// Runs the campaign with each cure; returns a row for every hazard of the plain barrier or of a cured one.
 pub fn compare(
     campaign: &Campaign,
     known: &KnownUnsafe,

@@ -1,13 +1,13 @@
-//! What can be wrong with a wire, as functions of time and level.
+//! Disturbances of a wire, as functions of time and level.
 
 use crate::virtual_time::{Disturbance, Random, Time};
 
 /// Holds a level from an instant on: a short to ground or supply, or an open wire with a pull-up or pull-down.
 #[derive(Debug, Clone, Copy)]
 pub struct Stuck {
-    /// Since when.
+    /// Start time.
     pub from: Time,
-    /// At which level.
+    /// The level.
     pub high: bool,
 }
 
@@ -21,7 +21,7 @@ impl Disturbance for Stuck {
     }
 }
 
-/// Inverts, always: the wrong pin, as BUSY of a parallel port, or one buffer too many.
+/// Inverts permanently: the wrong pin, such as BUSY of a parallel port, or one inverting buffer too many.
 #[derive(Debug, Clone, Copy)]
 pub struct Inverted;
 
@@ -35,12 +35,12 @@ impl Disturbance for Inverted {
     }
 }
 
-/// The opposite level for a while.
+/// The opposite level for a limited time.
 #[derive(Debug, Clone, Copy)]
 pub struct Glitch {
-    /// When it begins.
+    /// Start time.
     pub from: Time,
-    /// How long it lasts.
+    /// Duration.
     pub width: Time,
 }
 
@@ -54,14 +54,14 @@ impl Disturbance for Glitch {
     }
 }
 
-/// From an instant on, each change goes back and forth some times before it holds.
+/// Contact bounce: from an instant on, each change alternates several times before it holds.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounce {
-    /// Since when.
+    /// Start time.
     pub from: Time,
-    /// How long each of the levels holds.
+    /// Duration of each level.
     pub period: Time,
-    /// How often the old level comes back.
+    /// Number of returns of the old level.
     pub times: u64,
 }
 
@@ -83,16 +83,16 @@ impl Disturbance for Bounce {
     }
 }
 
-/// An open wire without a pull-up: another level each `period`, at random, for as long as a campaign runs.
+/// An open wire without a pull-up: a random level in each `period`, for a limited time.
 #[derive(Debug, Clone, Copy)]
 pub struct Floating {
-    /// Since when.
+    /// Start time.
     pub from: Time,
-    /// For how long.
+    /// Duration of the noise.
     pub lasts: Time,
-    /// How long a level holds.
+    /// Duration of each level.
     pub period: Time,
-    /// Which of the possible noises.
+    /// Seed of the noise.
     pub seed: u64,
 }
 
@@ -113,24 +113,24 @@ impl Disturbance for Floating {
     }
 }
 
-/// Each change comes at the very clock edge that samples it, so that a coin decides whether that edge sees it or the next.
+/// Metastability: each change arrives at the very clock edge that samples it, and a random bit decides whether that edge sees it or the next.
 ///
 /// An edge inside the set-up window makes the first synchroniser stage resolve to the old or to the new level; the second
-/// stage exists so that nothing else can be seen (Dike and Burton, IEEE JSSC 1999, measure how seldom that fails).
+/// stage prevents any other effect (Dike and Burton, IEEE JSSC 1999, measure how seldom that fails).
 #[derive(Debug, Clone, Copy)]
 pub struct Metastable {
-    /// Since when.
+    /// Start time.
     pub from: Time,
     /// The machine's clock.
     pub clock_hz: u64,
-    /// Which coins.
+    /// Seed of the random bits.
     pub seed: u64,
 }
 
 impl Metastable {
-    /// When a change of `since` is over: just before an edge, or just after it.
+    /// Returns the time at which a change at `since` takes effect: just before an edge, or just after it.
     fn resolved(&self, since: Time) -> Time {
-        // What a wire has had since power-on is no change.
+        // The level of a wire since power-on is not a change.
         if since < self.from || since == Time::ZERO {
             return since;
         }
@@ -166,7 +166,7 @@ mod tests {
         Time::from_ns(ns)
     }
 
-    /// What comes out of a wire that goes high at 100 ns, each 10 ns.
+    /// Returns the output of a wire that goes high at 100 ns, sampled every 10 ns.
     fn trace(disturbance: &dyn Disturbance) -> String {
         let at = |t: u64| {
             let (input, since) = if t < 100 { (false, 0) } else { (true, 100) };

@@ -1,21 +1,21 @@
-//! The judge, which sees everything and decides whether a barrier was one.
+//! The judge: an observer of all events that decides whether every barrier was correct.
 
 use crate::virtual_time::{Observer, Sight, Time};
 
-/// A node that came back from a barrier which another had not entered.
+/// A node that left a barrier which another had not entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Early {
     /// The node that left.
     pub node: usize,
-    /// Which barrier, counted from 1.
+    /// The number of the barrier, counted from 1.
     pub barrier: usize,
     /// The node that had not entered it.
     pub missing: usize,
-    /// When.
+    /// The time.
     pub at: Time,
 }
 
-/// Counts entries and returns.
+/// Counts entries and exits.
 #[derive(Debug, Clone)]
 pub struct Judge {
     entered: Vec<usize>,
@@ -24,7 +24,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Of so many nodes.
+    /// Creates a judge for `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self {
             entered: vec![0; nodes],
@@ -33,12 +33,12 @@ impl Judge {
         }
     }
 
-    /// The first node that left too early.
+    /// Returns the first node that left too early.
     pub fn early(&self) -> Option<Early> {
         self.early
     }
 
-    /// How many barriers every node has left.
+    /// Returns the number of barriers that every node has left.
     pub fn passed(&self) -> usize {
         self.left.iter().copied().min().unwrap_or(0)
     }

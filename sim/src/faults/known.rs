@@ -1,15 +1,15 @@
-//! The documented list of unsafe outcomes: what version 1 of the hardware cannot help, and why.
+//! The documented list of unsafe outcomes: hazards that version 1 of the hardware cannot prevent, with reasons.
 //!
-//! The list is a data file beside this one; a line is `fault | place | moments | reason`, and `#` begins a comment.
+//! The list is a data file in this folder; a line is `fault | place | moments | reason`, and `#` starts a comment.
 //! Moments are separated by `;` and `*` is all of them; a fault may end in `*`.
-//! A place may end in `, below` or in `, cured`: then the line is of boards below a board only, or of a barrier with a filter
-//! or a protocol that returns.
+//! A place may end in `, below` or in `, cured`: then the line applies only to cascaded boards, or to a barrier with a filter
+//! or a returning protocol.
 
 use std::fmt;
 
 use crate::virtual_time::{Parameters, Protocol};
 
-/// The list as it is shipped.
+/// The list of the repository.
 const SHIPPED: &str = include_str!("known-unsafe.txt");
 
 /// A documented unsafe outcome.
@@ -21,7 +21,7 @@ pub struct Listed {
     pub place: &'static str,
     /// The moments, separated by `;`, or `*`.
     pub moments: &'static str,
-    /// Why it cannot be helped, and what to do about it.
+    /// The reason why it cannot be prevented, and the remedy.
     pub reason: &'static str,
 }
 
@@ -29,7 +29,7 @@ pub struct Listed {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownUnsafe(Vec<Listed>);
 
-/// A line that is none.
+/// The line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadList {
     line: usize,
@@ -48,12 +48,12 @@ impl fmt::Display for BadList {
 impl std::error::Error for BadList {}
 
 impl KnownUnsafe {
-    /// The list of the repository.
+    /// Returns the list of the repository.
     pub fn shipped() -> Result<Self, BadList> {
         Self::parse(SHIPPED)
     }
 
-    /// Nothing is known.
+    /// Returns an empty list.
     pub fn none() -> Self {
         Self::default()
     }
@@ -80,14 +80,14 @@ impl KnownUnsafe {
             .map(Self)
     }
 
-    /// Every line.
+    /// Returns every line.
     pub fn listed(&self) -> &[Listed] {
         &self.0
     }
 
-    /// The line that documents this outcome of this hardware.
+    /// Returns the line that documents this outcome of this hardware.
     ///
-    /// Of channels that are passed in turn the moment is that of another channel than the struck one, so it does not matter.
+    /// With several channels in turn the moment may be that of another channel than the disturbed one, so it is ignored.
     pub fn reason_with(
         &self,
         hardware: &Parameters,
@@ -108,7 +108,7 @@ impl KnownUnsafe {
             })
     }
 
-    /// The line that documents this outcome.
+    /// Returns the line that documents this outcome.
     pub fn reason(&self, fault: &str, place: &str, moment: &str) -> Option<&Listed> {
         self.0
             .iter()
@@ -117,13 +117,13 @@ impl KnownUnsafe {
 }
 
 impl Listed {
-    /// Whether this line documents this outcome.
+    /// Returns true if this line documents this outcome.
     pub fn covers(&self, fault: &str, place: &str, moment: &str) -> bool {
         let mut moments = self.moments.split(';').map(str::trim);
         self.is_of(fault, place) && moments.any(|m| m == "*" || m == moment)
     }
 
-    /// Whether this line is of this fault at this kind of place, at any moment.
+    /// Returns true if this line is about this fault at this kind of place, at any moment.
     fn is_of(&self, fault: &str, place: &str) -> bool {
         let same_fault = match self.fault.strip_suffix('*') {
             Some(start) => fault.starts_with(start),

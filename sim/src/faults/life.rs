@@ -1,56 +1,56 @@
-//! The life of a node in a campaign, with the driver as MPI uses it (crate `coll-hwbarr`).
+//! The program of a node in a campaign, with the driver as MPI uses it (crate `coll-hwbarr`).
 //!
 //! Open, agree, self-test, agree, barriers, agree, close.
-//! A node whose barrier is not released within the limit says so, enters no more and keeps its wire as it is until all agree:
-//! withdrawing alone could complete a barrier that others wait in.
+//! A node whose barrier is not released within the limit reports it, enters no further one and keeps its wire until all agree:
+//! withdrawing alone could complete a barrier in which others wait.
 
 use crate::virtual_time::{Disagreement, Gate, Host, Parameters, Protocol, Random, Time};
 use barrier_driver::SelfTest;
 use std::time::Duration;
 
-/// What every node does.
+/// The parameters of every node's program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// How many barriers the nodes pass after the self-test.
+    /// Number of barriers after the self-test.
     pub barriers: usize,
-    /// A node computes at least this long before each,
+    /// Minimum computing time of a node before each barrier.
     pub compute: Time,
-    /// up to this much longer,
+    /// Maximum additional random computing time.
     pub spread: Time,
-    /// and when it is the node's turn to be the last, this much longer.
+    /// Additional computing time when it is the node's turn to be the last.
     pub late: Time,
-    /// For how long the self-test looks at a barrier that must not open.
+    /// How long the self-test watches a barrier that must not release.
     pub hold: Time,
-    /// How long a release may take.
+    /// Time limit for a release.
     pub limit: Time,
-    /// How many nodes, from the last, are late in the self-test.
+    /// Number of nodes, from the last, that are late in the self-test.
     pub late_nodes: usize,
-    /// Which of the possible computing times.
+    /// Seed of the computing times.
     pub seed: u64,
 }
 
-/// How a node's life ended.
+/// The end of a node's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// All went well.
     Finished,
-    /// No node began, because this node complained.
+    /// No node started, because this node complained.
     Refused {
-        /// Which node.
+        /// The node.
         node: usize,
-        /// What its driver said.
+        /// Its driver's message.
         sentence: String,
     },
     /// A barrier was not released in time.
     TimedOut {
-        /// The first that said so.
+        /// The first node that reported it.
         node: usize,
-        /// What its driver said.
+        /// Its driver's message.
         sentence: String,
     },
-    /// The wire could not be left idle.
+    /// The wire could not be made idle.
     NotClosed {
-        /// What the driver said.
+        /// The driver's message.
         sentence: String,
     },
 }
@@ -86,7 +86,7 @@ pub fn live(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> Fate {
     let mut random = Random::new(plan.seed, host.node());
     let mut passed = Ok(());
     for number in 0..plan.barriers {
-        // Each node in turn is the last of a barrier down and of a barrier up.
+        // Each node in turn is the last of a rising and of a falling barrier.
         let last = number > 0 && (number - 1) / 2 % host.nodes() == host.node();
         let late = if last { plan.late } else { Time::ZERO };
         host.compute(plan.compute + plan.spread.scaled(random.unit()) + late);

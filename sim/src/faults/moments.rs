@@ -1,13 +1,13 @@
-//! When a fault strikes: instants of a run without faults, named by what goes on then.
+//! The moments at which a fault strikes: instants of a run without faults, named by the state of the protocol.
 //!
-//! A run is deterministic, so up to that instant the run with the fault is the run without.
+//! A run is deterministic, so up to that instant the run with the fault equals the run without.
 
 use crate::event::{Event, What};
 use crate::virtual_time::Time;
 use std::fmt;
 use std::str::FromStr;
 
-/// What goes on at the node that is struck.
+/// The state of the protocol at the affected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Moment {
     /// The power has just come on.
@@ -16,19 +16,19 @@ pub enum Moment {
     StartUp,
     /// No node is in a barrier, all wires are low, and this node will be the last of the next.
     IdleLow,
-    /// The same, and all wires are high.
+    /// As [`IdleLow`](Self::IdleLow), with all wires high.
     IdleHigh,
     /// All others are in the barrier and wait for this node, wires go up.
     AwaitedRising,
-    /// The same, and wires go down.
+    /// As [`AwaitedRising`](Self::AwaitedRising), with falling wires.
     AwaitedFalling,
     /// This node is in the barrier and waits for others, wires go up.
     WaitingRising,
-    /// The same, and wires go down.
+    /// As [`WaitingRising`](Self::WaitingRising), with falling wires.
     WaitingFalling,
     /// The barrier has released upwards, this node has not seen it yet and will be the last of the next.
     ReleasedRising,
-    /// The same, downwards.
+    /// As [`ReleasedRising`](Self::ReleasedRising), with falling wires.
     ReleasedFalling,
 }
 
@@ -47,7 +47,7 @@ impl Moment {
         Self::ReleasedFalling,
     ];
 
-    /// As a table calls it.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::PowerOn => "power-on",
@@ -64,7 +64,7 @@ impl Moment {
     }
 }
 
-/// A word that is no moment.
+/// The word that is not a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadMoment(String);
 
@@ -86,7 +86,7 @@ impl FromStr for Moment {
     }
 }
 
-/// What happened in one barrier of the run without faults.
+/// The times of one barrier of the run without faults.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     rising: bool,
@@ -96,7 +96,7 @@ struct Passage {
     left: Vec<Time>,
 }
 
-/// Passages as they are being read from events.
+/// Barriers under construction from the events.
 struct Log {
     nodes: usize,
     passages: Vec<Passage>,
@@ -132,9 +132,9 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// From the events of a run of `nodes` nodes, whose barriers go there and back or only there.
+    /// Builds the reference from the events of a run of `nodes` nodes; `returns` if the barriers go there and back.
     ///
-    /// A way back is taken for a barrier that each node enters when it leaves, and leaves when it enters the next.
+    /// A return is treated as a barrier that each node enters when it leaves, and leaves when it enters the next.
     pub fn new(nodes: usize, returns: bool, events: &[Event]) -> Self {
         let mut log = Log {
             nodes,
@@ -165,7 +165,7 @@ impl Reference {
                     }
                 }
                 What::Release { .. } => {
-                    // The youngest that all have come to.
+                    // The latest that all nodes have entered.
                     let mut passages = log.passages.iter_mut().rev();
                     let complete = |p: &&mut Passage| !p.at_pin.contains(&Time::ZERO);
                     if let Some(passage) = passages.find(complete) {
@@ -180,9 +180,9 @@ impl Reference {
         }
     }
 
-    /// When it is that moment for `node`; `None` if it never is.
+    /// Returns the time of that moment for `node`; `None` if it never occurs.
     ///
-    /// A fault is worst where it can be taken for the arrival of a node that all others wait for, so the idle and released
+    /// A fault is worst if it can be taken for the arrival of the node that all others wait for, so the idle and released
     /// moments are those before a barrier in which `node` is the last.
     pub fn time_of(&self, moment: Moment, node: usize) -> Option<Time> {
         let first = |times: &[Time]| times.iter().copied().min();
@@ -217,20 +217,20 @@ impl Reference {
 }
 
 impl Passage {
-    /// Whether all others were there before this node entered.
+    /// Returns true if all others had arrived before this node entered.
     fn is_last(&self, node: usize) -> bool {
         self.others_at_pin(node)
             .is_none_or(|others| others < self.entered[node])
     }
 
-    /// When the last of the others was there.
+    /// Returns the time at which the last of the others arrived.
     fn others_at_pin(&self, node: usize) -> Option<Time> {
         let others = self.at_pin.iter().enumerate().filter(|&(n, _)| n != node);
         others.map(|(_, &at)| at).max()
     }
 }
 
-/// The middle of the widest interval that is one.
+/// Returns the middle of the widest nonempty interval.
 fn widest(intervals: impl Iterator<Item = (Option<Time>, Option<Time>)>) -> Option<Time> {
     intervals
         .filter_map(|(from, to)| Some((from?, to?)))

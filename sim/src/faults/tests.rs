@@ -1,4 +1,4 @@
-//! What a campaign promises, and the golden waveforms of faults.
+//! The guarantees of a campaign, and the golden waveforms of faults.
 
 use super::campaign::{Campaign, Case, Class};
 use super::catalogue::Place;
@@ -36,7 +36,7 @@ fn every_unsafe_outcome_is_documented_with_a_reason() {
     }
 }
 
-/// Campaigns of hardware that is not the prototype's.
+/// Returns campaigns of hardware that differs from the prototype's.
 fn of_other_hardware() -> Vec<Campaign> {
     let boards = |nodes, boards| Parameters {
         boards,
@@ -153,7 +153,7 @@ fn crosstalk_that_no_clock_edge_samples_is_safe() {
 
 #[test]
 fn without_the_self_test_an_inverted_wire_is_unsafe() {
-    // The campaign would not be worth much if it found everything safe whatever the driver does.
+    // A campaign that classified everything as safe whatever the driver does would be worthless.
     let mut campaign = Campaign::new(4, 1);
     campaign.plan.late_nodes = 0;
     let cases = only("inverted", campaign);

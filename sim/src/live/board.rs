@@ -1,4 +1,4 @@
-//! A process's view of the board: making it, finding it, looking at it.
+//! A process's handle of the board: creation, attachment, observation.
 
 use super::engine::Engine;
 use super::line::Line;
@@ -12,71 +12,71 @@ use std::fmt;
 
 /// A barrier in shared memory.
 ///
-/// A plain value that borrows the memory for `'m`; looking through it changes nothing.
+/// A plain value that borrows the memory for `'m`; reading through it changes nothing.
 /// The wires of a node are taken by [`wires`](Self::wires).
 #[derive(Clone, Copy)]
 pub struct Board<'m> {
     shared: Shared<'m>,
     geometry: Geometry,
-    /// The machine after power-on, which knows the number of nodes.
+    /// The machine after power-on, which defines the number of nodes.
     blank: ToggleMachine,
-    /// What steps it.
+    /// Computes the machine's clock edges.
     pub(super) engine: Engine<'m>,
-    /// The eureka line beside it; a board of a tree has none.
+    /// The eureka line of the board; a board of a tree has none.
     line: Option<Line<'m>>,
 }
 
 /// A consistent view of the board at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Nanoseconds since the board was made.
+    /// Nanoseconds since the board was created.
     pub at_ns: u64,
     /// Levels of the wires to the barrier, bit `n` for node `n`.
     pub inputs: u64,
     /// Levels of the wires from the barrier: all or none.
     pub outputs: u64,
-    /// How often the barrier has released its nodes.
+    /// Number of releases.
     pub releases: u64,
 }
 
-/// How a board belongs to a tree.
+/// The position of a board in a tree.
 pub(super) enum OfTree {
-    /// It is a board by itself.
+    /// A single board.
     No,
-    /// The first board of a tree with the given number of nodes and of boards at the lowest level.
+    /// The first board of a tree with these numbers of nodes and of leaf boards.
     First { nodes: usize, lowest: usize },
     /// Another board of a tree.
     Later,
 }
 
-/// A board, or the boards of a tree, as an onlooker sees them.
+/// A board, or the boards of a tree, as an observer sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Nanoseconds since the board was made; of a tree, since its root was made.
+    /// Nanoseconds since the board was created; for a tree, since its root was created.
     pub at_ns: u64,
     /// The level that the nodes read.
     pub output: bool,
-    /// How often the nodes have been released.
+    /// Number of releases.
     pub releases: u64,
-    /// How many nodes each of the lowest boards has, the last perhaps fewer.
+    /// Number of nodes per leaf board; the last may have fewer.
     pub share: usize,
-    /// Of each node its level at the board, and whether a process drives it.
+    /// For each node its level at the board, and whether a process drives it.
     pub nodes: Vec<(bool, bool)>,
-    /// What the nodes hear of the eureka line, if there is one.
+    /// The eureka line as the nodes read it, if there is one.
     pub line: Option<LineLook>,
 }
 
-/// An eureka line as an onlooker sees it.
+/// An eureka line as an observer sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineLook {
-    /// A node has found it.
+    /// A node has raised it.
     pub found: bool,
-    /// Which node was the first.
+    /// The node that was first.
     pub first: Option<usize>,
 }
 
 impl Look {
-    /// At one board of so many nodes, of which processes drive those in the mask.
+    /// Returns the view of one board of `nodes` nodes; processes drive those in the mask.
     pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
         let mut look = Self {
             at_ns: board.at_ns,
@@ -90,13 +90,13 @@ impl Look {
         look
     }
 
-    /// The same beside such a line.
+    /// Returns the view with this line added.
     #[must_use]
     pub fn beside(self, line: Option<LineLook>) -> Self {
         Self { line, ..self }
     }
 
-    /// Further nodes.
+    /// Adds nodes.
     pub(super) fn push(&mut self, levels: u64, nodes: usize, driven: u64) {
         let bits = (0..nodes.min(fpga_model::MAX_NODES)).map(|node| 1 << node);
         let each = bits.map(|bit: u64| (levels & bit != 0, driven & bit != 0));
@@ -105,40 +105,40 @@ impl Look {
 }
 
 impl Snapshot {
-    /// The nodes whose wire differs from the barrier's: those that have entered and are not released.
+    /// Returns the nodes whose wire differs from the barrier's: those that have entered and are not released.
     pub fn arrived(&self) -> u64 {
         self.inputs ^ self.outputs
     }
 }
 
-/// Why a board cannot be made.
+/// The reason why a board cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitError {
     /// No barrier has this many nodes.
     Nodes(BadNodeCount),
     /// The memory is too small.
     TooSmall {
-        /// Bytes that [`Board::layout_size`] asks for.
+        /// Bytes that [`Board::layout_size`] requires.
         need: usize,
         /// Bytes given.
         have: usize,
     },
-    /// The memory does not begin at a multiple of this many bytes.
+    /// The memory is not aligned to this number of bytes.
     Misaligned {
-        /// The alignment that is needed.
+        /// The required alignment.
         align: usize,
     },
 }
 
-/// Why a board cannot be found in the given memory.
+/// The reason why no board can be found in the given memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachError {
-    /// There is no board of this version that fits the memory; perhaps it has not been made yet.
+    /// No board of this version fits the memory; perhaps it is not created yet.
     NoBoard {
         /// Bytes given.
         have: usize,
     },
-    /// The memory does not begin at a multiple of this many bytes.
+    /// The memory is not aligned to this number of bytes.
     Misaligned {
         /// The alignment that is needed.
         align: usize,
@@ -191,7 +191,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// The same board with this line beside it.
+    /// Adds this line.
     pub(super) fn beside(self, line: Line<'m>) -> Self {
         Self {
             line: Some(line),
@@ -199,7 +199,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// The same board with these gates in the model's place; every process has to put the same there.
+    /// Replaces the model by these gates; every process must use the same gates.
     pub fn with_gates(self, gates: &'m dyn Gates) -> Self {
         Self {
             engine: Engine::of(gates),
@@ -207,44 +207,44 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Bytes for a board of `nodes` nodes that records `record` events, and its eureka line; the memory must begin at a
-    /// multiple of 128.
+    /// Returns the size of a board of `nodes` nodes that records `record` events, with its eureka line; the memory must be aligned to
+    /// 128 bytes.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
         let line = Geometry::size::<LINE_WORDS>(nodes, 0).unwrap_or(usize::MAX);
         Self::line_begins(nodes.saturating_mul(HANDS), record).saturating_add(line)
     }
 
-    /// How far into the board's memory its line begins: behind the board, rounded up to where a line may begin.
+    /// Returns the offset of the line in the board's memory: after the board, rounded up to the line's alignment.
     pub(super) fn line_begins(hands: usize, record: usize) -> usize {
         let board = Self::size_with(hands, record);
         board.checked_next_multiple_of(128).unwrap_or(usize::MAX)
     }
 
-    /// The same with so many handles.
+    /// As [`layout_size`](Self::layout_size), with this number of handles and without the line.
     pub(super) fn size_with(hands: usize, record: usize) -> usize {
         Geometry::size::<SLOT_WORDS>(hands, record).unwrap_or(usize::MAX)
     }
 
-    /// How many wire pairs the board has.
+    /// Returns the number of wire pairs.
     pub fn nodes(&self) -> usize {
         self.geometry.nodes
     }
 
-    /// Whether changes and marks are recorded.
+    /// Returns true if changes and marks are recorded.
     pub fn is_recording(&self) -> bool {
         self.geometry.capacity > 0
     }
 
-    /// How often the barrier has released its nodes until now.
+    /// Returns the number of releases until now.
     pub fn releases(&self) -> u64 {
         self.snapshot().releases
     }
 
-    /// The board as it is now, for onlookers.
+    /// Returns the board's state now, for observers.
     pub fn snapshot(&self) -> Snapshot {
         let mut state = self.copy().1.next();
         let at_ns = self.now_ns();
-        // On the copy only: an onlooker sees what time has done without doing anything to the board.
+        // On the copy only: an observer computes the passed time without changing the board.
         state.run_until(self.engine, at_ns);
         let (outputs, releases) = (state.machine.outputs(), state.machine.releases());
         Snapshot {
@@ -255,7 +255,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// The events so far, oldest first; may be read while the board is in use.
+    /// Returns the events so far, oldest first; may be called while the board is in use.
     pub fn record(&self) -> Record {
         let (_, state) = self.copy();
         self.publish(&state);
@@ -281,10 +281,10 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// The eureka line beside the board as it is now, for onlookers.
+    /// Returns the eureka line's state now, for observers.
     pub(super) fn line_look(&self) -> Option<LineLook> {
         let mut line = self.line?.copy().1;
-        // Both are read after the copy: neither is behind it.
+        // Both are read after the copy, so neither is older than it.
         let (releases, now) = (self.committed_releases(), self.now_ns());
         line.run_until(now, releases);
         Some(LineLook {
@@ -293,27 +293,27 @@ impl<'m> Board<'m> {
         })
     }
 
-    /// The eureka line beside the board.
+    /// Returns the board's eureka line.
     pub(super) fn line(&self) -> Option<Line<'m>> {
         self.line
     }
 
-    /// How often the barrier has released its nodes, as any node can know until now.
+    /// Returns the number of releases that any node can have seen until now.
     pub(super) fn committed_releases(&self) -> u64 {
         self.copy().1.machine.releases()
     }
 
-    /// How many handles may commit.
+    /// Returns the number of handles that may commit.
     pub(super) fn hands(&self) -> usize {
         self.geometry.hands
     }
 
-    /// What of each of a tree's boards is recorded.
+    /// Returns the record's capacity of each board of a tree.
     pub(super) fn capacity(&self) -> usize {
         self.geometry.capacity
     }
 
-    /// Whether the board is of a tree, and then which.
+    /// Returns the board's position in a tree.
     pub(super) fn tree(&self) -> OfTree {
         match self.geometry.tree {
             [0, _] => OfTree::No,
@@ -322,23 +322,23 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// When the board was made, on the machine's clock.
+    /// Returns the creation time, on the machine's clock.
     pub(super) fn origin_ns(&self) -> u64 {
         self.geometry.origin_ns
     }
 
-    /// Nanoseconds since the board was made.
+    /// Returns the nanoseconds since the board was created.
     pub(super) fn now_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.geometry.origin_ns)
     }
 
-    /// The current state, and the head that a commit has to replace.
+    /// Returns the current state, and the head that a commit has to replace.
     pub(super) fn copy(&self) -> (HeadWord, State) {
         let (head, words) = self.shared.read::<SLOT_WORDS>();
         (head, State::from_words(&self.blank, &words))
     }
 
-    /// The level of the barrier's wires if the passing of time cannot change it: four loads, no clock, no write.
+    /// Returns the level of the barrier's wires if the passing of time cannot change it: four loads, no clock access, no store.
     #[inline]
     pub(super) fn settled_output(&self) -> Option<bool> {
         let (_, [inputs, stage1, stage2, output]) = self.shared.read();
@@ -353,7 +353,7 @@ impl<'m> Board<'m> {
             .then_some(output != 0)
     }
 
-    /// Writes the events of a commit to their places in the record.
+    /// Writes the events of a commit to their slots in the record.
     pub(super) fn publish(&self, state: &State) {
         if self.is_recording() {
             for (place, event) in (state.older_events..).zip(state.news()) {
@@ -363,7 +363,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Replaces the state that was copied with `head` by `state`, using a slot of `slots` that is not current.
+    /// Replaces the state that was copied with `head` by `state`, in the slot of `slots` that is not current. Returns true on success.
     pub(super) fn commit(&self, head: HeadWord, slots: [usize; 2], state: &State) -> bool {
         let slot = if head.slot() == slots[0] {
             slots[1]
@@ -374,7 +374,7 @@ impl<'m> Board<'m> {
         self.shared.commit(head, slot)
     }
 
-    /// The claim word of a node that exists.
+    /// Returns the claim word of an existing node.
     pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
         self.shared.claim(node)
     }

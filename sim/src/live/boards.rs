@@ -1,16 +1,16 @@
-//! Boards below boards in shared memory, for more nodes than one board has wires.
+//! Cascaded boards in shared memory, for more nodes than one board has wires.
 //!
-//! Every board is an ordinary one ([`Board`]) with an origin, and so a phase of its clock, of its own. All nodes read the root's output.
+//! Every board is an ordinary [`Board`] with its own origin, hence its own clock phase. All nodes read the root's output.
 //!
-//! # Which node carries a level up
+//! # Propagation of a level
 //!
-//! A node that drives its wire to a level, or waits for the root to have that level, looks at its board. If the board's output
-//! has the level, so have all wires of the board, and the node drives the wire to the board above to it; and so on up to the root.
-//! The node that is last on a board does so, and a node that polls does it for one that was killed on the way.
+//! A node that drives its wire to a level, or waits for the root to have that level, reads its board. If the board's output
+//! has the level, so have all wires of the board, and the node drives the board's wire to the board above; and so on up to the root.
+//! The last node of a board does this, and a polling node does it for one that was killed before it could.
 //!
-//! Several nodes may drive the same wire between boards, and none of them is ever late with an old level:
-//! the board's output leaves the level only after all its nodes have, and this node's wire has the level until it is done.
-//! For that a node's wires are used by one thread at a time, which a lock sees to.
+//! Several nodes may drive the same wire between boards, but none can drive an outdated level:
+//! the board's output leaves the level only after all its nodes have, and this node's wire keeps the level until it is done.
+//! This requires that one thread at a time uses a node's wires, which a lock ensures.
 
 use super::Snapshot;
 use super::board::{Board, Look};
@@ -30,7 +30,7 @@ pub struct Boards<'m> {
     boards: Vec<Board<'m>>,
 }
 
-/// What [`Boards::wires`] hands out.
+/// The result of [`Boards::wires`].
 #[derive(Debug)]
 pub struct NodeWires<'m, R> {
     /// The wire to the node's board.
@@ -49,7 +49,7 @@ pub struct NodeOut<'m, R>(Handles<'m, R>);
 #[derive(Debug)]
 pub struct NodeIn<'m, R>(Handles<'m, R>);
 
-/// Where a node notes that its program called the barrier and came back, as [`Marks`](super::Marks).
+/// Records that the node's program entered and left the barrier, as [`Marks`](super::Marks).
 #[derive(Debug)]
 pub struct NodeMarks<'m, R>(Handles<'m, R>);
 
@@ -60,9 +60,9 @@ struct Node<'m, R> {
     node: usize,
     nodes: usize,
     ring: R,
-    /// Of the node's own board,
+    /// The handle on the node's own board.
     own: Hand<'m>,
-    /// and of each board above it, the root's last.
+    /// The handles on the boards above it, the root's last.
     above: Vec<Hand<'m>>,
 }
 
@@ -79,13 +79,13 @@ impl<R> fmt::Debug for Node<'_, R> {
 }
 
 impl<'m> Boards<'m> {
-    /// Bytes for the boards of this tree, which record about `record` events together; the memory must begin at a multiple of 128.
+    /// Returns the size of the boards of this tree, which record about `record` events in total; the memory must be aligned to 128 bytes.
     pub fn layout_size(tree: &Tree, record: usize) -> usize {
         let last = Self::places(tree, record).last();
         last.map_or(0, |(at, bytes, _)| at.saturating_add(bytes))
     }
 
-    /// Where each board begins, how many bytes it has, and which it is.
+    /// Returns the offset, the size and the number of each board.
     pub(super) fn places(
         tree: &Tree,
         record: usize,
@@ -94,14 +94,14 @@ impl<'m> Boards<'m> {
         (0..tree.boards()).scan(0usize, move |end, board| {
             let at = *end;
             let bytes = Board::size_with(Self::hands(tree, board), each);
-            // Rounded up to where a board may begin.
+            // Rounded up to the alignment of a board.
             let bytes = bytes.checked_next_multiple_of(128).unwrap_or(usize::MAX);
             *end = at.saturating_add(bytes);
             Some((at, bytes, board))
         })
     }
 
-    /// A board's handles: three for each of its nodes, or one for each node of the tree on a board that has none.
+    /// Returns a board's number of handles: three per node, or one for each node of the tree on a board without nodes.
     pub(super) fn hands(tree: &Tree, board: usize) -> usize {
         match board < tree.lowest() {
             true => tree.pins(board) * HANDS,
@@ -120,27 +120,27 @@ impl<'m> Boards<'m> {
         &self.boards[self.tree.root()]
     }
 
-    /// How many nodes they have.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.tree.nodes()
     }
 
-    /// How many boards there are.
+    /// Returns the number of boards.
     pub fn boards(&self) -> usize {
         self.boards.len()
     }
 
-    /// How often the root has released the nodes until now.
+    /// Returns the number of the root's releases until now.
     pub fn releases(&self) -> u64 {
         self.root().releases()
     }
 
-    /// Whether changes and marks are recorded.
+    /// Returns true if changes and marks are recorded.
     pub fn is_recording(&self) -> bool {
         self.root().is_recording()
     }
 
-    /// The boards as an onlooker sees them: the nodes of all of them, and the level and the releases of the root.
+    /// Returns the boards' state for an observer: the nodes of all boards, and the level and releases of the root.
     pub fn look(&self) -> Look {
         let root = self.root().snapshot();
         let share = self.boards[0].nodes();
@@ -155,7 +155,7 @@ impl<'m> Boards<'m> {
         look
     }
 
-    /// The nodes whose wire has the root's level: those that are not in a barrier that waits.
+    /// Returns the nodes whose wire has the root's level: those that have not entered the pending barrier.
     pub fn missing(&self) -> Vec<usize> {
         let Snapshot { outputs, .. } = self.root().snapshot();
         let lowest = self.boards[..self.tree.lowest()].iter();
@@ -167,7 +167,7 @@ impl<'m> Boards<'m> {
         (0..self.nodes()).filter(|node| !waits(node)).collect()
     }
 
-    /// The events of all nodes and the root's releases, oldest first.
+    /// Returns the events of all nodes and the root's releases, oldest first.
     pub fn record(&self) -> Record {
         let first = self.boards.iter().map(Board::origin_ns).min().unwrap_or(0);
         let mut record = Record {
@@ -187,12 +187,12 @@ impl<'m> Boards<'m> {
                     })
                 }));
         }
-        // Stable, so that events of one board stay in their order.
+        // Stable, so that events of one board keep their order.
         record.events.sort_by_key(|event| event.at_ns);
         record
     }
 
-    /// An event of this board, as one of the whole; nothing if it is between boards.
+    /// Converts an event of this board to one of the whole tree; `None` if it is on a wire between boards.
     fn seen_from_outside(&self, board: usize, what: What) -> Option<What> {
         let is_root = board == self.tree.root();
         let is_lowest = board < self.tree.lowest();
@@ -212,7 +212,7 @@ impl<'m> Boards<'m> {
         }
     }
 
-    /// Takes the wires of `node`; `ring(other)` is called for every other node by the node that commits a release of the root, as in
+    /// Claims the wires of `node`. The node that commits a release of the root calls `ring(other)` for every other node, as in
     /// [`Board::wires`].
     pub fn wires<R: Fn(usize)>(
         &self,
@@ -249,7 +249,7 @@ impl<'m> Boards<'m> {
 
 #[cfg(test)]
 impl Boards<'_> {
-    /// Drives a node's wire and dies before anything is carried up; the claim is that of the node's owner.
+    /// Drives a node's wire without propagation, as if the node died then; the claim is that of the node's owner.
     pub(super) fn own_board_only(&self, node: usize, high: bool) {
         let (board, pin) = self.tree.place(node);
         self.boards[board].drive_as_if_killed(pin, high);
@@ -257,7 +257,7 @@ impl Boards<'_> {
 }
 
 impl<R: Fn(usize)> Node<'_, R> {
-    /// Drives the node's wire, and tells each board above as long as the one below it follows.
+    /// Drives the node's wire, and the wire to each board above as long as the board below follows.
     fn set(&mut self, high: bool) {
         let Self {
             node,
@@ -269,7 +269,7 @@ impl<R: Fn(usize)> Node<'_, R> {
         let boards = above.len();
         for (level, hand) in std::iter::once(own).chain(above).enumerate() {
             let released = || {
-                // Those below the root let no node go.
+                // Boards below the root release no node.
                 if level == boards {
                     ring_others(nodes, node, ring);
                 }
@@ -281,7 +281,7 @@ impl<R: Fn(usize)> Node<'_, R> {
         }
     }
 
-    /// The root's level.
+    /// Returns the root's level.
     fn root(&mut self) -> bool {
         let Self {
             node,
@@ -297,13 +297,13 @@ impl<R: Fn(usize)> Node<'_, R> {
     fn get(&mut self) -> bool {
         let mine = self.own.level();
         if self.root() != mine {
-            // A node may have died on the way up.
+            // A node may have died before it could propagate its level.
             self.set(mine);
         }
         self.root()
     }
 
-    /// What is noted on the node's own board.
+    /// Records a mark on the node's own board.
     fn mark(&mut self, what: impl Fn(usize) -> What) {
         let Self {
             node,
@@ -323,17 +323,17 @@ impl<R: Fn(usize)> Node<'_, R> {
 }
 
 fn lock<'g, 'm, R>(handles: &'g Handles<'m, R>) -> MutexGuard<'g, Node<'m, R>> {
-    // What a thread that panicked has left is consistent: each commit is one.
+    // A thread that panicked has left a consistent state, because each commit is atomic.
     handles.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<R: Fn(usize)> NodeMarks<'_, R> {
-    /// The program on this node has called the barrier.
+    /// Records that the node's program has entered the barrier.
     pub fn enter(&mut self) {
         lock(&self.0).mark(|node| What::Enter { node });
     }
 
-    /// The program on this node comes back from the barrier.
+    /// Records that the node's program leaves the barrier.
     pub fn leave(&mut self) {
         lock(&self.0).mark(|node| What::Leave { node });
     }
@@ -359,7 +359,7 @@ impl<R: Fn(usize)> OutputPin for NodeOut<'_, R> {
     }
 }
 
-/// The board is in memory or behind a connection, and no interrupt comes from it.
+/// The board is in memory and raises no interrupt.
 impl<R: Fn(usize)> barrier_driver::InputEvents for NodeIn<'_, R> {}
 
 impl<R: Fn(usize)> InputPin for NodeIn<'_, R> {

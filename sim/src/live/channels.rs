@@ -1,11 +1,11 @@
-//! Version 2 in shared memory: the live board of five channels (`fpga_model::channels`), by the same protocol as the board of
-//! one barrier at the head of [`live`](super), with longer slots.
+//! Version 2 in shared memory: the live board of five channels (`fpga_model::channels`), with the protocol of the single
+//! barrier's board described in [`live`](super), with longer slots.
 //!
-//! A node's eight outward and five inward lines are one handle, which owns one pair of slots.
-//! Time passes when a process looks; what a look finds is committed only if a line was written or a channel has released.
-//! No node is rung here: one that hears of a release wakes its neighbours itself.
-//! A board that records keeps every change of an outward line with its time, by the protocol of the record at the head of [`live`](super);
-//! all the rest follows from these, since the machine is deterministic ([`crate::channel_vcd`]).
+//! One handle drives a node's eight outward lines and reads its five inward lines, and owns one pair of slots.
+//! Time passes when a process reads the board; a read commits only if a line was written or a channel has released.
+//! The board wakes no node; a node that sees a release wakes its neighbours itself.
+//! A board that records keeps every change of an outward line with its time, by the record's protocol described in [`live`](super);
+//! the rest follows from these changes, because the machine is deterministic ([`crate::channel_vcd`]).
 
 use super::board::{AttachError, InitError, Look, Snapshot};
 use super::engine::ChannelEngine;
@@ -20,11 +20,11 @@ use fpga_model::channels::{
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
-/// Words of the clock and the lines, of a channel, of the serial side.
+/// Words of the clock and the lines, of a channel, of the serial receiver.
 const PINS: usize = 1 + MAX_CHANNELS + 3;
 const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
-/// Words of the record: how many changes older commits had, and this commit's change.
+/// Words of the record: the number of changes of earlier commits, and this commit's change.
 const NEWS: usize = 3;
 /// A line change is recorded in picoseconds, as in virtual time.
 const PS_PER_NS: u64 = 1000;
@@ -34,36 +34,36 @@ pub(super) const WORDS: usize = 64;
 const _: () =
     assert!(PINS + MAX_CHANNELS * CHANNEL + SERIAL + NEWS <= WORDS && WORDS.is_multiple_of(16));
 
-/// A version 2 board in shared memory; as [`Board`](super::Board) it borrows the memory for `'m`.
+/// A version 2 board in shared memory; it borrows the memory for `'m` as [`Board`](super::Board) does.
 #[derive(Clone, Copy)]
 pub struct ChannelBoard<'m> {
     shared: Shared<'m, WORDS>,
     geometry: Geometry,
-    /// The machine after power-on, which knows the number of nodes.
+    /// The machine after power-on, which defines the number of nodes.
     blank: ChannelMachine,
     engine: ChannelEngine<'m>,
 }
 
-/// What one commit replaces by the next.
+/// The state that a commit replaces.
 #[derive(Clone, Copy)]
 struct State {
     machine: ChannelMachine,
     pins: Pins,
-    /// The last edge that `machine` has seen.
+    /// The last edge that `machine` has simulated.
     edge: u64,
-    /// How many line changes all earlier commits had.
+    /// Number of line changes of all earlier commits.
     older_changes: u64,
     /// The line change of this commit.
     change: Option<LineChange>,
 }
 
 impl<'m> ChannelBoard<'m> {
-    /// Bytes for a board of `nodes` nodes that records `record` line changes; the memory must begin at a multiple of 128.
+    /// Returns the size of a board of `nodes` nodes that records `record` line changes; the memory must be aligned to 128 bytes.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
         Geometry::size::<WORDS>(nodes.saturating_mul(HANDS), record).unwrap_or(usize::MAX)
     }
 
-    /// The board after power-on, as a geometry and the words of its first slot.
+    /// Returns the board after power-on, as a geometry and the words of its first slot.
     pub(super) fn power_on(
         nodes: usize,
         record: usize,
@@ -100,7 +100,7 @@ impl<'m> ChannelBoard<'m> {
         })
     }
 
-    /// The same board with these gates in the model's place; every process has to put the same there.
+    /// Replaces the model by these gates; every process must use the same gates.
     pub fn with_gates(self, gates: &'m dyn ChannelGates) -> Self {
         Self {
             engine: ChannelEngine::of(gates),
@@ -108,12 +108,12 @@ impl<'m> ChannelBoard<'m> {
         }
     }
 
-    /// How many nodes have lines.
+    /// Returns the number of nodes with lines.
     pub fn nodes(&self) -> usize {
         self.geometry.nodes
     }
 
-    /// The machine as it is now, for onlookers.
+    /// Returns the machine's state now, for observers.
     pub fn machine(&self) -> ChannelMachine {
         let (_, mut state) = self.copy();
         state.run_until(self.engine, self.now_ns());
@@ -136,7 +136,7 @@ impl<'m> ChannelBoard<'m> {
         Look::at(&seen, self.nodes(), claimed)
     }
 
-    /// The line changes so far, oldest first; may be read while the board is in use.
+    /// Returns the line changes so far, oldest first; may be called while the board is in use.
     pub fn record(&self) -> ChannelRecord {
         let (_, state) = self.copy();
         self.publish(&state);
@@ -155,7 +155,7 @@ impl<'m> ChannelBoard<'m> {
         }
     }
 
-    /// Writes the change of a commit to its place in the record.
+    /// Writes the change of a commit to its slot in the record.
     fn publish(&self, state: &State) {
         if let Some(change) = &state.change {
             self.shared
@@ -163,7 +163,7 @@ impl<'m> ChannelBoard<'m> {
         }
     }
 
-    /// Takes the lines of a node; a dead holder is replaced.
+    /// Claims the lines of a node; a dead holder is replaced.
     pub fn lines(&self, node: usize) -> Result<NodeLines<'m>, WiresError> {
         if node >= self.nodes() {
             return Err(WiresError::NoSuchNode {
@@ -195,18 +195,18 @@ pub struct NodeLines<'m>(Mutex<Hand<'m>>);
 struct Hand<'m> {
     board: ChannelBoard<'m>,
     node: usize,
-    /// Written by this handle only.
+    /// Written only by this handle.
     slots: [usize; 2],
     _claim: Claim<'m>,
 }
 
 impl NodeLines<'_> {
-    /// Drives an outward line; one that does not exist stays as it is.
+    /// Drives an outward line; a nonexistent line is ignored.
     pub fn set(&self, line: usize, high: bool) {
         let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let node = hand.node;
         let state = hand.touch(|state, now| state.drive(now, node, line, high));
-        // An arrival may make a release inevitable, and a node that computes next would not see it: stay for the three edges.
+        // An arrival may make a release inevitable, and no process would compute it if this node went on to other work: wait for the three edges.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
             while hand.board.now_ns() < due {
@@ -216,7 +216,7 @@ impl NodeLines<'_> {
         }
     }
 
-    /// The level of an inward line.
+    /// Returns the level of an inward line.
     pub fn get(&self, line: usize) -> bool {
         let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, mut state) = hand.board.copy();
@@ -235,7 +235,7 @@ impl Hand<'_> {
         loop {
             let (head, before) = self.board.copy();
             self.board.publish(&before);
-            // Read after the copy: times in the record grow with the commits.
+            // Read after the copy, so times in the record increase with the commits.
             let now = self.board.now_ns();
             let mut state = before.next();
             state.run_until(self.board.engine, now);
@@ -262,12 +262,12 @@ impl State {
         }
     }
 
-    /// How many line changes there have been, that of this commit included.
+    /// Returns the number of line changes, including that of this commit.
     fn changes(&self) -> u64 {
         self.older_changes + u64::from(self.change.is_some())
     }
 
-    /// Begins the next commit: its change is still to come.
+    /// Starts the next commit, still without a change.
     fn next(mut self) -> Self {
         self.older_changes = self.changes();
         self.change = None;
@@ -349,8 +349,8 @@ impl State {
         words
     }
 
-    /// The inverse of [`to_words`](Self::to_words).
-    /// A torn copy gives a state without meaning, which the caller throws away when it sees that the head has moved.
+    /// Decodes a state; the inverse of [`to_words`](Self::to_words).
+    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
     fn from_words(blank: ChannelMachine, words: &[u64; WORDS]) -> Self {
         let mut next = words.iter().copied();
         let mut word = || next.next().unwrap_or(0);
@@ -440,7 +440,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the lines do, a state that went through words goes on as one that did not.
+        /// For any line changes, a state that was encoded and decoded continues like one that was not.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..8, 0usize..3, any::<bool>(), 0u64..40), 0..300)) {
             let blank = ChannelMachine::new(3, MAX_CHANNELS).expect("three nodes");

@@ -1,18 +1,18 @@
-//! What computes the board's edges: the model, or gates that were put in its place.
+//! The engine that computes the board's clock edges: the model, or gates that replace it.
 //!
-//! The model knows that constant inputs change nothing after [`fpga_model::LATENCY_EDGES`] edges.
-//! Of gates nothing is known but that they are a synchronous machine: an edge that changes no flip-flop is, with the same
-//! inputs, followed only by edges like it. So gates are run until they rest, and a long time costs them no more than the model.
+//! In the model, constant inputs change nothing after [`fpga_model::LATENCY_EDGES`] edges.
+//! Gates are only known to be a synchronous machine: after an edge that changes no flip-flop, no further edge with the same
+//! inputs changes one. So gates are run until they are stable, and a long time costs no more than with the model.
 
 use fpga_model::channels::{ChannelGates, ChannelMachine, Pins};
 use fpga_model::{Gates, Registers, ToggleMachine};
 
-/// So many edges gates may take to come to rest.
-/// The clock of gates that never do so stands still between two touches of the board, after this many edges;
-/// otherwise a machine that oscillates would have to be simulated faster than its clock.
+/// Maximum number of edges until gates are stable.
+/// The clock of gates that never become stable stops between two accesses to the board, after this many edges;
+/// otherwise an oscillating machine would have to be simulated faster than its clock.
 const PATIENCE: u64 = 64;
 
-/// Steps machines; every process of a board has the same.
+/// Computes the edges of machines; every process of a board uses the same engine.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Engine<'m>(Option<&'m dyn Gates>);
 
@@ -21,7 +21,7 @@ impl<'m> Engine<'m> {
         Self(Some(gates))
     }
 
-    /// So many edges with constant inputs; `on_release(edge, outputs)`, the first edge being number 1.
+    /// Runs `edges` edges with constant inputs; calls `on_release(edge, outputs)`, the first edge being number 1.
     pub(super) fn run(
         self,
         machine: &mut ToggleMachine,
@@ -46,7 +46,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// The number of edges after which the output next toggles if the inputs stay as they are.
+    /// Returns the number of edges after which the output next toggles with constant inputs.
     pub(super) fn edges_to_release(self, machine: &ToggleMachine, inputs: u64) -> Option<u64> {
         if self.0.is_none() {
             return machine.edges_to_release(inputs);
@@ -58,7 +58,7 @@ impl<'m> Engine<'m> {
         first
     }
 
-    /// Whether no number of further edges changes anything while the inputs stay as they are.
+    /// Returns true if no number of further edges changes anything with constant inputs.
     #[inline]
     pub(super) fn is_settled(self, machine: &ToggleMachine, inputs: u64) -> bool {
         match self.0 {
@@ -68,7 +68,7 @@ impl<'m> Engine<'m> {
     }
 }
 
-/// Steps machines of version 2, in the same way; a line is filtered, answered and released in fewer edges than the patience.
+/// As [`Engine`], for machines of version 2; filtering, reply and release of a line take fewer edges than the limit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ChannelEngine<'m>(Option<&'m dyn ChannelGates>);
 
@@ -77,9 +77,9 @@ impl<'m> ChannelEngine<'m> {
         Self(Some(gates))
     }
 
-    /// So many edges with constant pins.
+    /// Runs `edges` edges with constant pins.
     ///
-    /// While nothing but counters moves, gates are taken to count as the model does.
+    /// While only counters change, gates are assumed to count as the model does.
     pub(super) fn run(self, machine: &mut ChannelMachine, pins: &Pins, edges: u64) {
         match self.0 {
             None => machine.fast_forward(pins, edges),

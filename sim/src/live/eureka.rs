@@ -1,8 +1,8 @@
 //! The wires of one node at the eureka line of a [`Board`], as embedded-hal pins for `barrier_driver::Eureka`.
 //!
-//! A node's wires belong to one process at a time, as those to the barrier do, and are claimed by themselves.
-//! Reading commits nothing. No node is rung when the line rises: a node that searches looks at the line itself.
-//! On a board with a record each change of a wire is noted there; that is a commit at the board, which rings if it contains a release.
+//! A node's wires belong to one process at a time, as those to the barrier do, and have a claim of their own.
+//! Reading commits nothing. A rise of the line wakes no node: a searching node polls the line itself.
+//! On a board with a record each change of a wire is recorded. That is a commit on the board, which wakes the nodes if it contains a release.
 
 use super::board::Board;
 use super::line::{Line, LineState};
@@ -15,14 +15,14 @@ use std::fmt;
 use std::hint::spin_loop;
 use std::sync::Arc;
 
-/// What [`Board::eureka`] hands out: three handles that may go to different threads.
+/// The result of [`Board::eureka`]: three handles that may go to different threads.
 #[derive(Debug)]
 pub struct EurekaWires<'m, R> {
-    /// The wire by which the node says that it has found it.
+    /// The wire by which the node raises the line.
     pub out: SaysWire<'m, R>,
     /// The line to all nodes.
     pub found: ToldWire<'m>,
-    /// The wire to this node alone, which is high when it was first.
+    /// The wire to this node alone, which is high if it was first.
     pub first: ToldWire<'m>,
 }
 
@@ -40,14 +40,14 @@ pub struct ToldWire<'m> {
     told: Told,
 }
 
-/// Which of the two wires to a node.
+/// Selects one of the two wires to a node.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     Found,
     First,
 }
 
-/// A node's place at the line; the wire to it alone commits, and is not cloned.
+/// A node's handle of the line; only the wire to the line commits, and it is not cloned.
 #[derive(Clone)]
 struct Hand<'m> {
     board: Board<'m>,
@@ -63,7 +63,7 @@ impl fmt::Debug for Hand<'_> {
 }
 
 impl<'m> Board<'m> {
-    /// Takes the wires of `node` at the line beside the board; `ring` is as for [`wires`](Self::wires).
+    /// Claims the wires of `node` of the board's eureka line; `ring` is as for [`wires`](Self::wires).
     pub fn eureka<R: Fn(usize)>(
         &self,
         node: usize,
@@ -99,19 +99,19 @@ impl<'m> Board<'m> {
 }
 
 impl Hand<'_> {
-    /// The line now, and the head that a commit has to replace.
+    /// Returns the line's state now, and the head that a commit has to replace.
     fn now(&self) -> (HeadWord, LineState) {
         let (head, mut state) = self.line.copy();
-        // Both are read after the copy: neither is behind it.
+        // Both are read after the copy, so neither is older than it.
         let (releases, now) = (self.board.committed_releases(), self.board.now_ns());
         state.run_until(now, releases);
         (head, state)
     }
 
-    /// Drives the node's wire, and calls `changed` if that changes it.
-    /// A wire that rises is seen by the line when this returns, so that the node reads what it has said.
+    /// Drives the node's wire, and calls `changed` if the level changes.
+    /// When this returns, the line has seen a rising wire, so the node reads its own announcement.
     fn say(&mut self, high: bool, changed: impl FnOnce()) {
-        // A node that writes a level that is there already changes nothing.
+        // A write of the current level changes nothing.
         if self.line.copy().1.says(self.node) == high {
             return;
         }

@@ -1,4 +1,4 @@
-//! Boards of other processes of this machine, found by the memory that those have open.
+//! Discovery of the boards of other processes on this machine, through their open memory.
 
 use super::{Look, Window};
 use std::collections::BTreeSet;
@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// How the kernel shows memory that can have a board: that of [`Memory`](super::Memory), and that of an MPI job's ranks.
+/// Names under which the kernel lists memory that can contain a board: that of [`Memory`](super::Memory), and that of an MPI job's ranks.
 const NAMES: [&str; 2] = ["/memfd:hwbarr", "/memfd:portcullis-node"];
 
-/// So far a process's ancestors are followed.
+/// Maximum number of ancestors of a process that are followed.
 const GENERATIONS: usize = 64;
 
 /// A board of another process.
@@ -18,13 +18,13 @@ const GENERATIONS: usize = 64;
 pub struct Found {
     /// The process that holds its memory.
     pub pid: u32,
-    /// The program that runs there.
+    /// The program of that process.
     pub program: String,
     window: Window,
 }
 
 impl Found {
-    /// The board now; `None` if it is gone, or the process that held it.
+    /// Returns the board's state; `None` if the board or the process is gone.
     pub fn look(&self) -> Option<Look> {
         super::wires::is_alive(self.pid)
             .then(|| self.window.look())
@@ -39,19 +39,19 @@ impl Found {
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Another user may have chosen the name.
+        // Another user may have chosen the name, so it is escaped.
         let program = printable::name(&self.program);
         write!(f, "process {} ({program})", self.pid)
     }
 }
 
-/// Every board that this user may look at, each once, by the process with the lowest number that holds it.
+/// Returns every board that this user may read, each once, for the process with the lowest number that holds it.
 pub fn boards() -> Vec<Found> {
     let own = std::process::id();
     boards_where(|pid| pid != own)
 }
 
-/// The boards that this process holds; if none, those of the processes that it has started, as `mpirun` the keeper of its ranks.
+/// Returns the boards that this process holds; if none, those of its descendants, as of `mpirun`, which starts the ranks.
 pub fn boards_of(pid: u32) -> Vec<Found> {
     let own = boards_where(|other| other == pid);
     match own.is_empty() {
@@ -69,21 +69,21 @@ fn boards_where(is_meant: impl Fn(u32) -> bool) -> Vec<Found> {
     found.flat_map(|pid| of_process(pid, &mut known)).collect()
 }
 
-/// Whether `pid` is `ancestor` or has been started by it, or by one that it has started.
+/// Returns true if `pid` is `ancestor` or a descendant of it.
 fn is_of(pid: u32, ancestor: u32) -> bool {
-    // Numbers may be used again while we climb, so a circle is possible and an end is needed.
+    // Process numbers may be reused during the walk, so it could be a cycle and needs a limit.
     let parents = std::iter::successors(Some(pid), |pid| parent(*pid)).take(GENERATIONS);
     parents.into_iter().any(|pid| pid == ancestor)
 }
 
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name is in parentheses and may have some in it; the state and the parent follow.
+    // The program's name is in parentheses and may contain some; the state and the parent follow.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whatever cannot be read, since a process has ended or belongs to another user, has no board for us.
+/// Returns the boards of a process; none if it has ended or belongs to another user.
 fn of_process(pid: u32, known: &mut BTreeSet<(u64, u64)>) -> Vec<Found> {
     let folder = format!("/proc/{pid}/fd");
     let mut found = Vec::new();
@@ -117,7 +117,7 @@ fn of_process(pid: u32, known: &mut BTreeSet<(u64, u64)>) -> Vec<Found> {
     found
 }
 
-/// The entries of a folder that are numbers.
+/// Returns the entries of a folder that are numbers.
 fn entries<T: std::str::FromStr>(folder: &Path) -> Vec<T> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! The eureka line beside a board of shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
+//! The eureka line of a board in shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
 //!
-//! It has slots and a head of its own, behind the board's memory and by the same protocol, so barriers pay nothing for it.
-//! What it needs of the board is how often that has released, by which it is cleared. That number is read after the line's
-//! slot, so a node that has seen a release and looks at the line finds it cleared. At which edge between two commits the
-//! release was does not matter, as long as the wires had come to rest on their way through the synchroniser: nodes lower them
-//! before they enter, and a release takes as many edges as that.
+//! It has slots and a head of its own, after the board's memory and with the same protocol, so barriers pay nothing for it.
+//! From the board it needs only the number of releases, each of which clears the line. That number is read after the line's
+//! slot, so a node that has seen a release and reads the line finds it cleared. The exact edge of the release between two commits
+//! does not matter if the wires' levels have passed the synchroniser: nodes lower them
+//! before they enter, and a release takes at least that number of edges.
 
 use super::CLOCK;
 use super::shared::{HeadWord, LINE_WORDS, Shared};
@@ -15,19 +15,19 @@ use fpga_model::eureka::{EurekaLine, EurekaRegisters};
 #[derive(Clone, Copy)]
 pub(super) struct Line<'m> {
     shared: Shared<'m, LINE_WORDS>,
-    /// The line after power-on, which knows the number of nodes.
+    /// The line after power-on, which defines the number of nodes.
     blank: EurekaLine,
 }
 
-/// What one commit replaces by the next.
+/// The state that a commit replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineState {
     line: EurekaLine,
     /// Levels of the wires to the line.
     says: u64,
-    /// The last edge that `line` has seen.
+    /// The last edge that `line` has simulated.
     edge: u64,
-    /// How often the board had released then.
+    /// The board's number of releases at that time.
     releases: u64,
 }
 
@@ -36,13 +36,13 @@ impl<'m> Line<'m> {
         Self { shared, blank }
     }
 
-    /// The current state, and the head that a commit has to replace.
+    /// Returns the current state, and the head that a commit has to replace.
     pub(super) fn copy(&self) -> (HeadWord, LineState) {
         let (head, words) = self.shared.read();
         (head, LineState::from_words(self.blank, words))
     }
 
-    /// Replaces the state that was copied with `head` by `state`, in that of a node's slots which is not current.
+    /// Replaces the state that was copied with `head` by `state`, in the slot of the node that is not current.
     pub(super) fn commit(&self, head: HeadWord, node: usize, state: &LineState) -> bool {
         let [first, second] = Shared::<LINE_WORDS>::slots_of(node);
         let slot = if head.slot() == first { second } else { first };
@@ -50,7 +50,7 @@ impl<'m> Line<'m> {
         self.shared.commit(head, slot)
     }
 
-    /// The claim word of a node that exists.
+    /// Returns the claim word of an existing node.
     pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
         self.shared.claim(node)
     }
@@ -66,18 +66,18 @@ impl LineState {
         }
     }
 
-    /// Steps the line to the present, when the board has released so often.
+    /// Steps the line to the present; `releases` is the board's number of releases.
     pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
         let released = releases != self.releases;
         let due = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
-        // A release that fell into the last edge that was simulated is seen at the next one.
+        // A release during the last simulated edge is seen at the next one.
         let edges = due.max(released.into());
         let mut level = self.line.registers().release;
         let mut left = edges;
         if released {
             let before = self.line.latency_edges().min(edges - 1);
             self.line.fast_forward(self.says, level, before);
-            // Several releases are one change here, though the level may be what it was.
+            // Several releases are one change here, although the level may be the same as before.
             level = !level;
             left -= before;
         }
@@ -90,12 +90,12 @@ impl LineState {
         self.says = self.says & !(1 << node) | u64::from(high) << node;
     }
 
-    /// Whether this node's wire is high.
+    /// Returns true if this node's wire is high.
     pub(super) fn says(&self, node: usize) -> bool {
         self.says >> node & 1 == 1
     }
 
-    /// When the line has seen its wires as they are now.
+    /// Returns the time at which the line has seen the present levels of its wires.
     pub(super) fn seen_ns(&self) -> u64 {
         CLOCK.time_of(self.edge + self.line.latency_edges())
     }
@@ -126,8 +126,8 @@ impl LineState {
         [says, stage1, stage2, first, flags, edge, releases, 0]
     }
 
-    /// The inverse of [`to_words`](Self::to_words); `blank` says how many nodes there are.
-    /// A torn copy gives a state without meaning, which the caller throws away when it sees that the head has moved.
+    /// Decodes a state; the inverse of [`to_words`](Self::to_words). `blank` defines the number of nodes.
+    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
     fn from_words(
         blank: EurekaLine,
         [says, stage1, stage2, first, flags, edge, releases, _]: [u64; LINE_WORDS],
@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the wires do, a state that went through words goes on as one that did not.
+        /// For any line changes, a state that was encoded and decoded continues like one that was not.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..3, any::<bool>(), 0u64..2, 0u64..200), 0..100)) {
             let blank = EurekaLine::new(3, 1).expect("three nodes");

@@ -1,4 +1,4 @@
-//! The state of a board as a value, and how it moves: pure functions between a copy and a commit.
+//! The state of a board as a value, and its transitions: pure functions between a copy and a commit.
 
 use super::CLOCK;
 use super::engine::Engine;
@@ -7,20 +7,20 @@ use fpga_model::{LATENCY_EDGES, Registers, ToggleMachine};
 
 /// Words of a slot before the events.
 pub(super) const CORE_WORDS: usize = 8;
-/// The most events that one commit can carry: a release at each edge that matters, and the change itself.
+/// Maximum number of events of a commit: a release at each edge that matters, and the change itself.
 pub(super) const MAX_NEWS: usize = LATENCY_EDGES as usize + 1;
 /// A slot: two cache lines.
 pub(super) const SLOT_WORDS: usize = CORE_WORDS + 2 * MAX_NEWS;
 
-/// What one commit replaces by the next.
+/// The state that a commit replaces.
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub machine: ToggleMachine,
     /// Levels of the wires to the barrier.
     pub inputs: u64,
-    /// The last edge that `machine` has seen.
+    /// The last edge that `machine` has simulated.
     pub edge: u64,
-    /// How many events all earlier commits had.
+    /// Number of events of all earlier commits.
     pub older_events: u64,
     news: [Event; MAX_NEWS],
     news_len: usize,
@@ -43,29 +43,29 @@ impl State {
         }
     }
 
-    /// The events of this commit.
+    /// Returns the events of this commit.
     pub(super) fn news(&self) -> &[Event] {
         &self.news[..self.news_len]
     }
 
-    /// How many events there have been, those of this commit included.
+    /// Returns the number of events, including those of this commit.
     pub(super) fn events(&self) -> u64 {
         self.older_events + self.news_len as u64
     }
 
-    /// Whether edges have passed that the machine has not seen.
+    /// Returns true if edges have passed that the machine has not simulated.
     pub(super) fn is_behind(&self, now_ns: u64) -> bool {
         CLOCK.edges_until(now_ns) > self.edge
     }
 
-    /// When the barrier releases if no wire changes.
+    /// Returns the time of the next release if no wire changes.
     pub(super) fn release_due_ns(&self, engine: Engine<'_>) -> Option<u64> {
         engine
             .edges_to_release(&self.machine, self.inputs)
             .map(|edges| CLOCK.time_of(self.edge + edges))
     }
 
-    /// Begins the next commit: its events are still to come.
+    /// Starts the next commit, still without events.
     pub(super) fn next(mut self) -> Self {
         self.older_events = self.events();
         self.news_len = 0;
@@ -74,8 +74,8 @@ impl State {
 
     /// Steps the machine to the present.
     pub(super) fn run_until(&mut self, engine: Engine<'_>, now_ns: u64) {
-        // The clock was read after the state was copied, so it cannot be behind the state's edge;
-        // saturating costs nothing and keeps a broken clock from being a disaster.
+        // The clock was read after the state was copied, so it cannot be before the state's edge;
+        // saturation costs nothing and limits the damage of a broken clock.
         let cycles = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
         let (before, mut machine) = (self.edge, self.machine);
         engine.run(&mut machine, self.inputs, cycles, |edge, outputs| {
@@ -89,7 +89,7 @@ impl State {
     }
 
     pub(super) fn set_wire(&mut self, now_ns: u64, node: usize, high: bool) {
-        // A wire from a board below has several nodes that drive it, all to the same level.
+        // Several nodes drive the wire from a board below, all to the same level.
         if (self.inputs >> node & 1 == 1) == high {
             return;
         }
@@ -98,14 +98,14 @@ impl State {
     }
 
     pub(super) fn note(&mut self, at_ns: u64, what: What) {
-        // `MAX_NEWS` is the most a commit can have; a full list would be a defect, and losing a mark is its mildest form.
+        // A commit has at most `MAX_NEWS` events; a full list would be a defect, whose mildest consequence is a lost mark.
         if let Some(place) = self.news.get_mut(self.news_len) {
             *place = Event { at_ns, what };
             self.news_len += 1;
         }
     }
 
-    /// The words of a slot: the core, then two for each event.
+    /// Encodes a slot: the core, then two words per event.
     pub(super) fn to_words(self) -> [u64; SLOT_WORDS] {
         let Registers {
             stage1,
@@ -130,8 +130,8 @@ impl State {
         words
     }
 
-    /// The inverse of [`to_words`](Self::to_words); `machine` says how many nodes there are.
-    /// A torn copy gives a state without meaning, which the caller throws away when it sees that the head has moved.
+    /// Decodes a slot; the inverse of [`to_words`](Self::to_words). `machine` defines the number of nodes.
+    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
     pub(super) fn from_words(machine: &ToggleMachine, words: &[u64; SLOT_WORDS]) -> Self {
         let [
             inputs,

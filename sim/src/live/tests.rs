@@ -183,7 +183,7 @@ fn a_release_rings_every_other_node_exactly_once() {
     wires[0].out.set_high().expect("infallible");
     wires[2].out.set_high().expect("infallible");
     assert_eq!(counts(&rung), [0, 0, 0], "node 1 is missing");
-    // The last arrival makes the release inevitable and therefore commits and rings it before it returns.
+    // The last arrival makes the release inevitable, so it commits and wakes before it returns.
     wires[1].out.set_high().expect("infallible");
     assert_eq!(counts(&rung), [1, 0, 1]);
     for wire in &mut wires {
@@ -219,7 +219,7 @@ fn sleeping_nodes_are_woken_by_their_ring() {
                     ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("idle");
                 for _ in 0..50 {
                     barrier.enter().expect("out of the barrier");
-                    // Without the ring each barrier would take until the test's limit.
+                    // Without the wake-up each barrier would last until the test's limit.
                     barrier
                         .wait(
                             || thread::park_timeout(Duration::from_secs(20)),
@@ -270,7 +270,7 @@ fn the_record_tells_every_change_in_order() {
     assert_eq!(record.dropped, 0);
     let at: Vec<u64> = record.events.iter().map(|e| e.at_ns).collect();
     assert!(at.is_sorted(), "{at:?}");
-    // Two whole periods and a part of a third lie between the last arrival and the release.
+    // Two whole periods and a part of a third are between the last arrival and the release.
     let latency = at[3] - at[2];
     assert!(
         (79..=120).contains(&latency),
@@ -358,7 +358,7 @@ fn a_node_writing_while_others_read_and_write_never_shows_a_torn_board() {
     );
 }
 
-/// Every wire changes to the level it did not have, and times never go back.
+/// Checks that every wire changes to the opposite level, and that times never decrease.
 fn check_alternation(record: &crate::event::Record) {
     let (mut levels, mut released) = (vec![false; record.nodes], false);
     let mut last = 0;

@@ -1,8 +1,8 @@
 //! The wires of one node, as embedded-hal pins.
 //!
 //! A node's wires belong to one process at a time.
-//! The claim of a process that has died without giving it back is taken over.
-//! As at a real port, dropping the pins leaves the level on the wire: to put it back is the driver's duty.
+//! If a process dies without releasing its claim, another process can take the claim over.
+//! As at a real port, dropping the pins leaves the level on the wire; restoring it is the driver's duty.
 
 use super::board::Board;
 use super::shared::{HANDS, Shared};
@@ -16,7 +16,7 @@ use std::fmt;
 use std::hint::spin_loop;
 use std::sync::Arc;
 
-/// What [`Board::wires`] hands out: three handles that may go to different threads.
+/// The result of [`Board::wires`]: three handles that may go to different threads.
 #[derive(Debug)]
 pub struct Wires<'m, R> {
     /// The wire to the barrier.
@@ -27,19 +27,19 @@ pub struct Wires<'m, R> {
     pub marks: Marks<'m, R>,
 }
 
-/// Why the wires of a node cannot be had.
+/// The reason why the wires of a node are unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WiresError {
     /// The board has no such node.
     NoSuchNode {
-        /// The node asked for.
+        /// The requested node.
         node: usize,
-        /// How many there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A living process has them.
+    /// A living process holds them.
     Taken {
-        /// The node asked for.
+        /// The requested node.
         node: usize,
         /// The process.
         pid: u32,
@@ -75,17 +75,17 @@ pub(super) fn claimed<'a>(nodes: usize, claim: impl Fn(usize) -> &'a AtomicU32) 
 }
 
 impl<'m> Board<'m> {
-    /// The nodes whose wires a living process has, bit `n` for node `n`.
+    /// Returns the nodes whose wires a living process holds, bit `n` for node `n`.
     pub(super) fn claimed(&self) -> u64 {
         claimed(self.nodes(), |node| self.claim(node))
     }
 
-    /// The handle that notes what a node does at the eureka line; it goes with the claim of the wires there.
+    /// Returns the handle that records a node's changes of the eureka line; it shares the claim of the wires there.
     pub(super) fn noting(&self, node: usize, claim: Arc<Claim<'m>>) -> Hand<'m> {
         Hand::of(*self, node, node * HANDS + 3, claim)
     }
 
-    /// The right to a node's slots.
+    /// Claims a node's slots.
     fn take(&self, node: usize) -> Result<Arc<Claim<'m>>, WiresError> {
         let nodes = self.nodes();
         if node >= nodes {
@@ -94,16 +94,16 @@ impl<'m> Board<'m> {
         Ok(Arc::new(Claim::take(self.claim(node), node)?))
     }
 
-    /// Takes the wires of `node`, as one handle.
+    /// Claims the wires of `node`, as one handle.
     pub(super) fn hand(&self, node: usize) -> Result<Hand<'m>, WiresError> {
         let claim = self.take(node)?;
         Ok(Hand::of(*self, node, node * HANDS, claim))
     }
 
-    /// Takes the wires of `node`.
+    /// Claims the wires of `node`.
     ///
-    /// `ring(other)` is called for every other node by the handle that commits a release;
-    /// it should wake that node's process if it sleeps, and return at once if it does not.
+    /// The handle that commits a release calls `ring(other)` for every other node;
+    /// it must wake that node's process if it sleeps, and return at once if it does not.
     pub fn wires<R: Fn(usize) + Clone>(
         &self,
         node: usize,
@@ -134,14 +134,14 @@ impl Board<'_> {
     pub(super) fn drive_as_if_killed(&self, node: usize, high: bool) {
         let claim = Arc::new(Claim {
             word: self.claim(node),
-            // No process's, so that nothing is given back.
+            // The number of no process, so nothing is released.
             me: 0,
         });
         Hand::of(*self, node, node * HANDS + 2, claim).drive(&|| (), high);
     }
 }
 
-/// The right of this process to a node's slots, given back when the last handle is dropped.
+/// This process's claim of a node's slots, released with the last handle.
 #[derive(Debug)]
 pub(super) struct Claim<'m> {
     word: &'m AtomicU32,
@@ -159,7 +159,7 @@ impl<'m> Claim<'m> {
                 Err(other) if other != 0 && is_alive(other) => {
                     return Err(WiresError::Taken { node, pid: other });
                 }
-                // Free again, or its owner is dead and will never write the slots: try to replace exactly that owner.
+                // Released, or its owner is dead and will never write the slots: try to replace exactly that owner.
                 Err(other) => holder = other,
             }
         }
@@ -168,7 +168,7 @@ impl<'m> Claim<'m> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        // A child of fork that drops its copy must not give away what the parent holds, hence the comparison.
+        // A child of fork that drops its copy must not release the parent's claim, hence the comparison.
         if getpid().as_raw_nonzero().get().unsigned_abs() == self.me {
             let _ = self
                 .word
@@ -177,7 +177,7 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// Whether there is such a process.
+/// Returns true if the process exists.
 pub(super) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     // A process of another user exists although it may not be signalled.
@@ -188,7 +188,7 @@ pub(super) fn is_alive(pid: u32) -> bool {
 pub(super) struct Hand<'m> {
     board: Board<'m>,
     node: usize,
-    /// Written by this handle only, which is why every committing method takes `&mut self`.
+    /// Written only by this handle, hence every committing method takes `&mut self`.
     slots: [usize; 2],
     claim: Arc<Claim<'m>>,
 }
@@ -200,7 +200,7 @@ impl fmt::Debug for Hand<'_> {
 }
 
 impl<'m> Hand<'m> {
-    /// The how-manieth of the board's handles, for this pin.
+    /// Returns handle number `hand` of the board, for this pin.
     pub(super) fn of(board: Board<'m>, node: usize, hand: usize, claim: Arc<Claim<'m>>) -> Self {
         Self {
             board,
@@ -210,38 +210,38 @@ impl<'m> Hand<'m> {
         }
     }
 
-    /// Notes a mark, on a board with a record.
+    /// Records a mark, on a board with a record.
     pub(super) fn mark(&mut self, released: &impl Fn(), what: What) {
         if self.board.is_recording() {
             self.touch(released, |state, now| state.note(now, what));
         }
     }
 
-    /// A handle of a board above, for the pin where this board's output ends; it goes with the claim of the node.
+    /// Returns a handle of a board above, for the pin of this board's output; it shares the node's claim.
     pub(super) fn above(&self, board: Board<'m>, pin: usize, hand: usize) -> Self {
         Self::of(board, pin, hand, self.claim.clone())
     }
 
-    /// The pin.
+    /// Returns the pin.
     pub(super) fn pin(&self) -> usize {
         self.node
     }
 
-    /// The level of this pin's wire.
+    /// Returns the level of this pin's wire.
     pub(super) fn level(&self) -> bool {
         self.board.copy().1.inputs >> self.node & 1 == 1
     }
 
-    /// Drives the pin's wire. If that makes a release inevitable, it stays for the three edges and commits it: see
-    /// "Ringing" at the head of [`live`](super).
+    /// Drives the pin's wire. If that makes a release inevitable, it waits for the three edges and commits the release: see
+    /// "Wake-ups" at the head of [`live`](super).
     pub(super) fn drive(&mut self, released: &impl Fn(), high: bool) {
-        // A node that writes a level that is there already changes nothing.
+        // A write of the current level changes nothing.
         if self.level() == high {
             return;
         }
         let node = self.node;
         let mut state = self.touch(released, |state, now| state.set_wire(now, node, high));
-        // The barrier cannot release twice without this node, so this ends; gates that do so are not waited for twice.
+        // The barrier cannot release twice without this node, so the loop ends; gates that do release twice are not awaited again.
         let before = state.machine.releases();
         while state.machine.releases() == before
             && let Some(due) = state.release_due_ns(self.board.engine)
@@ -255,7 +255,7 @@ impl<'m> Hand<'m> {
         }
     }
 
-    /// The level of the board's output now.
+    /// Returns the level of the board's output now.
     pub(super) fn output(&mut self, released: &impl Fn()) -> bool {
         if let Some(level) = self.board.settled_output() {
             return level;
@@ -268,13 +268,13 @@ impl<'m> Hand<'m> {
         state.machine.outputs() != 0
     }
 
-    /// Steps the board to the present and applies `change`; calls `released` if that is so now.
+    /// Steps the board to the present and applies `change`; calls `released` if that commits a release.
     fn touch(&mut self, released: &impl Fn(), change: impl Fn(&mut State, u64)) -> State {
         let (has_released, state) = loop {
             let (head, before) = self.board.copy();
             // The predecessor may have died before it wrote its events.
             self.board.publish(&before);
-            // Read after the copy: times in the record grow with the commits.
+            // Read after the copy, so times in the record increase with the commits.
             let now = self.board.now_ns();
             let mut state = before.next();
             state.run_until(self.board.engine, now);
@@ -285,8 +285,8 @@ impl<'m> Hand<'m> {
             }
         };
         if has_released {
-            // Pairs with the fence of a node that says it sleeps and then looks at its wire:
-            // either it sees the release, or we see that it sleeps.
+            // Pairs with the fence of a node that announces sleep and then reads its wire:
+            // either it sees the release, or this process sees that it sleeps.
             fence(Ordering::SeqCst);
             released();
         }
@@ -294,13 +294,13 @@ impl<'m> Hand<'m> {
     }
 }
 
-/// Rings all nodes of a board but the handle's own.
+/// Returns a function that wakes all nodes of a board but the handle's own.
 pub(super) fn others<'r, R: Fn(usize)>(hand: &Hand<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
     let (nodes, me) = (hand.board.nodes(), hand.node);
     move || ring_others(nodes, me, ring)
 }
 
-/// Rings all of so many nodes but this one.
+/// Wakes all of `nodes` nodes but this one.
 pub(super) fn ring_others(nodes: usize, me: usize, ring: &impl Fn(usize)) {
     (0..nodes).filter(|&other| other != me).for_each(ring);
 }
@@ -317,7 +317,7 @@ pub struct InWire<'m, R> {
     ring: R,
 }
 
-/// Where a node notes that its program called the barrier and came back; does nothing on a board without a record.
+/// Records that a node's program entered and left the barrier; does nothing on a board without a record.
 pub struct Marks<'m, R> {
     hand: Hand<'m>,
     ring: R,
@@ -342,14 +342,14 @@ impl<R> fmt::Debug for Marks<'_, R> {
 }
 
 impl<R: Fn(usize)> Marks<'_, R> {
-    /// The program on this node has called the barrier.
+    /// Records that the node's program has entered the barrier.
     pub fn enter(&mut self) {
         let node = self.hand.node;
         let released = others(&self.hand, &self.ring);
         self.hand.mark(&released, What::Enter { node });
     }
 
-    /// The program on this node comes back from the barrier.
+    /// Records that the node's program leaves the barrier.
     pub fn leave(&mut self) {
         let node = self.hand.node;
         let released = others(&self.hand, &self.ring);
@@ -379,7 +379,7 @@ impl<R: Fn(usize)> OutputPin for OutWire<'_, R> {
     }
 }
 
-/// The board is in memory or behind a connection, and no interrupt comes from it.
+/// The board is in memory and raises no interrupt.
 impl<R: Fn(usize)> barrier_driver::InputEvents for InWire<'_, R> {}
 
 impl<R: Fn(usize)> InputPin for InWire<'_, R> {

@@ -1,20 +1,20 @@
-//! A plot of the page as a picture by itself: an SVG file that any program opens or makes a PNG of.
+//! A plot of the page as a separate picture: an SVG file that any program can open or convert to PNG.
 //!
-//! Not every program knows variables of style sheets, so they are replaced by the colours of the light page.
+//! Not every program supports style sheet variables, so they are replaced by the colours of the light page.
 
 use super::STYLE;
 
-/// A plot by itself.
+/// A separate plot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chart {
-    /// A file's name without its ending.
+    /// The file name without extension.
     pub name: String,
-    /// The file.
+    /// The contents of the file.
     pub svg: String,
 }
 
 impl Chart {
-    /// Of a plot under a headline; nothing if it is a table.
+    /// Creates the chart of a plot under a headline; `None` for a table.
     pub(super) fn of(title: &str, plot: &str) -> Option<Self> {
         let rest = plot.strip_prefix("<svg ")?;
         let (attributes, body) = rest.split_once('>')?;
@@ -32,14 +32,14 @@ impl Chart {
     }
 }
 
-/// The words of a headline, as a file's name.
+/// Converts a headline to a file name.
 fn name(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
     words.join("-").to_lowercase()
 }
 
-/// The rules that are of plots: those of classes, and of text in an SVG.
+/// Returns the style rules of plots: those of classes, and of text in an SVG.
 fn rules() -> String {
     let lines = STYLE.lines();
     let of_plots = lines.filter(|line| line.starts_with("svg ") || line.starts_with('.'));
@@ -47,7 +47,7 @@ fn rules() -> String {
     of_plots.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// With the light page's colours in the place of their names.
+/// Replaces colour variables by the light page's colours.
 fn resolved(text: &str) -> String {
     let light = STYLE.split_once('}').map_or("", |(light, _)| light);
     let declarations = light.split([';', '{']).filter_map(|d| d.split_once(':'));

@@ -1,11 +1,11 @@
-//! A campaign at a glance: faults down, moments across, the worst outcome in each cell.
+//! The overview of a campaign: a row per fault, a column per moment, the worst outcome in each cell.
 
 use super::svg::escape;
 use crate::faults::campaign::{Case, Class};
 use crate::faults::moments::Moment;
 use std::fmt::Write as _;
 
-/// The table.
+/// Returns the table.
 pub fn matrix(cases: &[Case]) -> String {
     let mut kinds: Vec<(&str, &str)> = Vec::new();
     for case in cases {
@@ -42,7 +42,7 @@ pub fn matrix(cases: &[Case]) -> String {
     table
 }
 
-/// One cell; a reader who opens it finds where its first worst case was, what was said, and why it cannot be helped.
+/// Returns one cell; opened, it shows where the first worst case was, the message, and the reason from the list.
 fn entry(cell: &[&Case], worst: Class) -> String {
     let worst_cases = || cell.iter().filter(|case| case.class == worst);
     let count = match worst_cases().count() {

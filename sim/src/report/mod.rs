@@ -1,9 +1,9 @@
-//! One HTML page of a run, a sweep or a campaign: nothing but itself is needed to read it, now and in ten years.
+//! One self-contained HTML page of a run, a sweep or a campaign.
 //!
-//! No script, no font, no picture and no link from outside; plots are inline SVG with words for pointers and screen readers,
+//! No external script, font, picture or link; plots are inline SVG with texts for pointers and screen readers,
 //! every plot has its numbers as a table, and colours follow the reader's light or dark setting.
-//! The page's own script (`page.js`) zooms one waveform and keeps charts as files; everything can be read without it.
-//! The page is well-formed XML, so that a program can check it and read it too.
+//! The page's own script (`page.js`) zooms one waveform and saves charts as files; everything is readable without it.
+//! The page is well-formed XML, so that programs can check and parse it.
 
 mod chart;
 mod matrix;
@@ -34,7 +34,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// With a headline and the line below it.
+    /// Creates a page with a headline and the line below it.
     pub fn new(title: &str, lead: &str) -> Self {
         Self {
             title: escape(title),
@@ -44,12 +44,12 @@ impl Page {
         }
     }
 
-    /// Each plot so far, as a picture by itself.
+    /// Returns each plot so far, as a separate picture.
     pub fn charts(&self) -> &[Chart] {
         &self.charts
     }
 
-    /// Numbers to begin with: each a value and what it is.
+    /// Adds key figures: each a value and its description.
     pub fn facts(&mut self, facts: &[(String, &str)]) {
         let item = |(value, what): &(String, &str)| {
             format!(
@@ -62,7 +62,7 @@ impl Page {
         let _ = writeln!(self.body, "<ul class=\"facts\">{items}</ul>");
     }
 
-    /// A card: headline, explanation, a plot or table, and a table of its numbers.
+    /// Adds a card: headline, explanation, a plot or table, and a table of its numbers.
     fn section(&mut self, title: &str, words: &str, plot: &str, numbers: Option<String>) {
         self.charts.extend(Chart::of(title, plot));
         let numbers = numbers.map_or(String::new(), |table| {
@@ -78,7 +78,7 @@ impl Page {
         );
     }
 
-    /// Everything about one run, with the waveform of its first `barriers` barriers.
+    /// Adds everything about one run, with the waveform of its first `barriers` barriers.
     pub fn study(&mut self, study: &Study, barriers: usize) {
         let Study {
             parameters,
@@ -149,7 +149,7 @@ impl Page {
         self.beside(study);
     }
 
-    /// The hardware beside software on the network of this study.
+    /// Adds the comparison of the hardware with software on the network of this study.
     pub fn beside(&mut self, study: &Study) {
         let Study {
             network,
@@ -178,7 +178,7 @@ impl Page {
         );
     }
 
-    /// What was measured on this machine when the page was made.
+    /// Adds the measurements on this machine at the time of the page's creation.
     pub fn measured(&mut self, what: &str, mean: Time, hardware: Time) {
         self.section(
             "Beside this machine",
@@ -192,7 +192,7 @@ impl Page {
         );
     }
 
-    /// The levels of all wires.
+    /// Adds the levels of all wires.
     pub fn waveform(&mut self, record: &Record, barriers: usize) {
         let barriers_named = match barriers {
             1 => "The first barrier".to_owned(),
@@ -213,7 +213,7 @@ impl Page {
         );
     }
 
-    /// One release at the scale of the clock.
+    /// Adds one release at the scale of the clock.
     pub fn closeup(&mut self, shown: &Closeup) {
         self.section(
             "One release",
@@ -227,7 +227,7 @@ impl Page {
             &waveform::closeup(shown),
             None,
         );
-        // Into the section, which ends the body.
+        // Inserted into the section, which ends the body.
         let end = "</section>\n";
         if self.body.ends_with(end) {
             self.body.truncate(self.body.len() - end.len());
@@ -239,7 +239,7 @@ impl Page {
         }
     }
 
-    /// Latencies over what a sweep varies.
+    /// Adds latencies over the swept parameter.
     pub fn sweep(&mut self, sweep: &Sweep, studies: &[(f64, Study)]) {
         let mut table = String::from("<table><tr>");
         let mut names = vec![sweep.axis.name(), "this hardware, median", "p99", "worst"];
@@ -271,7 +271,7 @@ impl Page {
         );
     }
 
-    /// How each kind of fault ended at each moment.
+    /// Adds the outcome of each kind of fault at each moment.
     pub fn campaign(&mut self, nodes: usize, cases: &[Case]) {
         self.section(
             "Faults",
@@ -285,7 +285,7 @@ impl Page {
         );
     }
 
-    /// The page, with the command that made it and the day.
+    /// Returns the page, with the command that created it and the date.
     pub fn finish(self, command: &str, day: &str) -> String {
         let (command, day) = (escape(command), escape(day));
         let Self {
@@ -303,12 +303,12 @@ impl Page {
     }
 }
 
-/// Text that is the same to readers of XML and of HTML within a script: without the two characters that they read otherwise.
+/// Escapes text so that it reads the same in XML and in HTML within a script: without the two characters that differ.
 fn escape_script(json: &str) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c")
 }
 
-/// Rows of median, p99 and worst.
+/// Returns rows of median, p99 and worst.
 fn distributions<S: AsRef<str>>(
     rows: impl IntoIterator<Item = (S, impl std::borrow::Borrow<Distribution>)>,
 ) -> String {

@@ -1,4 +1,4 @@
-//! Plots of numbers: where the time goes, how latencies are distributed, which nodes are late, and how software compares.
+//! Plots of numbers: latency by phase, distribution of latencies, lateness of nodes, and comparison with software.
 
 use super::svg::{Anchor, Picture, Scale, number, time};
 use crate::software::Model;
@@ -7,7 +7,7 @@ use crate::virtual_time::{Distribution, Phase, Summary, Time};
 
 const WIDTH: f64 = 960.0;
 
-/// The last arriver's way, phase by phase, as one bar of medians.
+/// Plots the last arriver's path, phase by phase, as one bar of medians.
 pub fn phases(summary: &Summary) -> String {
     let medians: Vec<_> = Phase::ALL
         .into_iter()
@@ -24,7 +24,7 @@ pub fn phases(summary: &Summary) -> String {
         let (start, end) = (scale.at(at), scale.at(at + length.us()));
         let says = format!("{}: {}", phase.name(), time(*length));
         let class = format!("series{number_of}");
-        // A gap of one pixel tells neighbours apart.
+        // A gap of one pixel separates neighbours.
         let width = (end - start - 1.0).max(1.5);
         picture.rectangle(&class, [start, 10.0], [width, 38.0], &says);
         at += length.us();
@@ -41,7 +41,7 @@ pub fn phases(summary: &Summary) -> String {
     picture.finish()
 }
 
-/// How often which latency.
+/// Plots the histogram of latencies.
 pub fn histogram(distribution: &Distribution, what: &str) -> String {
     const HEIGHT: f64 = 250.0;
     const LEFT: f64 = 56.0;
@@ -88,7 +88,7 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
             words,
         );
     }
-    // The median's words stand before its mark and the other's behind, for the two may be near each other.
+    // The median's label is to the left of its mark and the other's to the right, because the two may be close.
     let [median, p99] = [50.0, 99.0].map(|percent| distribution.percentile(percent));
     for (name, at, anchor, shift) in [
         ("median", median, Anchor::End, -6.0),
@@ -96,7 +96,7 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
     ] {
         let x = across.at(at.us());
         picture.line("mark", [x, 8.0], [x, BASE]);
-        // Words that would leave the plot go to the other side of their mark.
+        // Labels that would leave the plot are moved to the other side of their mark.
         let (anchor, shift) = match x {
             x if x < LEFT + 110.0 => (Anchor::Start, 6.0),
             x if x > WIDTH - 110.0 && name == "p99" => (Anchor::End, -6.0),
@@ -113,7 +113,7 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
     picture.finish()
 }
 
-/// When each node enters after the first: from the 10th to the 90th percentile, with the median.
+/// Plots when each node enters after the first one: from the 10th to the 90th percentile, with the median.
 pub fn skew(entries: &[Vec<Time>]) -> String {
     const HEIGHT: f64 = 250.0;
     const LEFT: f64 = 56.0;
@@ -166,7 +166,7 @@ pub fn skew(entries: &[Vec<Time>]) -> String {
     picture.finish()
 }
 
-/// This hardware and the software barriers, medians on a scale of factors.
+/// Plots the hardware and the software barriers, medians on a logarithmic scale.
 pub fn comparison(study: &Study) -> String {
     const LEFT: f64 = 168.0;
     const ROW: f64 = 30.0;
@@ -241,7 +241,7 @@ pub fn comparison(study: &Study) -> String {
     picture.finish()
 }
 
-/// Medians over what a sweep varies.
+/// Plots medians over the swept parameter.
 pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     const HEIGHT: f64 = 400.0;
     const LEFT: f64 = 64.0;
@@ -264,7 +264,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
             (rival.algorithm.name, points.collect())
         }));
     }
-    // A logarithm has no place for zero, which a single node is.
+    // A logarithmic scale cannot show zero, the value of a single node.
     let values = || {
         series
             .iter()
@@ -275,7 +275,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     let up = Scale::logarithmic([least * 0.7, most * 1.2], [BASE, 14.0]);
     let xs = || studies.iter().map(|(value, _)| *value);
     let ends = [xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max)];
-    // Values that span decades would crowd at one end.
+    // Values that span decades would be crowded at one end.
     let decades = ends[0] > 0.0 && ends[1] / ends[0] >= 50.0;
     let scale = if decades {
         Scale::logarithmic
@@ -336,7 +336,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     picture.finish()
 }
 
-/// Moves places apart until none is nearer to the next than `distance`, in the same order and within the ends.
+/// Moves positions apart until neighbours have at least `distance`, in the same order and within the bounds.
 fn spread(wanted: Vec<f64>, distance: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

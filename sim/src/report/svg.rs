@@ -1,11 +1,11 @@
-//! The few strokes that all plots are drawn with, as inline SVG.
+//! Drawing primitives of all plots, as inline SVG.
 //!
-//! Colours are class names; the page's style sheet gives them, once for light and once for dark.
+//! Colours are class names; the page's style sheet defines them, once for light and once for dark.
 
 use crate::virtual_time::Time;
 use std::fmt::{Display, Write as _};
 
-/// Text that is safe between tags and in attributes.
+/// Escapes text for use between tags and in attributes.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -20,10 +20,10 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Where text stands relative to its point.
+/// The alignment of text relative to its point.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
-    /// It begins there.
+    /// It starts there.
     Start,
     /// Its middle is there.
     Middle,
@@ -51,7 +51,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Empty; `title` is what a screen reader says.
+    /// Creates an empty picture; screen readers read `title`.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         Self {
             width,
@@ -66,14 +66,14 @@ impl Picture {
         let _ = self.body.write_fmt(element);
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, class: &str, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) {
         self.push(format_args!(
             "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
         ));
     }
 
-    /// A rectangle; what it says when pointed at, if anything.
+    /// Draws a rectangle, with a tooltip if `says` is not empty.
     pub fn rectangle(&mut self, class: &str, [x, y]: [f64; 2], [w, h]: [f64; 2], says: &str) {
         let (w, h) = (w.max(0.0), h.max(0.0));
         self.push(format_args!(
@@ -82,7 +82,7 @@ impl Picture {
         ));
     }
 
-    /// A dot; what it says when pointed at.
+    /// Draws a dot with a tooltip.
     pub fn dot(&mut self, class: &str, [x, y]: [f64; 2], radius: f64, says: &str) {
         self.push(format_args!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\">{}</circle>",
@@ -90,7 +90,7 @@ impl Picture {
         ));
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub fn path(&mut self, class: &str, points: impl IntoIterator<Item = [f64; 2]>) {
         let mut data = String::new();
         for [x, y] in points {
@@ -100,7 +100,7 @@ impl Picture {
         self.push(format_args!("<path class=\"{class}\" d=\"{data}\"/>"));
     }
 
-    /// Words.
+    /// Draws text.
     pub fn text(&mut self, class: &str, [x, y]: [f64; 2], anchor: Anchor, words: impl Display) {
         let words = escape(&words.to_string());
         self.push(format_args!(
@@ -109,7 +109,7 @@ impl Picture {
         ));
     }
 
-    /// The element.
+    /// Returns the element.
     pub fn finish(self) -> String {
         let Self {
             width,
@@ -130,7 +130,7 @@ fn tooltip(says: &str) -> String {
     }
 }
 
-/// From numbers to places.
+/// A mapping from numbers to positions.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     from: [f64; 2],
@@ -139,7 +139,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Equal steps for equal differences.
+    /// Creates a linear scale.
     pub fn linear(from: [f64; 2], to: [f64; 2]) -> Self {
         Self {
             from: not_empty(from),
@@ -148,7 +148,7 @@ impl Scale {
         }
     }
 
-    /// Equal steps for equal factors; the numbers are above zero.
+    /// Creates a logarithmic scale; the numbers are above zero.
     pub fn logarithmic([low, high]: [f64; 2], to: [f64; 2]) -> Self {
         let low = if low > 0.0 { low } else { 1e-3 };
         Self {
@@ -158,10 +158,10 @@ impl Scale {
         }
     }
 
-    /// Where a number is.
+    /// Returns the position of a number.
     pub fn at(&self, number: f64) -> f64 {
         let number = if self.logarithmic {
-            // What has no logarithm is drawn at the low end.
+            // A number without a logarithm is drawn at the low end.
             number.max(f64::MIN_POSITIVE).ln().max(self.from[0])
         } else {
             number
@@ -171,7 +171,7 @@ impl Scale {
         start + (number - from) / (until - from) * (end - start)
     }
 
-    /// Round numbers on the scale, about as many as asked for.
+    /// Returns round numbers on the scale, about `about` of them.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         let [from, until] = self.from;
         if self.logarithmic {
@@ -200,7 +200,7 @@ impl Scale {
     }
 }
 
-/// A range that has a width.
+/// Widens an empty range.
 fn not_empty([from, until]: [f64; 2]) -> [f64; 2] {
     if until - from > 1e-9 * until.abs() {
         [from, until]
@@ -210,7 +210,7 @@ fn not_empty([from, until]: [f64; 2]) -> [f64; 2] {
     }
 }
 
-/// A number without digits that say nothing.
+/// Formats a number without insignificant digits.
 pub fn number(value: f64) -> String {
     let places = match value.abs() {
         v if v >= 100.0 => 0,
@@ -226,7 +226,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A time as print has it: a space before the unit, and the letter mu.
+/// Formats a time for print: a space before the unit, and the letter mu.
 pub fn time(time: Time) -> String {
     let text = time.to_string();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -249,7 +249,7 @@ mod tests {
             ticks(Scale::logarithmic([2.0, 60.0], [0.0, 1.0])),
             [2.0, 5.0, 10.0, 20.0, 50.0]
         );
-        // A single value has a place, and its surroundings have ticks.
+        // A single value has a position, and its neighbourhood has ticks.
         let scale = Scale::linear([2.4, 2.4], [0.0, 100.0]);
         assert!((scale.at(2.4) - 50.0).abs() < 1e-6);
         assert!(!scale.ticks(4).is_empty());

@@ -1,4 +1,4 @@
-//! What a page promises: nothing from outside, well-formed, and all of it there.
+//! The guarantees of a page: self-contained, well-formed and complete.
 
 use super::*;
 use crate::faults::campaign::Campaign;
@@ -24,7 +24,7 @@ fn page() -> String {
     page.finish("hwbarr report", "2005-11-01")
 }
 
-/// Element names and attributes, in order; fails on what is not well-formed.
+/// Returns element names and attributes, in order; fails if the page is not well-formed.
 fn elements(page: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut reader = Reader::from_str(page);
     let (mut elements, mut open) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Wires over time: one row for each node, its level drawn as on a logic analyser.
+//! Wires over time: one row per node, its level drawn as on a logic analyser.
 //!
 //! A band shows when the program is in the barrier; a vertical line is a release.
 
@@ -11,19 +11,19 @@ const LEFT: f64 = 78.0;
 const WIDTH: f64 = 960.0;
 const TOP: f64 = 26.0;
 
-/// As many nodes as a reader looks through.
+/// Maximum number of rows.
 const MOST_ROWS: usize = 64;
 
-/// One node in so many has a row.
+/// Returns n if one node in n has a row.
 pub fn shown(nodes: usize) -> usize {
     nodes.div_ceil(MOST_ROWS).max(1)
 }
 
-/// One release at the scale of the clock.
+/// Draws one release at the scale of the clock.
 pub fn closeup(shown: &Closeup) -> String {
     const HEIGHT: f64 = 24.0;
     const NAMES: f64 = 180.0;
-    // In nanoseconds from the write's surroundings on.
+    // In nanoseconds from the start of the section.
     let ns = |at: crate::virtual_time::Time| (at.ps() as f64 - shown.from.ps() as f64) / 1000.0;
     let until = ns(shown.until);
     let below = TOP + HEIGHT * shown.rows.len() as f64 + 8.0;
@@ -51,7 +51,7 @@ pub fn closeup(shown: &Closeup) -> String {
     picture.finish()
 }
 
-/// The same with all its changes and the other nodes, for the page's script: JSON.
+/// Returns the section with all its changes and the other nodes, for the page's script, as JSON.
 ///
 /// `{"from", "until", "end", "level", "rows": [[name, level at first, [picoseconds to the next change, ...]], ...]}`
 pub fn data(shown: &Closeup) -> String {
@@ -78,18 +78,18 @@ pub fn data(shown: &Closeup) -> String {
     data.to_string()
 }
 
-/// What one node's row shows.
+/// The contents of one node's row.
 #[derive(Debug, Clone, Default)]
 struct Row {
-    /// Since when each level, the first from the beginning.
+    /// Start of each level, the first from the beginning.
     levels: Vec<(f64, bool)>,
-    /// From when until when the program was in the barrier.
+    /// Intervals in which the program was in the barrier.
     inside: Vec<(f64, f64)>,
     entered: Option<f64>,
     died: Option<f64>,
 }
 
-/// The first `barriers` barriers of a record.
+/// Draws the first `barriers` barriers of a record.
 pub fn waveform(record: &Record, barriers: usize) -> String {
     let (from, until) = window(record, barriers);
     let mut rows = vec![Row::default(); record.nodes];
@@ -111,7 +111,7 @@ pub fn waveform(record: &Record, barriers: usize) -> String {
                 }
             }
             What::Down { node } => rows[node].died = Some(at),
-            // In virtual time there is no eureka line.
+            // Virtual time has no eureka line.
             What::Say { .. } => {}
         }
     }
@@ -224,7 +224,7 @@ fn draw(
     }
 }
 
-/// From a little before the first entry until a little after every node has left the last of the barriers, in microseconds.
+/// Returns the range from a little before the first entry until a little after every node has left the last of the barriers, in microseconds.
 fn window(record: &Record, barriers: usize) -> (f64, f64) {
     let mut left = vec![0; record.nodes];
     let (mut from, mut until) = (None, 0);

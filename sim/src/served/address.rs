@@ -1,9 +1,9 @@
-//! Where a served board is: `sim:tcp://host:port`.
+//! The address of a served board: `sim:tcp://host:port`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What the text of a served board begins with.
+/// The prefix of a served board's address.
 pub const SCHEME: &str = "sim:tcp://";
 
 /// A host, by name or number, and a port.
@@ -20,7 +20,7 @@ pub struct AddressError {
 }
 
 impl Address {
-    /// The host as the resolver takes it, without the brackets of an IPv6 address, and the port.
+    /// Returns the host as the resolver takes it, without the brackets of an IPv6 address, and the port.
     pub(super) fn parts(&self) -> (&str, u16) {
         (&self.host, self.port)
     }

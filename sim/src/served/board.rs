@@ -1,8 +1,8 @@
-//! The two boards that a hub may have, behind what the protocol does with a board.
+//! The boards that a hub may have, of either version, with the operations of the protocol.
 //!
-//! Version 1 is stepped by writes alone: after [`LATENCY_EDGES`] with constant wires nothing changes any more, and an edge
-//! later neither does the eureka line beside it.
-//! Version 2 has leases and time limits, so its clock follows the hub's, and a write moves it on by the same edges at once.
+//! Only writes step version 1: after [`LATENCY_EDGES`] with constant wires nothing changes any more, and one edge
+//! later the eureka line does not change either.
+//! Version 2 has leases and time limits, so its clock follows the hub's; a write also advances it at once by the edges that it needs.
 
 use super::frame::{CHANNELS_VERSION, Eureka, Request, VERSION};
 use crate::live::Snapshot;
@@ -24,7 +24,7 @@ pub(super) enum Board {
     Channels(Box<Channels>),
 }
 
-/// The barrier and its eureka line, which have one clock.
+/// The barrier and its eureka line, which share a clock.
 #[derive(Debug)]
 pub(super) struct Toggle {
     machine: ToggleMachine,
@@ -44,21 +44,21 @@ pub(super) struct Channels {
     edges: u64,
 }
 
-/// What a write has done.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
-    /// The wires have their levels; whether that has released a node.
+    /// The wires have their levels; `released` is true if that has released a node.
     Done { released: bool },
-    /// Another node speaks; the write has to wait until that one has ended.
+    /// Another node is sending; the write has to wait until it has ended.
     NotYet,
-    /// No request for this board.
+    /// The request is not for this kind of board.
     Foreign,
 }
 
-/// How a dead node's lines were brought to rest.
+/// How a dead node's lines were made idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rested {
-    /// Whether it had entered a barrier that was not released.
+    /// True if it had entered a barrier that was not released.
     pub inside: bool,
     /// The level that its wire has now, if it has one wire.
     pub level: Option<bool>,
@@ -67,7 +67,7 @@ pub(super) struct Rested {
 impl Board {
     pub fn toggle(nodes: usize) -> Result<Board, BadNodeCount> {
         let machine = ToggleMachine::new(nodes)?;
-        // Its wires are not filtered, as those of the barrier are not.
+        // The wires are not filtered, as those of the barrier are not.
         let line = EurekaLine::new(nodes, 1).map_err(|_| BadNodeCount(nodes))?;
         Ok(Board::Toggle(Toggle {
             machine,
@@ -88,7 +88,7 @@ impl Board {
         })))
     }
 
-    /// The version of the protocol in which it is served.
+    /// Returns the version of the protocol that serves this board.
     pub fn version(&self) -> u8 {
         match self {
             Board::Toggle(_) => VERSION,
@@ -103,7 +103,7 @@ impl Board {
         }
     }
 
-    /// The board now, as this node sees it, or an onlooker; see [`frame`](super::frame) for what the words mean.
+    /// Returns the board now, as this node or an observer sees it; see [`frame`](super::frame) for the meaning of the words.
     pub fn snapshot(&mut self, node: Option<usize>, now: Duration) -> Snapshot {
         let at_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         match self {
@@ -118,7 +118,7 @@ impl Board {
                 Snapshot {
                     at_ns,
                     inputs: node.map_or(0, |node| board.levels(node)),
-                    // An onlooker has no lines, and hears of the releases alone.
+                    // An observer has no lines and receives only the releases.
                     outputs: node.map_or(0, |_| board.counters()),
                     releases: board.releases(),
                 }
@@ -133,7 +133,7 @@ impl Board {
         }
     }
 
-    /// The eureka line now, where there is one.
+    /// Returns the eureka line now, if there is one.
     pub fn eureka(&self) -> Option<Eureka> {
         match self {
             Board::Toggle(board) => Some(Eureka {
@@ -144,7 +144,7 @@ impl Board {
         }
     }
 
-    /// Carries out a node's write.
+    /// Performs a node's write.
     pub fn write(&mut self, node: usize, request: Request, now: Duration) -> Written {
         let before = self.releases();
         match (&mut *self, request) {
@@ -171,7 +171,7 @@ impl Board {
         }
     }
 
-    /// The node that speaks over its serial lines.
+    /// Returns the node that is sending over its serial lines.
     pub fn speaker(&self) -> Option<usize> {
         match self {
             Board::Toggle(_) => None,
@@ -182,7 +182,7 @@ impl Board {
         }
     }
 
-    /// Ends what a node that goes has left unsaid.
+    /// Ends the unfinished session of a node that disconnects.
     pub fn hang_up(&mut self, node: usize, now: Duration) {
         if let Board::Channels(board) = self {
             board.catch_up(now);
@@ -190,7 +190,7 @@ impl Board {
         }
     }
 
-    /// Brings a dead node's lines to rest: no node hears of it, for a line that equals its barrier's releases none.
+    /// Makes a dead node's lines idle: this releases no node, because a line that equals its barrier's level is no arrival.
     pub fn rest(&mut self, node: usize, now: Duration) -> Rested {
         match self {
             Board::Toggle(board) => {
@@ -217,9 +217,9 @@ impl Board {
 }
 
 impl Toggle {
-    /// Runs both until nothing changes any more.
+    /// Runs barrier and line until they are stable.
     fn settle(&mut self) {
-        // The line learns of a release an edge after it.
+        // The line sees a release one edge after it.
         for _ in 0..=LATENCY_EDGES {
             let level = self.machine.outputs() != 0;
             self.line.step(self.says, level);
@@ -228,7 +228,7 @@ impl Toggle {
     }
 }
 
-/// Drives a node's wire among these.
+/// Drives a node's wire among `wires`.
 fn set(wires: &mut u64, node: usize, high: bool) {
     *wires = *wires & !(1 << node) | u64::from(high) << node;
 }
@@ -250,7 +250,7 @@ impl Channels {
         channels.map(|channel| channel.releases).sum()
     }
 
-    /// How often each channel has released, in a few bits each: enough to see that it has since a client last looked.
+    /// Returns each channel's number of releases modulo a few bits: enough to detect a release since the client's last view.
     fn counters(&self) -> u64 {
         let channels = (0..MAX_CHANNELS).rev();
         channels.fold(0, |all, number| {
@@ -259,7 +259,7 @@ impl Channels {
         })
     }
 
-    /// A node's outward lines, and above them its inward ones.
+    /// Returns a node's outward lines, and in the higher bits its inward ones.
     fn levels(&self, node: usize) -> u64 {
         let outward = self.outward().into_iter().enumerate();
         let outward = outward.fold(0, |all, (line, wires)| all | (wires >> node & 1) << line);
@@ -283,8 +283,8 @@ impl Channels {
         all
     }
 
-    /// Sets a node's lines, but for arrivals that were used after the client had `seen` these counters:
-    /// the level that would have withdrawn such an arrival would be the next one.
+    /// Sets a node's lines, except arrivals that were used after the client had `seen` these counters:
+    /// a level that would have withdrawn such an arrival would now be the next arrival.
     fn drive(&mut self, node: usize, levels: u8, seen: u64) {
         let used = self.counters() ^ seen;
         let is_used =
@@ -299,7 +299,7 @@ impl Channels {
         self.pins.set(node, line, high);
     }
 
-    /// Whether the node was in a barrier.
+    /// Makes the node's lines idle; returns true if the node was in a barrier.
     fn rest(&mut self, node: usize) -> bool {
         let mut inside = false;
         for number in 0..MAX_CHANNELS {

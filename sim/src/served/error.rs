@@ -1,80 +1,80 @@
-//! One closed enum for each operation of a client; every message names the server and the client.
+//! One closed enum per operation of a client; every message names the server and the client.
 
 use super::address::Address;
 use super::frame::{CHANNELS_VERSION, Refusal, Role, VERSION};
 use std::fmt;
 use std::time::Duration;
 
-/// Why a client cannot connect.
+/// The reason why a client cannot connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectError {
     /// The host's name is unknown, or none of its addresses accepts.
     Unreachable {
-        /// Where.
+        /// The server.
         server: Address,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
     /// The server does not answer.
     TimedOut {
-        /// Where.
+        /// The server.
         server: Address,
-        /// For so long.
+        /// The time limit.
         limit: Duration,
     },
-    /// The process that listens there serves no board.
+    /// The process that listens at this address serves no board.
     Foreign {
-        /// Where.
+        /// The server.
         server: Address,
     },
     /// The server speaks another version.
     Version {
-        /// Where.
+        /// The server.
         server: Address,
         /// Its version.
         theirs: u8,
-        /// The version of board that is needed, or any that this program knows.
+        /// The required version of the board, or `None` if any known version will do.
         ours: Option<u8>,
     },
     /// The board has another number of nodes.
     NodeCount {
-        /// Where.
+        /// The server.
         server: Address,
-        /// So many it has.
+        /// The server's number.
         theirs: usize,
-        /// So many are needed.
+        /// The required number.
         ours: usize,
     },
-    /// The server turns this client away.
+    /// The server rejects this client.
     Refused {
-        /// Where.
+        /// The server.
         server: Address,
-        /// The client: a node, or an onlooker.
+        /// The client: a node, or an observer.
         client: Role,
-        /// Its reason.
+        /// The server's reason.
         why: Refusal,
     },
     /// The connection ended before the server had answered.
     Lost {
-        /// Where.
+        /// The server.
         server: Address,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
 }
 
-/// Why a connected client cannot reach its wires any more.
+/// The reason why a connected client cannot reach its wires any more.
 ///
-/// `Debug` is the sentence too, since the driver's errors know no more of a pin's error than that.
+/// `Debug` prints the message too, because the driver's errors show only that of a pin's error.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LineError {
     /// The connection has ended.
     Lost {
         /// The server.
         server: Address,
-        /// Whose connection.
+        /// The connection's client.
         client: Role,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
     /// The server does not answer.
@@ -83,23 +83,23 @@ pub enum LineError {
         server: Address,
         /// The client.
         client: Role,
-        /// For so long.
+        /// The time limit.
         limit: Duration,
     },
-    /// What the server sent is none of the protocol.
+    /// The server sent bytes that violate the protocol.
     Malformed {
         /// The server.
         server: Address,
-        /// Whose connection.
+        /// The connection's client.
         client: Role,
     },
-    /// The server turned the client away.
+    /// The server rejected the client.
     Refused {
         /// The server.
         server: Address,
-        /// Whose connection.
+        /// The connection's client.
         client: Role,
-        /// Its reason.
+        /// The server's reason.
         why: Refusal,
     },
 }

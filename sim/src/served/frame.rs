@@ -1,6 +1,6 @@
-//! Every byte of the protocol: three frames of fixed size, each written and read by one function.
+//! The frames of the protocol: three kinds of fixed size, each encoded and decoded by one function.
 //!
-//! Reading is total: any bytes give a frame or [`Malformed`], and what is read is written back as the same bytes.
+//! Decoding is total: any bytes give a frame or [`Malformed`], and a decoded frame encodes to the same bytes.
 //! Numbers are little-endian; bytes that a frame does not use are zero, so that a later version can use them.
 
 use crate::live::Snapshot;
@@ -8,78 +8,78 @@ use fpga_model::MAX_NODES;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The version in which a board of version 1 is served: one wire pair for each node.
+/// The protocol version of a board of version 1: one wire pair per node.
 pub const VERSION: u8 = 1;
-/// The version in which a board of version 2 is served: five channels and serial lines for each node.
+/// The protocol version of a board of version 2: five channels and serial lines per node.
 pub const CHANNELS_VERSION: u8 = 2;
 const MAGIC: [u8; 6] = *b"HWBARR";
 
-/// Bytes of a greeting, in every version.
+/// Size of a greeting, in every version.
 pub const GREETING: usize = 8;
-/// Bytes of a request.
+/// Size of a request.
 pub const REQUEST: usize = 16;
-/// Bytes of a reply.
+/// Size of a reply.
 pub const REPLY: usize = 48;
 
 /// The bytes are not a frame of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What either side sends first.
+/// The first frame of either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeting {
-    /// The version that the sender speaks.
+    /// The sender's version.
     pub version: u8,
     /// The server's number of nodes, or the client's [`Role`] as a byte.
     pub word: u8,
 }
 
-/// What a client wants to be.
+/// The requested role of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The driver of this node's wire.
     Node(u8),
-    /// One that only looks.
+    /// An observer, which only reads.
     Onlooker,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// The board as it is.
+    /// Read the board.
     Look,
-    /// This level on the node's wire.
+    /// Set this level on the node's wire.
     Write { high: bool },
-    /// This level on the node's wire, unless there was a release after the `seen`-th.
+    /// Set this level on the node's wire, unless there was a release after the `seen`-th.
     Withdraw { high: bool, seen: u64 },
-    /// These levels on all lines of a node of version 2, but for arrivals whose channels have released since the counters were `seen`.
+    /// Set these levels on all lines of a node of version 2, except arrivals whose channels have released since the counters were `seen`.
     Drive { levels: u8, seen: u64 },
-    /// This level on the node's wire to the eureka line.
+    /// Set this level on the node's wire to the eureka line.
     Say { high: bool },
-    /// The eureka line as it is.
+    /// Read the eureka line.
     Hear,
-    /// The node goes.
+    /// Disconnect the node.
     Goodbye,
 }
 
-/// What the server sends.
+/// A reply of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// To a hello.
+    /// Answers a hello.
     Welcome(View),
-    /// To a request.
+    /// Answers a request.
     Answer(View),
-    /// Unasked: all nodes have entered.
+    /// Unsolicited: all nodes have entered.
     Released(View),
-    /// To a request about the eureka line.
+    /// Answers a request about the eureka line.
     Eureka(Eureka),
-    /// To a goodbye.
+    /// Answers a disconnect message.
     Farewell,
-    /// To whatever cannot be served; nothing follows.
+    /// Answers anything that cannot be served; nothing follows.
     Refused(Refusal),
 }
 
-/// The board at one instant, and which nodes are connected.
+/// The board at one instant, and the connected nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct View {
     /// The wires.
@@ -91,40 +91,40 @@ pub struct View {
 /// The eureka line at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Eureka {
-    /// A node has found it.
+    /// A node has raised it.
     pub found: bool,
     /// The wires to the nodes of which one was first, bit `n` for node `n`.
     pub first: u64,
 }
 
 impl Eureka {
-    /// Whether this node was first.
+    /// Returns true if this node was first.
     pub(super) fn is_first(&self, node: u8) -> bool {
         usize::from(node) < MAX_NODES && self.first >> node & 1 == 1
     }
 }
 
-/// Why the server turns a client away.
+/// The reason why the server rejects a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The board has no such node.
     NoSuchNode {
-        /// How many it has.
+        /// The board's number of nodes.
         nodes: u8,
     },
     /// The node is connected already.
     NodeTaken {
-        /// From here.
+        /// The address of the connected process.
         by: SocketAddr,
     },
-    /// There are as many onlookers as the server allows.
+    /// The server has its maximum number of observers.
     Crowded {
-        /// So many.
+        /// That maximum.
         onlookers: u8,
     },
-    /// An onlooker wanted to write.
+    /// An observer sent a write.
     OnlyLooks,
-    /// The request is none of this version.
+    /// The request violates this version of the protocol.
     Malformed,
 }
 
@@ -156,11 +156,11 @@ impl fmt::Display for Role {
     }
 }
 
-/// The byte of an onlooker's role.
+/// The code of an observer's role.
 const ONLOOKER: u8 = u8::MAX;
 
 impl Role {
-    /// As it stands in a frame: a node's number, which is below 64, or 255.
+    /// Encodes the role: a node's number, which is below 64, or 255.
     pub fn to_word(self) -> u8 {
         match self {
             Self::Node(node) => node,
@@ -168,7 +168,7 @@ impl Role {
         }
     }
 
-    /// Any number is a role; whether the board has the node is the server's to say.
+    /// Decodes any byte as a role; the server checks whether the board has the node.
     pub fn from_word(word: u8) -> Self {
         match word {
             ONLOOKER => Self::Onlooker,
@@ -229,7 +229,7 @@ impl Request {
             7 => Self::Hear,
             _ => return Err(Malformed),
         };
-        // Whatever a frame does not use is zero, and a level is 0 or 1.
+        // Unused bytes must be zero, and a level 0 or 1.
         (request.encode() == *bytes)
             .then_some(request)
             .ok_or(Malformed)
@@ -288,7 +288,7 @@ impl Reply {
 }
 
 impl Refusal {
-    /// Its number, and the number that belongs to it.
+    /// Returns the code of the reason, and the number that belongs to it.
     fn code(self) -> [u8; 2] {
         match self {
             Self::NoSuchNode { nodes } => [1, nodes],
@@ -321,19 +321,19 @@ impl View {
         Self { board, connected }
     }
 
-    /// The level of this node's own wire.
+    /// Returns the level of this node's own wire.
     pub(super) fn wire(&self, node: u8) -> bool {
         // A node has a number below 64; any other has no wire.
         usize::from(node) < MAX_NODES && self.board.inputs >> node & 1 == 1
     }
 
-    /// The level of the barrier's wires.
+    /// Returns the level of the barrier's wires.
     pub(super) fn output(&self) -> bool {
         self.board.outputs != 0
     }
 }
 
-/// An address as IPv6, in which IPv4 has a place, and its port.
+/// Encodes an address as IPv6, with IPv4 mapped, and its port.
 fn address_to_words(address: SocketAddr) -> [u64; 5] {
     let ip = match address.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -345,11 +345,11 @@ fn address_to_words(address: SocketAddr) -> [u64; 5] {
 
 fn address_from_words([high, low, port, ..]: [u64; 5]) -> SocketAddr {
     let ip = Ipv6Addr::from(u128::from(high) << 64 | u128::from(low));
-    // A port that does not fit is cut, and the frame is then found not to be what it would be written as.
+    // A port that does not fit is truncated; the frame then differs from its own encoding and is rejected.
     SocketAddr::new(IpAddr::V6(ip).to_canonical(), port as u16)
 }
 
-/// The `word`-th number of eight bytes.
+/// Returns the `word`-th number of eight bytes.
 fn number(bytes: &[u8], word: usize) -> u64 {
     let mut number = [0; 8];
     for (to, from) in number.iter_mut().zip(bytes.iter().skip(word * 8)) {
@@ -403,7 +403,7 @@ mod tests {
         ]
     }
 
-    /// Bytes near to a frame: most of them zero, the first ones small.
+    /// Generates bytes close to a frame: most of them zero, the first ones small.
     fn nearly<const N: usize>() -> impl Strategy<Value = [u8; N]> {
         (
             0..8u8,

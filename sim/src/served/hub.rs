@@ -1,17 +1,17 @@
-//! The server without its sockets: which guests are connected, the machine, and what each guest is to be sent.
+//! The server without its sockets: the connected guests, the machine, and the pending output of each guest.
 //!
-//! Bytes come in by [`Hub::hear`] and go out by [`Hub::outgoing`]; time is an argument. So a test can play any network.
+//! Input arrives by [`Hub::hear`], output is taken by [`Hub::outgoing`], and time is an argument. So a test can simulate any network.
 //!
-//! # What is bounded
+//! # Bounds
 //!
 //! | what | bound |
 //! |---|---|
-//! | guests that have not said what they are, or are leaving | [`STRANGERS`]; one that leaves makes room for a newcomer, or the oldest after [`GRACE`] |
-//! | how long such a guest may stay | [`HELLO`] |
-//! | onlookers | [`ONLOOKERS`], each for [`SILENCE`] after its last question |
+//! | guests that have no role yet, or are leaving | [`STRANGERS`]; a leaving one is dropped for a newcomer, or the oldest after [`GRACE`] |
+//! | time that such a guest may stay | [`HELLO`] |
+//! | observers | [`ONLOOKERS`], each for [`SILENCE`] after its last request |
 //! | nodes | one guest each |
-//! | bytes kept of a guest that has not finished its frame | one frame |
-//! | bytes that a guest has not read | [`UNREAD`], then it is cut off |
+//! | bytes kept of a guest's incomplete frame | one frame |
+//! | bytes that a guest has not read | [`UNREAD`], then it is disconnected |
 
 use super::board::{Board, Rested, Written};
 use super::frame::{GREETING, Greeting, REQUEST, Refusal, Reply, Request, Role, View};
@@ -21,33 +21,33 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Guests without a role, at most.
+/// Maximum number of guests without a role.
 pub(super) const STRANGERS: usize = 64;
-/// How long a guest has to say what it is, however many newcomers wait: more than a crowded machine needs to let it run.
-/// Without it, a flood of strangers would push out a node between its connection and its hello.
+/// Minimum time that a guest has to send its role, however many newcomers wait: more than a busy machine needs to schedule it.
+/// Without it, a flood of connections would push out a node between its connection and its hello.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
-/// How long a guest may be without a role.
+/// Maximum time that a guest may be without a role.
 pub(super) const HELLO: Duration = Duration::from_secs(2);
-/// Onlookers, at most.
+/// Maximum number of observers.
 pub(super) const ONLOOKERS: usize = 16;
-/// How long an onlooker may ask nothing.
+/// Maximum time between an observer's requests.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
-/// Bytes that wait for a guest to read them, at most; a node that follows the protocol has two replies at most.
+/// Maximum number of unsent bytes for a guest; a node that follows the protocol has at most two replies.
 const UNREAD: usize = 4096;
 
-/// How long a node may say nothing in the middle of programming while others wait for the receiver.
+/// Maximum time that a node may be silent during programming while others wait for the receiver.
 const SPEECH: Duration = Duration::from_secs(3);
 
-/// A guest's number; none is used twice.
+/// A guest's number; never reused.
 pub(super) type GuestId = u64;
 
 /// The board and its guests.
 #[derive(Debug)]
 pub(super) struct Hub {
     board: Board,
-    /// Writes of nodes that want to speak while another one does, in the order in which they came; they have no answer yet.
+    /// Writes of nodes that want to send while another one does, in order of arrival; they are not answered yet.
     patient: VecDeque<(GuestId, usize, Request)>,
-    /// Which guest drives the wire of each node.
+    /// The guest that drives the wire of each node.
     seats: [Option<GuestId>; MAX_NODES],
     guests: BTreeMap<GuestId, Guest>,
     next: GuestId,
@@ -59,23 +59,23 @@ pub(super) struct Hub {
 struct Guest {
     peer: SocketAddr,
     part: Part,
-    /// The beginning of a frame, of which the rest has not come.
+    /// The received part of an incomplete frame.
     heard: Vec<u8>,
     unread: Vec<u8>,
-    /// Whether the last reply was a release.
+    /// True if the last reply was a release.
     has_news: bool,
-    /// When it came, or got its part, or (an onlooker) last asked.
+    /// The time at which it connected, or got its role, or (an observer) last sent a request.
     since: Duration,
 }
 
-/// What a guest is.
+/// The role of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// It has not said what it wants.
+    /// It has not sent its role.
     Stranger,
     Node(usize),
     Onlooker,
-    /// It has been told its last word; what it still says is not heard.
+    /// Its last reply is queued; further input is ignored.
     Leaving,
 }
 
@@ -95,29 +95,29 @@ impl Hub {
         self.board.nodes()
     }
 
-    /// How often the board has released nodes.
+    /// Returns the board's number of releases.
     pub fn releases(&self) -> u64 {
         self.board.releases()
     }
 
-    /// How many nodes are connected.
+    /// Returns the number of connected nodes.
     #[cfg(test)]
     pub fn seated(&self) -> usize {
         self.seats.iter().flatten().count()
     }
 
-    /// Whether any guest is there: a node or an onlooker.
+    /// Returns true if any node or observer is connected.
     pub fn is_attended(&self) -> bool {
         let has_part = |guest: &Guest| !guest.is_passing();
         self.guests.values().any(has_part)
     }
 
-    /// What has happened since the last call.
+    /// Returns the notices since the last call.
     pub fn notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// The board now, as this node sees it, or an onlooker.
+    /// Returns the board now, as this node or an observer sees it.
     pub fn view(&mut self, node: Option<usize>, now: Duration) -> View {
         let connected = (0..self.nodes()).filter(|node| self.seats[*node].is_some());
         let connected = connected.fold(0, |mask, node| mask | 1 << node);
@@ -127,18 +127,18 @@ impl Hub {
         }
     }
 
-    /// Whether a newcomer has a place, if need be that of a guest without a part; if not, newcomers wait in the system's queue.
+    /// Returns true if a newcomer can be accepted, possibly instead of a guest without a role; if not, newcomers wait in the system's queue.
     pub fn has_room(&self, now: Duration) -> bool {
         self.passing().count() < STRANGERS || self.dispensable(now).is_some()
     }
 
-    /// The guests without a part.
+    /// Returns the guests without a role.
     fn passing(&self) -> impl Iterator<Item = (GuestId, &Guest)> {
         let guests = self.guests.iter().map(|(id, guest)| (*id, guest));
         guests.filter(|(_, guest)| guest.is_passing())
     }
 
-    /// The guest that makes room for a newcomer: one that has had its last word, else the oldest whose [`GRACE`] is over.
+    /// Returns the guest that a newcomer replaces: one that is leaving, else the oldest whose [`GRACE`] is over.
     fn dispensable(&self, now: Duration) -> Option<GuestId> {
         let over = |guest: &Guest| guest.part == Part::Leaving || now >= guest.since + GRACE;
         self.passing()
@@ -147,7 +147,7 @@ impl Hub {
             .map(|(id, _)| id)
     }
 
-    /// A connection has been accepted, for which there is [room](Self::has_room).
+    /// Adds an accepted connection, for which there is [room](Self::has_room).
     pub fn arrive(&mut self, peer: SocketAddr, now: Duration) -> GuestId {
         if self.passing().count() >= STRANGERS
             && let Some(leaver) = self.dispensable(now)
@@ -172,37 +172,37 @@ impl Hub {
         id
     }
 
-    /// Whether the guest is still one; if not, its connection is to be closed.
+    /// Returns true if the guest still exists; if not, its connection must be closed.
     pub fn has(&self, id: GuestId) -> bool {
         self.guests.contains_key(&id)
     }
 
-    /// Whether the guest has been told its last word.
+    /// Returns true if the guest is leaving.
     pub fn is_leaving(&self, id: GuestId) -> bool {
         self.guests
             .get(&id)
             .is_some_and(|guest| guest.part == Part::Leaving)
     }
 
-    /// What is to be sent to the guest; the caller removes what it has sent.
+    /// Returns the pending output of the guest; the caller removes what it has sent.
     pub fn outgoing(&mut self, id: GuestId) -> Option<&mut Vec<u8>> {
         let guest = self.guests.get_mut(&id)?;
         (!guest.unread.is_empty()).then_some(&mut guest.unread)
     }
 
-    /// Bytes that are kept for or of a guest.
+    /// Returns the number of bytes kept for and from a guest.
     #[cfg(test)]
     pub fn waiting(&self, id: GuestId) -> usize {
         let kept = |guest: &Guest| guest.heard.len() + guest.unread.len();
         self.guests.get(&id).map_or(0, kept)
     }
 
-    /// Whether something waits for the guest that it has not asked for.
+    /// Returns true if the guest has an unsolicited reply pending.
     pub fn has_news(&self, id: GuestId) -> bool {
         self.guests.get(&id).is_some_and(|guest| guest.has_news)
     }
 
-    /// Bytes have come from the guest, any number of any.
+    /// Processes received bytes of the guest; any number of any bytes.
     pub fn hear(&mut self, id: GuestId, mut bytes: &[u8], now: Duration) {
         while let Some(guest) = self.guests.get_mut(&id) {
             let need = match guest.part {
@@ -224,7 +224,7 @@ impl Hub {
         }
     }
 
-    /// The guest's connection has ended.
+    /// Processes the end of the guest's connection.
     pub fn end(&mut self, id: GuestId, how: Ended, now: Duration) {
         let Some(guest) = self.guests.remove(&id) else {
             return;
@@ -232,17 +232,17 @@ impl Hub {
         self.bury(guest.peer, guest.part, how, now);
     }
 
-    /// Guests whose time is over go.
+    /// Disconnects guests whose time is over.
     pub fn sweep(&mut self, now: Duration) {
         self.guests
             .retain(|_, guest| guest.deadline().is_none_or(|deadline| now < deadline));
         self.let_speak(now);
     }
 
-    /// When [`sweep`](Self::sweep) next has something to do.
+    /// Returns the time at which [`sweep`](Self::sweep) next has work.
     pub fn deadline(&self) -> Option<Duration> {
         let guests = self.guests.values().filter_map(Guest::deadline);
-        // Whether a speaker has fallen silent is looked at with every nap of the server.
+        // A silent sender is checked after every sleep of the server.
         guests.min()
     }
 
@@ -254,7 +254,7 @@ impl Hub {
         let ours = self.board.version();
         let Some(Greeting { word, .. }) = greeting.filter(|greeting| greeting.version == ours)
         else {
-            // It has our greeting, and another version may not understand more.
+            // It has this server's greeting, and a client of another version may not understand more.
             if let Some(guest) = self.guests.get_mut(&id) {
                 guest.part = Part::Leaving;
                 let peer = guest.peer;
@@ -311,7 +311,7 @@ impl Hub {
         Ok(Part::Node(node))
     }
 
-    /// Tells a guest why it is not served; it has no part any more.
+    /// Rejects a guest with a reason; it has no role any more.
     fn refuse(&mut self, id: GuestId, why: Refusal) {
         if let Some(guest) = self.guests.get_mut(&id) {
             guest.part = Part::Leaving;
@@ -321,7 +321,7 @@ impl Hub {
         }
     }
 
-    /// Serves a request of a node or an onlooker.
+    /// Serves a request of a node or an observer.
     fn serve(&mut self, id: GuestId, part: Part, frame: &[u8], now: Duration) {
         let request = <&[u8; REQUEST]>::try_from(frame)
             .ok()
@@ -339,7 +339,7 @@ impl Hub {
         }
     }
 
-    /// Ends a guest that has sent what means nothing.
+    /// Disconnects a guest that has violated the protocol.
     fn cast_out(&mut self, id: GuestId, part: Part, now: Duration) {
         if let Some(guest) = self.guests.get(&id) {
             self.bury(guest.peer, part, Ended::Malformed, now);
@@ -352,7 +352,7 @@ impl Hub {
         self.send(id, Reply::Answer(view), now);
     }
 
-    /// Tells of the eureka line; a board without one does not know the request.
+    /// Sends the eureka line; for a board without one the request is malformed.
     fn tell(&mut self, id: GuestId, part: Part, now: Duration) {
         match self.board.eureka() {
             Some(eureka) => self.send(id, Reply::Eureka(eureka), now),
@@ -374,7 +374,7 @@ impl Hub {
         self.let_speak(now);
     }
 
-    /// Carries out a node's write, lets the machine settle, answers, and tells the other nodes of a release.
+    /// Performs a node's write, lets the machine settle, answers, and notifies the other nodes of a release.
     fn write(&mut self, id: GuestId, node: usize, request: Request, now: Duration) {
         match self.board.write(node, request, now) {
             Written::Foreign => self.cast_out(id, Part::Node(node), now),
@@ -401,7 +401,7 @@ impl Hub {
         }
     }
 
-    /// The first of those that wait to speak does, if none speaks, or if the one that does has said nothing for [`SPEECH`]:
+    /// Performs the first pending write if no node is sending, or if the sender has been silent for [`SPEECH`]:
     /// the board then takes the receiver from it.
     fn let_speak(&mut self, now: Duration) {
         let speaker = self.board.speaker();
@@ -420,7 +420,7 @@ impl Hub {
         }
     }
 
-    /// Sends, or cuts off a guest that has not read for too long.
+    /// Sends a reply, or disconnects a guest that has not read for too long.
     fn send(&mut self, id: GuestId, reply: Reply, now: Duration) {
         let Some(guest) = self.guests.get_mut(&id) else {
             return;
@@ -431,7 +431,7 @@ impl Hub {
         }
     }
 
-    /// What remains to be done for a guest that is no more: the wires of a node that died return to idle.
+    /// Cleans up after a guest: the wires of a node that died return to idle.
     fn bury(&mut self, peer: SocketAddr, part: Part, how: Ended, now: Duration) {
         let Part::Node(node) = part else {
             return;
@@ -465,7 +465,7 @@ impl Guest {
         self.has_news = matches!(reply, Reply::Released(_));
     }
 
-    /// Whether it has no part, not yet or not any more.
+    /// Returns true if it has no role yet, or none any more.
     fn is_passing(&self) -> bool {
         matches!(self.part, Part::Stranger | Part::Leaving)
     }

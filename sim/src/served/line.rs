@@ -1,8 +1,8 @@
-//! A client's connection: one request at a time, answered within [`LIMIT`], and news in between.
+//! A client's connection: one request at a time, answered within [`LIMIT`], with unsolicited replies in between.
 //!
-//! A server that is stopped keeps its connections, and a node that waits in a barrier only listens.
-//! So a client may ask for a shorter limit ([`Line::notice_within`]): it then sends a question after a quarter of that limit
-//! without a word from the server, and a question that is not answered within half of it ends the connection.
+//! A stopped server keeps its connections, and a node that waits in a barrier only receives.
+//! So a client may set a shorter limit ([`Line::notice_within`]): it then sends a request after a quarter of that limit
+//! without data from the server, and a request that is not answered within half of the limit ends the connection.
 
 use super::address::Address;
 use super::board::SELECT;
@@ -19,11 +19,11 @@ use rustix::process::getpid;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// How long a connection or an answer may take; far more than a crowded machine needs.
+/// Time limit for a connection or an answer; far more than a busy machine needs.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
-/// A connection without traffic is tried after so many seconds.
+/// Time without traffic after which the kernel sends keepalive probes.
 const IDLE: Duration = Duration::from_secs(5);
-/// And then so often, a second apart, before its other end counts as dead.
+/// Number of unanswered keepalive probes, one second apart, after which the peer counts as dead.
 const TRIES: u32 = 5;
 
 /// A connection to a server.
@@ -33,36 +33,36 @@ pub(super) struct Line {
     server: Address,
     role: Role,
     nodes: usize,
-    /// How long an answer may take.
+    /// Time limit for an answer.
     limit: Duration,
-    /// How long the server may be silent before it is asked whether it is there; `None` is without a limit.
+    /// Time without data after which the server is sent a request as a liveness check; `None` is without a limit.
     silence: Option<Duration>,
-    /// When the server was last heard.
+    /// Time of the last data from the server.
     heard_at: Instant,
-    /// When it was asked whether it is there, until it has answered.
+    /// Time of the liveness check, until it is answered.
     asked_at: Option<Instant>,
-    /// In which version the board is served.
+    /// The protocol version that serves the board.
     version: u8,
-    /// The board as the server last sent it.
+    /// The last board that the server sent.
     view: View,
-    /// Whether this node has written its wire: before, its level is a leftover that another may still withdraw.
+    /// True if this node has written its wire: before, its level is a leftover that another process may still withdraw.
     wrote: bool,
-    /// The beginning of a reply, of which the rest has not come.
+    /// The received part of an incomplete reply.
     heard: Vec<u8>,
-    /// Why there is no connection any more.
+    /// The error that ended the connection.
     broken: Option<LineError>,
-    /// The process that connected: a child of fork must not say goodbye for it.
+    /// The process that connected: a child of fork must not disconnect for it.
     owner: rustix::process::Pid,
 }
 
-/// What a client needs of a board; `None` is any.
+/// The client's requirements on the board; `None` accepts any.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
     pub version: Option<u8>,
     pub nodes: Option<usize>,
 }
 
-/// How a receive ended without a frame.
+/// The reason why a receive ended without a frame.
 enum Silence {
     Nothing,
     Ended(String),
@@ -74,7 +74,7 @@ impl Line {
         Self::connect_within(server, role, wanted, LIMIT)
     }
 
-    /// [`connect`](Self::connect) with another limit for each answer.
+    /// As [`connect`](Self::connect), with another time limit for each answer.
     pub fn connect_within(
         server: &Address,
         role: Role,
@@ -156,28 +156,28 @@ impl Line {
         })
     }
 
-    /// From now on a server that has stopped to answer is noticed within this time.
+    /// Sets the limit within which a server that no longer answers is detected.
     pub fn notice_within(&mut self, limit: Duration) {
         self.limit = LIMIT.min(limit / 2);
         self.silence = Some(limit / 4);
     }
 
-    /// How many nodes the board has.
+    /// Returns the board's number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The board as it was last heard of.
+    /// Returns the last board that the server sent.
     pub fn view(&self) -> View {
         self.view
     }
 
-    /// The board as it is: asks the server.
+    /// Requests the present board from the server.
     pub fn look(&mut self) -> Result<View, LineError> {
         self.ask(Request::Look)
     }
 
-    /// The level of the barrier's wires: from memory while this node waits in a barrier, else from the server.
+    /// Returns the level of the barrier's wires: from memory while this node waits in a barrier, else from the server.
     pub fn level(&mut self) -> Result<bool, LineError> {
         match self.waits() {
             true => self.listen()?,
@@ -186,11 +186,11 @@ impl Line {
         Ok(self.view.output())
     }
 
-    /// Drives all lines of a node of version 2; arrivals that were used since the board was last heard of stay as they are.
+    /// Drives all lines of a node of version 2; arrivals that were used since the last reply stay unchanged.
     pub fn drive(&mut self, levels: u8) -> Result<View, LineError> {
         let seen = self.view.board.outputs;
         let selects = u64::from(levels & SELECT) & !self.view.board.inputs != 0;
-        // The server answers when the nodes that speak to the board have ended.
+        // The server answers when the nodes that are programming the board have ended.
         let limit = if selects { LIMIT } else { self.limit };
         self.ask_within(Request::Drive { levels, seen }, limit)
     }
@@ -198,7 +198,7 @@ impl Line {
     /// Sets this node's wire.
     pub fn write(&mut self, high: bool) -> Result<(), LineError> {
         let request = match self.waits() {
-            // The arrival may have been used meanwhile; then the wire is idle as it is, and the level would be the next arrival.
+            // The arrival may have been used meanwhile; then the wire is idle already, and the level would be the next arrival.
             true => Request::Withdraw {
                 high,
                 seen: self.view.board.releases,
@@ -210,7 +210,7 @@ impl Line {
         Ok(())
     }
 
-    /// The eureka line as it is: asks the server.
+    /// Requests the present eureka line from the server.
     pub fn eureka(&mut self) -> Result<Eureka, LineError> {
         self.ask_of_eureka(Request::Hear)
     }
@@ -220,12 +220,12 @@ impl Line {
         self.ask_of_eureka(Request::Say { high }).map(drop)
     }
 
-    /// Whether this connection drives the node that was first.
+    /// Returns true if this connection's node was first.
     pub fn is_first(&self, eureka: &Eureka) -> bool {
         matches!(self.role, Role::Node(node) if eureka.is_first(node))
     }
 
-    /// Whether this node is in a barrier, so that the next release is the next thing that can happen to it.
+    /// Returns true if this node is in a barrier, so the next change that it can see is the release.
     fn waits(&self) -> bool {
         let Role::Node(node) = self.role else {
             return false;
@@ -233,7 +233,7 @@ impl Line {
         self.wrote && self.view.wire(node) != self.view.output()
     }
 
-    /// Asks and waits for the board.
+    /// Sends a request and waits for the board.
     fn ask(&mut self, request: Request) -> Result<View, LineError> {
         self.ask_within(request, self.limit)
     }
@@ -248,7 +248,7 @@ impl Line {
         }
     }
 
-    /// Asks and waits for the eureka line.
+    /// Sends a request and waits for the eureka line.
     fn ask_of_eureka(&mut self, request: Request) -> Result<Eureka, LineError> {
         match self.exchange(request, self.limit)? {
             Reply::Eureka(eureka) => Ok(eureka),
@@ -256,7 +256,7 @@ impl Line {
         }
     }
 
-    /// Asks and waits for the answer, whichever it is.
+    /// Sends a request and waits for any answer.
     fn exchange(&mut self, request: Request, limit: Duration) -> Result<Reply, LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
@@ -273,23 +273,23 @@ impl Line {
         }
     }
 
-    /// Takes the board from what the server has sent by itself, or because it was asked whether it is there; any other reply comes back.
+    /// Stores the board of an unsolicited reply or of the answer to a liveness check; returns any other reply.
     fn take_news(&mut self, reply: Reply) -> Option<Reply> {
         match reply {
             Reply::Released(view) => self.view = view,
-            // Answers come in the order of the questions.
+            // Answers arrive in the order of the requests.
             Reply::Answer(view) if self.asked_at.take().is_some() => self.view = view,
             reply => return Some(reply),
         }
         None
     }
 
-    /// Takes what the server has sent by itself, without waiting.
+    /// Processes unsolicited replies, without waiting.
     pub fn listen(&mut self) -> Result<(), LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        // Before what has arrived is read: this process may be the one that was stopped.
+        // Checked before the received data are read: this process may be the one that was stopped.
         let is_overdue = self.asked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
             if let Some(reply) = self.take_news(reply) {
@@ -308,7 +308,7 @@ impl Line {
         }
     }
 
-    /// The next reply; `None` if there is none, now or until then.
+    /// Returns the next reply; `None` if none arrives until `until`, or at once without it.
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<Reply>, LineError> {
         match frame::<REPLY>(&self.stream, &mut self.heard, until) {
             Ok(bytes) => match Reply::decode(&bytes) {
@@ -357,18 +357,18 @@ impl Line {
         })
     }
 
-    /// Remembers that there is no connection any more.
+    /// Records the error that ended the connection.
     fn breaks(&mut self, error: LineError) -> LineError {
         self.broken = Some(error.clone());
         error
     }
 
-    /// Frees the node; returns when it is free.
+    /// Disconnects the node; returns when it is free.
     fn goodbye(&mut self) -> Result<(), LineError> {
         let until = Instant::now() + self.limit;
         let bytes = Request::Goodbye.encode();
         transmit(&self.stream, &bytes, until).map_err(|e| self.lost(e.to_string()))?;
-        // A release may be under way to us; whatever else comes ends the connection just as well.
+        // A release may still arrive; anything else ends the connection just as well.
         while let Some(reply) = self.receive(Some(until))? {
             if self.take_news(reply).is_some() {
                 break;
@@ -381,13 +381,13 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         if self.broken.is_none() && self.owner == getpid() {
-            // Without an answer the closed connection says it too, only later.
+            // Without an answer the closed connection has the same effect, only later.
             let _ = self.goodbye();
         }
     }
 }
 
-/// A connection that only looks.
+/// A connection that only reads.
 #[derive(Debug)]
 pub struct Onlooker(Box<Line>);
 
@@ -398,22 +398,22 @@ impl Onlooker {
         Ok(Self(Box::new(line)))
     }
 
-    /// How many nodes the board has.
+    /// Returns the board's number of nodes.
     pub fn nodes(&self) -> usize {
         self.0.nodes()
     }
 
-    /// Whether it is a board of version 2, whose lines an onlooker does not see.
+    /// Returns true for a board of version 2, whose lines an observer does not see.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }
 
-    /// The board as it is.
+    /// Requests the present board.
     pub fn look(&mut self) -> Result<View, LineError> {
         self.0.look()
     }
 
-    /// The eureka line beside it, if there is one.
+    /// Requests the present eureka line, if there is one.
     pub fn hear(&mut self) -> Result<Option<LineLook>, LineError> {
         if self.has_channels() {
             return Ok(None);
@@ -444,7 +444,7 @@ fn reach(server: &Address, limit: Duration) -> Result<TcpStream, ConnectError> {
     Err(unreachable(cause))
 }
 
-/// Sends at once, and notices that the other host is dead.
+/// Disables Nagle's delay, and enables detection of a dead host.
 pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
     sockopt::set_tcp_nodelay(stream, true)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -454,7 +454,7 @@ pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
     sockopt::set_tcp_user_timeout(stream, LIMIT.as_millis() as u32)
 }
 
-/// The next `N` bytes, after those in `heard`; waits for them until then, or not at all.
+/// Returns the next `N` bytes, after those in `heard`; waits until `until`, or not at all without it.
 fn frame<const N: usize>(
     stream: &TcpStream,
     heard: &mut Vec<u8>,
@@ -477,7 +477,7 @@ fn frame<const N: usize>(
     }
 }
 
-/// Sends all bytes, which are few: the kernel takes them at once unless the other side reads nothing.
+/// Sends all bytes, which are few: the kernel accepts them at once unless the peer does not read.
 fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -492,12 +492,12 @@ fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), 
     Ok(())
 }
 
-/// Waits until the connection is ready, or until then.
+/// Waits until the connection is ready, at most until `until`.
 fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(), Silence> {
     let Some(until) = until else {
         return Err(Silence::Nothing);
     };
-    // Looks once more when the time is over, for this process may not have run meanwhile.
+    // Polls once more after the time is over, because this process may not have been scheduled meanwhile.
     let left = until.saturating_duration_since(Instant::now());
     let timeout = Timespec {
         tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
@@ -505,7 +505,7 @@ fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(
     };
     match poll(&mut [PollFd::new(stream, what)], Some(&timeout)) {
         Ok(0) if left.is_zero() => Err(Silence::Nothing),
-        // The caller looks again, and at the clock.
+        // The caller tries again and checks the time.
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(e) => Err(Silence::Ended(e.to_string())),
     }

@@ -1,8 +1,8 @@
 //! A node's lines on a served board of version 2.
 //!
-//! What a node knows of the board is its last reply: its own lines, the releases, and a counter for each channel.
-//! A release level changes by a release alone, of which the server tells every node unasked, so a node that waits in a channel only listens.
-//! At every other time, and for the reply line while the node speaks, a read asks.
+//! A node knows the board from its last reply: its own lines, the releases, and a counter per channel.
+//! A release level changes only by a release, of which the server notifies every node, so a node that waits in a channel only receives.
+//! At every other time, and for the reply line during programming, a read sends a request.
 
 use super::address::Address;
 use super::board::OUTWARD;
@@ -20,14 +20,14 @@ pub struct ChannelLines(Mutex<Hand>);
 #[derive(Debug)]
 struct Hand {
     line: Line,
-    /// The arrivals that this connection has written: what is on the others is a leftover.
+    /// The arrivals that this connection has written: the levels of the others are leftovers.
     wrote: u8,
 }
 
 impl ChannelLines {
-    /// Takes the lines of `node`; each answer may take as long as `limit`.
+    /// Claims the lines of `node`; `limit` is the time limit for each answer.
     pub fn connect(server: &Address, node: usize, limit: Duration) -> Result<Self, ConnectError> {
-        // A number that no board has stays one.
+        // A number that no board has remains one.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let wanted = Wanted {
             version: Some(CHANNELS_VERSION),
@@ -37,17 +37,17 @@ impl ChannelLines {
         Ok(Self(Mutex::new(Hand { line, wrote: 0 })))
     }
 
-    /// From now on a server that has stopped to answer is noticed within this time, also while the node waits in a channel.
+    /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a channel.
     pub fn notice_within(&self, limit: Duration) {
         self.hand().line.notice_within(limit);
     }
 
-    /// Whether the board answers.
+    /// Checks that the board answers.
     pub fn check(&self) -> Result<(), LineError> {
         self.hand().line.look().map(drop)
     }
 
-    /// Drives an outward line; one that does not exist stays as it is.
+    /// Drives an outward line; a nonexistent line is ignored.
     pub fn set(&self, line: usize, high: bool) -> Result<(), LineError> {
         if line >= OUTWARD {
             return Ok(());
@@ -60,7 +60,7 @@ impl ChannelLines {
         Ok(())
     }
 
-    /// The level of an inward line.
+    /// Returns the level of an inward line.
     pub fn get(&self, line: usize) -> Result<bool, LineError> {
         let mut hand = self.hand();
         match hand.waits(line) {
@@ -71,18 +71,18 @@ impl ChannelLines {
     }
 
     fn hand(&self) -> MutexGuard<'_, Hand> {
-        // A panic in the middle of a request leaves a connection that breaks at the next one, with a sentence.
+        // After a panic in the middle of a request the connection fails at the next one, with a message.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hand {
-    /// The node's own lines as last heard of: outward, and above them inward.
+    /// Returns the node's own lines from the last reply: outward, and in the higher bits inward.
     fn levels(&self) -> u64 {
         self.line.view().board.inputs
     }
 
-    /// Whether this node has arrived in the channel of this inward line, so that the next thing it can hear there is the release.
+    /// Returns true if this node has arrived in the channel of this inward line, so the next change there is the release.
     fn waits(&self, line: usize) -> bool {
         let levels = self.levels();
         let bit = |at: usize| levels >> at & 1;

@@ -1,69 +1,69 @@
-//! What the server says in its log: which guest came, which went, and how.
+//! Notices for the server's log: guests that connect, disconnect or fail.
 
 use super::frame::Refusal;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Something worth a line of the server's log.
+/// A notice for the server's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// A node has connected.
     Joined {
-        /// Which.
+        /// The node.
         node: usize,
-        /// From where.
+        /// The peer's address.
         peer: SocketAddr,
     },
-    /// A node has said goodbye.
+    /// A node has disconnected.
     Left {
-        /// Which.
+        /// The node.
         node: usize,
-        /// From where it was connected.
+        /// The peer's address.
         peer: SocketAddr,
     },
-    /// A node's connection has ended without a goodbye, and its wire is idle again.
+    /// A node's connection has ended without a disconnect message, and its wire is idle again.
     Died {
-        /// Which.
+        /// The node.
         node: usize,
-        /// From where it was connected.
+        /// The peer's address.
         peer: SocketAddr,
         /// How the connection ended.
         how: Ended,
-        /// Whether it had entered a barrier that was not released.
+        /// True if it had entered a barrier that was not released.
         inside: bool,
         /// The level that its wire has now, if it has one wire.
         level: Option<bool>,
     },
-    /// A guest that was turned away.
+    /// A guest was rejected.
     Refused {
-        /// From where.
+        /// The peer's address.
         peer: SocketAddr,
-        /// What it was told.
+        /// The reason that it was sent.
         why: Refusal,
     },
-    /// A guest of another version, or of another protocol.
+    /// A guest used another version, or another protocol.
     Foreign {
-        /// From where.
+        /// The peer's address.
         peer: SocketAddr,
-        /// Its version, if it speaks ours in some version.
+        /// Its version, if it uses this protocol in some version.
         version: Option<u8>,
         /// The version of this server's board.
         ours: u8,
     },
 }
 
-/// How a connection ended.
+/// The reason why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// The other side closed it.
     Closed,
-    /// The system reported this.
+    /// The system reported this error.
     Broken(String),
-    /// What the other side sent was none of the protocol.
+    /// The peer violated the protocol.
     Malformed,
-    /// The other side did not read what it was sent.
+    /// The peer did not read what it was sent.
     Deaf,
-    /// The other side held the serial receiver, which others waited for, and did nothing with it.
+    /// The peer held the serial receiver, for which others waited, without using it.
     Silent,
 }
 

@@ -1,8 +1,8 @@
-//! The server's sockets: one thread, one `poll`, nothing that one guest can make another wait for.
+//! The server's sockets: one thread, one `poll`; no guest can block another.
 //!
-//! In each turn every guest is read once, then every guest is sent what waits for them, then newcomers are accepted.
-//! Releases are sent before answers, so that a node that hears of a release by an answer and wakes its neighbours
-//! finds that they have been told.
+//! Each turn reads every guest once, then sends every guest its pending output, then accepts newcomers.
+//! Releases are sent before answers, so a node that learns of a release by an answer and wakes its neighbours
+//! finds that they have been notified.
 
 use super::board::Board;
 use super::hub::{GuestId, Hub};
@@ -17,14 +17,14 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// The longest sleep; then the caller is asked whether to go on.
+/// The longest sleep; after it the caller decides whether to go on.
 const NAP: Duration = Duration::from_millis(100);
-/// Newcomers in one turn, so that a crowd of them does not hold up the nodes.
+/// Maximum number of newcomers per turn, so that they do not delay the nodes.
 const NEWCOMERS: usize = 8;
-/// Bytes of one guest in one turn.
+/// Maximum number of bytes read from a guest per turn.
 const BYTES: usize = 256;
 
-/// A board and the sockets that it is served by.
+/// A board and the sockets that serve it.
 #[derive(Debug)]
 pub struct Server {
     hub: Hub,
@@ -32,25 +32,25 @@ pub struct Server {
     address: SocketAddr,
     streams: BTreeMap<GuestId, TcpStream>,
     start: Instant,
-    /// The system had no descriptor left for a newcomer; it is asked again after a nap.
+    /// The system had no descriptor left for a newcomer; the server retries after a sleep.
     full: bool,
 }
 
-/// Why a board cannot be served.
+/// The reason why a board cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServeError {
     /// No barrier has this many nodes.
     Nodes(BadNodeCount),
-    /// The address cannot be listened at.
+    /// The server cannot listen at the address.
     Listen {
         /// The address.
         at: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
-    /// The system does not tell when sockets are ready.
+    /// The system cannot report when sockets are ready.
     Poll {
-        /// What it said.
+        /// The system's error.
         cause: String,
     },
 }
@@ -75,12 +75,12 @@ impl fmt::Display for ServeError {
 impl std::error::Error for ServeError {}
 
 impl Server {
-    /// A board of `nodes` nodes as after power-on, served at `at`: an address and a port, of which 0 is any.
+    /// Serves a board of `nodes` nodes as after power-on at `at`: an address and a port, of which 0 is any.
     pub fn bind(nodes: usize, at: &str) -> Result<Self, ServeError> {
         Self::serve(Board::toggle(nodes).map_err(ServeError::Nodes)?, at)
     }
 
-    /// The same for a board of version 2.
+    /// As [`bind`](Self::bind), for a board of version 2.
     pub fn bind_channels(nodes: usize, at: &str) -> Result<Self, ServeError> {
         Self::serve(Board::channels(nodes).map_err(ServeError::Nodes)?, at)
     }
@@ -105,22 +105,22 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether any guest is connected: a node or an onlooker.
+    /// Returns true if any node or observer is connected.
     pub fn is_attended(&self) -> bool {
         self.hub.is_attended()
     }
 
-    /// How often the barrier has released its nodes.
+    /// Returns the barrier's number of releases.
     pub fn releases(&self) -> u64 {
         self.hub.releases()
     }
 
-    /// Serves the guests that are ready, or sleeps until one is, for a tenth of a second at most; returns what happened.
+    /// Serves the guests that are ready, or sleeps until one is, for a tenth of a second at most; returns the notices.
     pub fn turn(&mut self) -> Result<Vec<Notice>, ServeError> {
         let ready = self.sleep()?;
         for id in ready {
@@ -129,13 +129,13 @@ impl Server {
         self.write();
         self.accept();
         self.hub.sweep(self.start.elapsed());
-        // A guest that the hub has given up loses the connection.
+        // A guest that the hub has removed loses the connection.
         let Self { streams, hub, .. } = self;
         streams.retain(|id, _| hub.has(*id));
         Ok(self.hub.notices())
     }
 
-    /// Sleeps until a socket is ready; the guests that can be read.
+    /// Sleeps until a socket is ready; returns the guests that can be read.
     fn sleep(&mut self) -> Result<Vec<GuestId>, ServeError> {
         let now = self.start.elapsed();
         let deadline = self.hub.deadline().map(|at| at.saturating_sub(now));
@@ -188,7 +188,7 @@ impl Server {
         }
     }
 
-    /// Sends what waits, to those first that have not asked for it.
+    /// Sends pending output, first to guests with unsolicited replies.
     fn write(&mut self) {
         let ids: Vec<_> = self.streams.keys().copied().collect();
         let (told, asked): (Vec<_>, Vec<_>) =
@@ -214,7 +214,7 @@ impl Server {
             }
         }
         if self.hub.is_leaving(id) {
-            // Its last word must not be lost: the connection stays until the guest has closed its end, or its time is over.
+            // The last reply must not be lost: the connection stays until the guest has closed its end, or its time is over.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
@@ -227,7 +227,7 @@ impl Server {
             match self.listener.accept() {
                 Ok((stream, peer)) => {
                     let ready = stream.set_nonblocking(true).is_ok() && prepare(&stream).is_ok();
-                    // A connection that has broken already needs nothing.
+                    // A connection that is broken already needs nothing.
                     if ready {
                         let id = self.hub.arrive(peer, self.start.elapsed());
                         self.streams.insert(id, stream);
@@ -235,7 +235,7 @@ impl Server {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // Connections that broke while they waited are none; a lack of descriptors is asked about later.
+                // Connections that broke in the queue are ignored; a lack of descriptors is retried later.
                 Err(_) => {
                     self.full = true;
                     return;

@@ -1,7 +1,7 @@
 //! A node's wires on a served board, as embedded-hal pins.
 //!
-//! All handles of a node share its connection, and dropping the last one frees the node: it returns when the server has said so.
-//! As at a real port, dropping the pins leaves the level on the wire: to put it back is the driver's duty.
+//! All handles of a node share its connection. Dropping the last one frees the node and returns when the server has confirmed it.
+//! As at a real port, dropping the pins leaves the level on the wire; restoring it is the driver's duty.
 
 use super::address::Address;
 use super::error::{ConnectError, LineError};
@@ -11,14 +11,14 @@ use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a node gets: handles that may go to different threads.
+/// A node's handles, which may go to different threads.
 #[derive(Debug)]
 pub struct Wires<R> {
     /// The wire to the barrier.
     pub out: OutWire<R>,
     /// The wire from the barrier.
     pub input: InWire<R>,
-    /// The wires at the eureka line beside the barrier.
+    /// The wires of the eureka line beside the barrier.
     pub eureka: EurekaWires<R>,
     /// The whole board.
     pub lookout: Lookout<R>,
@@ -35,11 +35,11 @@ pub struct InWire<R>(Hand, R);
 /// A node's wires at the eureka line, for `barrier_driver::Eureka`.
 #[derive(Debug)]
 pub struct EurekaWires<R> {
-    /// The wire by which the node says that it has found it.
+    /// The wire by which the node raises the line.
     pub out: SaysWire<R>,
     /// The line to all nodes.
     pub found: ToldWire<R>,
-    /// The wire to this node alone, which is high when it was first.
+    /// The wire to this node alone, which is high if it was first.
     pub first: ToldWire<R>,
 }
 
@@ -47,18 +47,18 @@ pub struct EurekaWires<R> {
 #[derive(Debug)]
 pub struct SaysWire<R>(Hand, R);
 
-/// A wire from the eureka line to a node; each read asks the server.
+/// A wire from the eureka line to a node; each read sends a request to the server.
 #[derive(Debug)]
 pub struct ToldWire<R>(Hand, R, Told);
 
-/// Which of the two wires to a node.
+/// Selects one of the two wires to a node.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     Found,
     First,
 }
 
-/// A look at the whole board by a node's connection.
+/// A handle that reads the whole board over a node's connection.
 #[derive(Debug)]
 pub struct Lookout<R>(Hand, R);
 
@@ -66,10 +66,10 @@ pub struct Lookout<R>(Hand, R);
 struct Hand(Arc<Mutex<Line>>);
 
 impl<R: Fn() + Clone> Wires<R> {
-    /// Takes the wires of `node` on a board of `nodes` nodes.
+    /// Claims the wires of `node` on a board of `nodes` nodes.
     ///
-    /// `ring` is called whenever a handle hears of a release, and should wake those nodes of this host that sleep:
-    /// the server has told them too, but a node that sleeps does not listen.
+    /// `ring` is called whenever a handle receives a release, and must wake the sleeping nodes of this host:
+    /// the server has notified them too, but a sleeping node does not read its connection.
     pub fn connect(
         server: &Address,
         node: usize,
@@ -79,7 +79,7 @@ impl<R: Fn() + Clone> Wires<R> {
         Self::connect_within(server, node, nodes, LIMIT, ring)
     }
 
-    /// [`connect`](Self::connect) with another limit for each answer.
+    /// As [`connect`](Self::connect), with another time limit for each answer.
     pub fn connect_within(
         server: &Address,
         node: usize,
@@ -87,7 +87,7 @@ impl<R: Fn() + Clone> Wires<R> {
         limit: Duration,
         ring: R,
     ) -> Result<Self, ConnectError> {
-        // A number that no board has stays one.
+        // A number that no board has remains one.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let line = Line::connect_within(
             server,
@@ -114,11 +114,11 @@ impl<R: Fn() + Clone> Wires<R> {
 
 impl Hand {
     fn line(&self) -> MutexGuard<'_, Line> {
-        // A panic in the middle of a request leaves a connection that breaks at the next one, with a sentence.
+        // After a panic in the middle of a request the connection fails at the next one, with a message.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the connection, and rings if that has brought a release.
+    /// Runs `act` on the connection, and calls `ring` if that has received a release.
     fn hearing<T>(&self, ring: impl Fn(), act: impl FnOnce(&mut Line) -> T) -> T {
         let mut line = self.line();
         let before = line.view().board.releases;
@@ -133,12 +133,12 @@ impl Hand {
 }
 
 impl<R: Fn()> Lookout<R> {
-    /// From now on a server that has stopped to answer is noticed within this time, also while the node waits in a barrier.
+    /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a barrier.
     pub fn notice_within(&self, limit: Duration) {
         self.0.line().notice_within(limit);
     }
 
-    /// The board as it is.
+    /// Requests the present board.
     pub fn look(&self) -> Result<View, LineError> {
         self.0.hearing(&self.1, |line| line.look())
     }
@@ -162,7 +162,7 @@ impl<R: Fn()> OutputPin for OutWire<R> {
     }
 }
 
-/// The board is in memory or behind a connection, and no interrupt comes from it.
+/// The board is behind a connection and raises no interrupt.
 impl<R: Fn()> barrier_driver::InputEvents for InWire<R> {}
 
 impl<R: Fn()> InputPin for InWire<R> {

@@ -1,4 +1,4 @@
-//! The barriers, each as what one node does among `nodes`.
+//! Software barrier algorithms, each as the operations of one node among `nodes`.
 //!
 //! Hoefler, Mehlan, Mietke and Rehm, "A Survey of Barrier Algorithms for Coarse Grained Supercomputers"
 //! (Chemnitzer Informatik-Berichte CSR-04-03, 2004), describe and compare them.
@@ -8,22 +8,22 @@ use super::schedule::{Act, BadSchedule, Schedule};
 /// A software barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
-    /// What a table calls it.
+    /// The name in tables.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The publication.
     pub source: &'static str,
-    /// What a node does: its number, and how many there are.
+    /// A node's operations, from its number and the number of nodes.
     acts: fn(usize, usize) -> Vec<Act>,
 }
 
 impl Algorithm {
-    /// The schedule for so many nodes.
+    /// Returns the schedule for `nodes` nodes.
     pub fn schedule(&self, nodes: usize) -> Result<Schedule, BadSchedule> {
         Schedule::new((0..nodes).map(|node| (self.acts)(node, nodes)).collect())
     }
 }
 
-/// All of them, the slowest growth first.
+/// All algorithms, the slowest growth first.
 pub const ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         name: "central counter",
@@ -81,7 +81,7 @@ fn tree(
 }
 
 fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
-    // A node's parent has its lowest one bit cleared; its children have one more bit below that.
+    // A node's parent has its lowest one bit cleared; a child has one more bit below that.
     let lowest = if node == 0 {
         nodes.next_power_of_two()
     } else {
@@ -94,7 +94,7 @@ fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
         .filter(|&child| child < nodes)
         .collect();
     let parent = (node > 0).then_some(node - (node & node.wrapping_neg()));
-    // The largest subtree is woken first, for it has the longest way.
+    // The largest subtree is woken first, because it has the longest path.
     let wake = children.iter().rev().copied().collect();
     tree(parent, children, parent, wake)
 }
@@ -126,12 +126,12 @@ fn butterfly(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// In each round a node tells `ways` others and hears of as many, at distances that grow by `ways + 1`.
+/// In each round a node sends to `ways` others and receives from as many different ones, at distances that grow by the factor `ways + 1`.
 fn dissemination(node: usize, nodes: usize, ways: usize) -> Vec<Act> {
     let mut acts = Vec::new();
     let mut distance = 1;
     while distance < nodes {
-        // The last round needs no more than those that are left, and none twice.
+        // The last round covers only the remaining distances, none twice.
         let distances: Vec<_> = (1..=ways)
             .map(|way| way * distance)
             .filter(|&far| far < nodes)

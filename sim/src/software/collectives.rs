@@ -1,9 +1,9 @@
-//! How long the library's software collectives take under LogGP, message by message.
+//! Durations of the library's software collectives under LogGP, message by message.
 //!
 //! One rule for each algorithm of the library, by the library's names; the papers are at the heads of their files in `mpi-core/coll/src/algo`.
-//! All ranks start together, combining costs nothing, and nothing contends: the kindest view of software.
-//! What a message costs is in `rule`, for these and for the schedules of [`ALGORITHMS`](super::ALGORITHMS).
-//! Where all ranks do the same at the same time, one of them is followed ([`alike`]); where they differ, all are.
+//! All ranks start together, combining costs nothing, and there is no contention: an optimistic estimate of software.
+//! The cost of a message is in `rule`, for these and for the schedules of [`ALGORITHMS`](super::ALGORITHMS).
+//! If all ranks do the same at the same time, one of them is simulated ([`alike`]); otherwise, all are.
 //! A test compares every rule with an event-driven simulation that shares no code with it.
 
 use super::Network;
@@ -13,20 +13,20 @@ use crate::virtual_time::Time;
 /// A software collective of the library.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective {
-    /// What it does, as the library names it.
+    /// The operation, as the library names it.
     pub call: &'static str,
-    /// How.
+    /// The algorithm.
     pub algorithm: &'static str,
     time: fn(&Network, u64, u64) -> Time,
 }
 
 impl Collective {
-    /// The most ranks that are followed.
+    /// Maximum number of ranks that are simulated.
     pub const MOST_RANKS: u64 = 1 << 20;
 
-    /// From the start until the last rank is through, for so many ranks, with `bytes` of data (at each rank, or for each pair of ranks).
+    /// Returns the time from the start until the last rank is complete, for `ranks` ranks, with `bytes` of data (at each rank, or per pair of ranks).
     ///
-    /// A barrier's messages have the network's length. More ranks than [`MOST_RANKS`](Self::MOST_RANKS) take the longest time there is.
+    /// A barrier's messages have the network's length. More ranks than [`MOST_RANKS`](Self::MOST_RANKS) take the maximum `Time`.
     pub fn time(&self, network: Network, ranks: u64, bytes: u64) -> Time {
         match ranks {
             0 | 1 => Time::ZERO,
@@ -58,7 +58,7 @@ pub const BARRIERS: &[Collective] = &[
     }),
 ];
 
-/// The others.
+/// The other collectives.
 pub const COLLECTIVES: &[Collective] = &[
     rule("bcast", "binomial", |net, ranks, bytes| {
         let mut all = Tree::new(net, ranks);
@@ -66,7 +66,7 @@ pub const COLLECTIVES: &[Collective] = &[
         all.last()
     }),
     rule("bcast", "chain", |net, ranks, bytes| {
-        // With the best of the segments that are powers of two parts of the whole.
+        // With the best segment size among the powers of two fractions of the whole.
         let sizes = (0..=bytes.max(1).ilog2()).map(|bits| bytes.max(1) >> bits);
         sizes
             .map(|size| chain(net, ranks, bytes, size))
@@ -117,7 +117,7 @@ pub const COLLECTIVES: &[Collective] = &[
                 net,
                 std::iter::once(bytes).chain(repeated(2 * bytes, ranks / 2 - 1)),
             ),
-            // Ranks have no neighbour each; the library takes the ring.
+            // With an odd number of ranks not each has a partner; the library uses the ring.
             _ => alike(net, repeated(bytes, ranks - 1)),
         },
     ),
@@ -134,7 +134,7 @@ pub const COLLECTIVES: &[Collective] = &[
         alike(net, repeated(bytes, ranks - 1))
     }),
     rule("alltoall", "linear", |net, ranks, bytes| {
-        // Everything is sent, then what comes is received; what others send comes when this rank's own would.
+        // All messages are sent first, then received; the others' messages arrive when this rank's own would.
         let mut rank = Rank::default();
         let there: Vec<_> = (1..ranks).map(|_| rank.send(net, bytes)).collect();
         for there in there {
@@ -181,7 +181,7 @@ const fn rule(
     }
 }
 
-/// Rounds in which every rank sends and receives one message of so many bytes: what comes was sent when this rank's own was.
+/// Rounds in which every rank sends and receives one message of these lengths; a received message was sent when this rank sent its own.
 fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
     let mut rank = Rank::default();
     for bytes in rounds {
@@ -191,11 +191,11 @@ fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
     rank.now
 }
 
-/// The most ranks of whose ring every message is followed.
+/// Maximum number of ranks of a ring that is simulated message by message.
 const WHOLE_RING: usize = 1024;
 
-/// A ring among ranks that do not begin together. With more ranks than [`WHOLE_RING`] all begin when the last of them can:
-/// its block goes round in any case, and nothing is known to be later than that.
+/// A ring among ranks that do not start together. With more ranks than [`WHOLE_RING`] all start when the last one can:
+/// its block passes through the whole ring in any case, and no later completion is known.
 fn ring_after(net: &Network, ranks: &mut [Rank], bytes: u64) -> Time {
     let count = ranks.len();
     if count > WHOLE_RING {
@@ -216,7 +216,7 @@ fn repeated(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Rounds among the largest power of two of the ranks, each between partners whose numbers differ in one bit: the bit, and the bytes.
-/// The ranks beyond send `fold_in` to a partner before and receive `fold_out` from it after.
+/// The remaining ranks send `fold_in` to a partner before and receive `fold_out` from it after.
 fn folded(
     net: &Network,
     ranks: u64,
@@ -244,12 +244,12 @@ fn folded(
     last(&core).max(last(&beyond))
 }
 
-/// The exchanges of recursive doubling.
+/// Returns the exchanges of recursive doubling.
 fn doubling(ranks: u64, bytes: impl Fn(u32) -> u64) -> Vec<(u32, u64)> {
     (0..ranks.ilog2()).map(|bit| (bit, bytes(bit))).collect()
 }
 
-/// The exchanges of recursive halving: a half of the bytes, a quarter, and so on.
+/// Returns the exchanges of recursive halving: half of the bytes, a quarter, and so on.
 fn halving(ranks: u64, bytes: u64) -> Vec<(u32, u64)> {
     doubling(ranks, |bit| bytes.div_ceil(2 << bit))
 }
@@ -264,8 +264,8 @@ fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
     root.now
 }
 
-/// Segments go from rank to rank, each of which receives one and sends it on before the next.
-/// All ranks between the ends do the same, so what follows the first segment is as far apart as one of them can make it.
+/// Segments pass from rank to rank; each rank receives one and sends it on before the next.
+/// All inner ranks do the same, so the spacing of segments is that of one such rank.
 fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
     let segments = bytes.div_ceil(size).max(1);
     let hop = alike(net, [size]);
@@ -291,7 +291,7 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// The children of a rank, the smallest subtree first, each with the ranks in its subtree.
+    /// Returns the children of a rank, the smallest subtree first, each with the number of ranks in its subtree.
     fn children(&self, rank: usize) -> impl DoubleEndedIterator<Item = (usize, u64)> + use<> {
         let all = self.ranks.len();
         let below = match rank {
@@ -308,7 +308,7 @@ impl<'n> Tree<'n> {
         })
     }
 
-    /// Every rank receives from its children, as they come, and sends to its parent what belongs to so many ranks.
+    /// Every rank receives from its children, in order of arrival, and sends to its parent; `bytes` gives the length for a number of ranks.
     fn up(&mut self, bytes: impl Fn(u64) -> u64) {
         let mut there = vec![Time::ZERO; self.ranks.len()];
         let mut coming = Vec::new();
@@ -332,7 +332,7 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// Every rank receives from its parent and sends to its children, the largest subtree first, what belongs to so many ranks.
+    /// Every rank receives from its parent and sends to its children, the largest subtree first; `bytes` gives the length for a number of ranks.
     fn down(&mut self, bytes: impl Fn(u64) -> u64) {
         let mut there = vec![(Time::ZERO, 0); self.ranks.len()];
         for rank in 0..self.ranks.len() {
@@ -354,7 +354,7 @@ impl<'n> Tree<'n> {
     }
 }
 
-/// When the last of them is through.
+/// Returns the time at which the last rank is complete.
 fn last(ranks: &[Rank]) -> Time {
     ranks.iter().map(|rank| rank.now).max().unwrap_or_default()
 }

@@ -1,39 +1,39 @@
-//! The LogGP parameters of a network, from what `mpi-bench` has measured on it.
+//! Fit of a network's LogGP parameters to measurements of `mpi-bench`.
 //!
 //! Two measurements between two ranks are enough: `latency`, one way of a ping-pong by size, and `rate`, messages per second of a sender.
 //!
 //! * A ping-pong of m bytes takes `T(m) = L + 2 o + (m-1) G` one way. `G` is the slope and `T(1)` the value at one byte of the straight line
-//!   through the measured points that has the least squares of relative errors, so that short messages count as much as long ones.
-//! * A sender that does nothing else sends one message every `g`.
-//! * A ping-pong does not tell `L` and `o` apart. A sender is busy for `o` of each `g`, so `o` is at most `g`, and is taken as that;
-//!   whatever is left of `T(1)` is `L`.
+//!   through the measured points with least squares of relative errors, so that short messages count as much as long ones.
+//! * A sender that only sends starts one message every `g`.
+//! * A ping-pong does not separate `L` and `o`. A sender is busy for `o` of each `g`, so `o <= g`, and the fit sets `o = g`;
+//!   the rest of `T(1)` is `L`.
 
 use super::Network;
 use crate::virtual_time::Time;
 use std::fmt;
 
-/// What was measured of one size, in the unit of its benchmark: microseconds, or thousands of messages per second.
+/// A measurement at one size, in the benchmark's unit: microseconds, or thousands of messages per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The message's bytes.
     pub bytes: u64,
-    /// The figure.
+    /// The measured value.
     pub figure: f64,
 }
 
-/// Why nothing can be fitted.
+/// The reason why nothing can be fitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadFit {
     /// A straight line needs two sizes.
     TooFewSizes {
-        /// Of these there were.
+        /// The number of sizes given.
         sizes: usize,
     },
-    /// No rate of messages that is above zero was measured.
+    /// No positive message rate was measured.
     NoRate,
-    /// What is no time or no rate.
+    /// A time or rate that is not positive.
     NotPositive {
-        /// At this size.
+        /// Its message size.
         bytes: u64,
     },
 }
@@ -56,7 +56,7 @@ impl fmt::Display for BadFit {
 
 impl std::error::Error for BadFit {}
 
-/// The network on which a ping-pong took these times and a sender reached these rates; of rates the shortest messages' counts.
+/// Returns the network with these ping-pong times and message rates; only the rate of the shortest messages is used.
 pub fn fit(latency: &[Point], rate: &[Point]) -> Result<Network, BadFit> {
     if let Some(bad) = latency
         .iter()
@@ -81,7 +81,7 @@ pub fn fit(latency: &[Point], rate: &[Point]) -> Result<Network, BadFit> {
     })
 }
 
-/// The value at one byte and the slope for each further one, weighted by relative errors.
+/// Returns the value at one byte and the slope per further byte, weighted by relative errors.
 fn line(points: &[Point]) -> Result<(f64, f64), BadFit> {
     let mut sums = [0.0; 5];
     for point in points {
@@ -94,7 +94,7 @@ fn line(points: &[Point]) -> Result<(f64, f64), BadFit> {
     }
     let [w, x, xx, y, xy] = sums;
     let determinant = w * xx - x * x;
-    // Of one size only, or of none, the determinant is zero up to rounding.
+    // For one size only, or none, the determinant is zero up to rounding.
     if determinant <= 1e-9 * w * xx || !determinant.is_finite() {
         return Err(BadFit::TooFewSizes {
             sizes: points.len().min(1),

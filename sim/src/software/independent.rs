@@ -1,7 +1,7 @@
 //! An event-driven simulation of LogGP, and every collective as the messages of its ranks, against which the rules are tested.
 //!
-//! It shares nothing with `rule` or `collectives`: each event looks at one rank's clocks and either does its next act or comes
-//! back when that is possible, as the main loop of LogGOPSim does.
+//! It shares no code with `rule` or `collectives`: each event checks one rank's clocks and either performs its next operation or reschedules
+//! itself to when that is possible, as the main loop of LogGOPSim does.
 
 use super::{ALGORITHMS, BARRIERS, COLLECTIVES, Collective, Network};
 use crate::virtual_time::Time;
@@ -11,12 +11,12 @@ use std::collections::BinaryHeap;
 #[derive(Clone)]
 enum Act {
     Send(usize, u64),
-    /// From all of these, in the order in which they come.
+    /// Receives from all of these, in order of arrival.
     Receive(Vec<usize>),
 }
 use Act::{Receive, Send};
 
-/// When the last rank has done all of its acts, in picoseconds.
+/// Returns the time at which the last rank has completed its operations, in picoseconds.
 fn simulate(net: &Network, acts: &[Vec<Act>]) -> u64 {
     let [l, o, g, big_g] = [net.latency, net.overhead, net.gap, net.byte_gap].map(|time| time.ps());
     let train = |bytes: u64| big_g * bytes.saturating_sub(1);
@@ -53,7 +53,7 @@ fn simulate(net: &Network, acts: &[Vec<Act>]) -> u64 {
                     events.push(Reverse((now, rank)));
                     continue;
                 }
-                // The earliest message of a sender that is waited for; of one sender in the order of sending.
+                // The earliest message of an expected sender; messages of one sender in the order of sending.
                 let found = inbox[rank]
                     .iter()
                     .enumerate()
@@ -156,7 +156,7 @@ fn folded(rank: usize, ranks: usize, bytes: [u64; 2], exchanges: &[(usize, u64)]
     acts
 }
 
-/// What one rank does.
+/// Returns the operations of one rank.
 fn acts(what: (&str, &str), rank: usize, ranks: usize, bytes: u64) -> Vec<Act> {
     let far = doublings(ranks);
     let exchanges = |bytes: &dyn Fn(usize) -> u64| -> Vec<_> {
@@ -246,7 +246,7 @@ fn acts(what: (&str, &str), rank: usize, ranks: usize, bytes: u64) -> Vec<Act> {
     }
 }
 
-/// A chain, with the best of its segments' sizes.
+/// A chain, with the best of its segment sizes.
 fn chain(net: &Network, ranks: usize, bytes: u64) -> u64 {
     let whole = bytes.max(1);
     let sizes = (0..=whole.ilog2()).map(|bits| whole >> bits);
@@ -315,7 +315,7 @@ fn every_rule_takes_what_its_messages_take() {
     }
 }
 
-/// `hwbarr scale` and `hwbarr run` say the same of the same barrier.
+/// `hwbarr scale` and `hwbarr run` report the same for the same barrier.
 #[test]
 fn a_barrier_takes_as_long_by_its_rule_as_by_its_schedule() {
     let pairs = [

@@ -1,21 +1,21 @@
-//! Software barriers as a network's cost models see them, to compare the hardware with.
+//! Software barriers under a network's cost models, as a comparison for the hardware.
 //!
-//! An [`Algorithm`] is a schedule: what each node sends and receives, in which order.
-//! A [`Network`] says what a message costs:
+//! An [`Algorithm`] is a schedule: the messages that each node sends and receives, in order.
+//! A [`Network`] defines the cost of a message:
 //!
 //! * LogP (Culler, Karp, Patterson, Sahay, Schauser, Santos, Subramonian and von Eicken, PPoPP 1993): a send or a receive
-//!   keeps the processor for the overhead `o`, a message is under way for the latency `L`, and two sends, or two receives,
-//!   of one processor begin at least the gap `g` apart.
+//!   occupies the processor for the overhead `o`, a message is in flight for the latency `L`, and two sends, or two receives,
+//!   of one processor start at least the gap `g` apart.
 //! * LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995): each byte of a message after its first takes
-//!   a further `G` of the network interface.
+//!   a further `G` at the network interface.
 //!
 //! LogP is LogGP with `G = 0`, so there is one rule for both, in the form of the simulator LogGOPSim: its head is in `rule`.
-//! It starts from when each node enters, so that a comparison with a hardware run uses the same arrivals.
+//! It starts from the times at which the nodes enter, so that a comparison with a hardware run uses the same arrivals.
 //!
-//! [`Collective`] is the same for the library's own algorithms, for more ranks than schedules are made for,
-//! and [`fit()`] finds a network's parameters in what was measured on it.
+//! [`Collective`] does the same for the library's own algorithms, for larger numbers of ranks,
+//! and [`fit()`] fits a network's parameters to measurements.
 //!
-//! The models are kind to software: no contention, no unexpected message, no operating system.
+//! The models are optimistic for software: no contention, no unexpected message, no operating system.
 
 mod algorithms;
 mod collectives;
@@ -34,18 +34,18 @@ use crate::virtual_time::{Distribution, Time};
 use rule::Rank;
 use std::fmt;
 
-/// What a message costs.
+/// The cost of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    /// `L`: how long a message is under way.
+    /// `L`: latency, the time that a message is in flight.
     pub latency: Time,
-    /// `o`: how long a send or a receive keeps the processor.
+    /// `o`: overhead, the time that a send or a receive occupies the processor.
     pub overhead: Time,
-    /// `g`: how far apart sends of one processor begin at least, and receives too.
+    /// `g`: gap, the minimum interval between the starts of two sends of one processor, and of two receives.
     pub gap: Time,
-    /// `G`: what each byte after the first adds.
+    /// `G`: gap per byte after the first.
     pub byte_gap: Time,
-    /// How long a message is.
+    /// Message length.
     pub bytes: u64,
 }
 
@@ -60,8 +60,8 @@ impl Network {
         bytes: 64,
     };
 
-    /// A cluster of today: InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the ConnectX-6 adapter, G is its 200 Gb/s;
-    /// o and g of 0.2 us, five million messages a second of one process, are assumed, so that a message takes 1.0 us in all.
+    /// A present cluster: InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the ConnectX-6 adapter, G is its 200 Gb/s;
+    /// o and g of 0.2 us, five million messages per second of one process, are assumed, so that a message takes 1.0 us in all.
     pub const HDR: Self = Self {
         latency: Time::from_ns(600),
         overhead: Time::from_ns(200),
@@ -70,7 +70,7 @@ impl Network {
         bytes: 64,
     };
 
-    /// The networks that have a name, today's first: the name, and what it stands for.
+    /// The named networks, the present one first: the name, its description, its parameters.
     pub const NAMED: [(&str, &str, Self); 2] = [
         ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
         (
@@ -80,7 +80,7 @@ impl Network {
         ),
     ];
 
-    /// The parameters alone, without a name.
+    /// Returns the parameters alone, without a name.
     pub fn parameters(&self) -> impl fmt::Display + use<> {
         let Self {
             latency,
@@ -92,7 +92,7 @@ impl Network {
         format!("L {latency}, o {overhead}, g {gap}, G {byte_gap} for each byte after the first")
     }
 
-    /// What this network is called, if it has a name; its messages may have any length.
+    /// Returns this network's name, if it has one, whatever its message length.
     pub fn name(&self) -> Option<&'static str> {
         let found = Self::NAMED.iter().find(|(.., named)| {
             Self {
@@ -103,7 +103,7 @@ impl Network {
         found.map(|(name, ..)| *name)
     }
 
-    /// The same network as a model sees it.
+    /// Returns the network as a model sees it.
     pub fn seen_by(self, model: Model) -> Self {
         match model {
             Model::LogP => Self {
@@ -114,7 +114,7 @@ impl Network {
         }
     }
 
-    /// When each node leaves, if each enters at its time of `entries`.
+    /// Returns the time at which each node leaves, if each enters at its time of `entries`.
     pub fn leave_times(&self, schedule: &Schedule, entries: &[Time]) -> Vec<Time> {
         let mut ranks: Vec<_> = entries.iter().copied().map(Rank::starting).collect();
         let mut arrivals = vec![Time::ZERO; schedule.messages()];
@@ -125,7 +125,7 @@ impl Network {
                     arrivals[message] = ranks[node].send(self, self.bytes);
                 }
                 Operation::Receive(messages) => {
-                    // In the order in which they arrive, whichever node sent them.
+                    // In order of arrival, from any node.
                     waiting.clear();
                     waiting.extend(messages.iter().map(|&message| arrivals[message]));
                     waiting.sort_unstable();
@@ -138,7 +138,7 @@ impl Network {
         ranks.into_iter().map(|rank| rank.now).collect()
     }
 
-    /// From the last entry of each barrier until every node has left.
+    /// Returns the times from the last entry of each barrier until every node has left.
     pub fn latencies(&self, schedule: &Schedule, barriers: &[Vec<Time>]) -> Distribution {
         let last = |times: &[Time]| times.iter().copied().max().unwrap_or_default();
         let latency =
@@ -170,7 +170,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// Which of the two models.
+/// A cost model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// Messages have no length.

@@ -1,8 +1,8 @@
-//! The one LogGP rule: what a send and a receive cost a rank, and when the message is there.
+//! The LogGP rule: the cost of a send and of a receive for a rank, and the arrival time of the message.
 //!
-//! A send that begins at t keeps the processor until t + o; the network interface takes the next send at t + g + (k-1) G,
-//! for k bytes, so that two sends in a row begin max(o, g + (k-1) G) apart; the message is there at t + o + (k-1) G + L.
-//! A receive begins when the message is there, the processor is free and the last receive is g + (k-1) G ago; it takes o.
+//! A send that starts at t occupies the processor until t + o; the network interface accepts the next send at t + g + (k-1) G,
+//! for k bytes, so two consecutive sends start max(o, g + (k-1) G) apart; the message arrives at t + o + (k-1) G + L.
+//! A receive starts when the message has arrived, the processor is free and g + (k-1) G has passed since the last receive; it takes o.
 //! This is the rule of the simulator LogGOPSim (Hoefler, Schneider and Lumsdaine, HPDC 2010) with its O and S at zero.
 //! Alexandrov et al. (SPAA 1995) draw the gap from a message's last byte instead; for messages of one byte both are the same.
 
@@ -12,14 +12,14 @@ use crate::virtual_time::Time;
 /// A rank: its processor, and both directions of its network interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Rank {
-    /// When its processor is free.
+    /// The time at which its processor is free.
     pub now: Time,
     send_free: Time,
     receive_free: Time,
 }
 
 impl Rank {
-    /// A rank that begins at this time.
+    /// Returns a rank that starts at this time.
     pub fn starting(now: Time) -> Self {
         Self {
             now,
@@ -27,7 +27,7 @@ impl Rank {
         }
     }
 
-    /// Sends a message of so many bytes, and says when it is there.
+    /// Sends a message of `bytes` bytes; returns its arrival time.
     pub fn send(&mut self, network: &Network, bytes: u64) -> Time {
         let start = self.now.max(self.send_free);
         let train = network.train(bytes);
@@ -36,7 +36,7 @@ impl Rank {
         self.now + train + network.latency
     }
 
-    /// Receives a message of so many bytes that is there at this time.
+    /// Receives a message of `bytes` bytes that arrives at `there`.
     pub fn receive(&mut self, network: &Network, there: Time, bytes: u64) {
         let start = self.now.max(self.receive_free).max(there);
         self.now = start + network.overhead;
@@ -45,7 +45,7 @@ impl Rank {
 }
 
 impl Network {
-    /// How long the bytes of a message after its first take.
+    /// Returns the time for the bytes of a message after the first.
     pub(super) fn train(&self, bytes: u64) -> Time {
         let more = bytes.saturating_sub(1);
         Time::from_ps(self.byte_gap.ps().saturating_mul(more))

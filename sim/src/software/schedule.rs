@@ -1,20 +1,20 @@
-//! A barrier as a schedule of messages, put into an order in which it can be evaluated in one pass.
+//! A barrier as a schedule of messages, in an order in which it can be evaluated in one pass.
 //!
-//! Which message waits for which does not depend on when they are sent, so the order is found once for all arrivals.
+//! The dependencies between messages do not depend on their times, so the order is computed once for all arrivals.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-/// What a node does next, in an algorithm's own words.
+/// A node's next operation, as an algorithm defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
     /// Sends a message to this node.
     Send(usize),
-    /// Receives a message from each of these nodes, in whatever order they arrive.
+    /// Receives a message from each of these nodes, in any order.
     Receive(Vec<usize>),
 }
 
-/// What a node does next, with messages by number.
+/// A node's next operation, with messages by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'s> {
     /// Sends this message.
@@ -29,17 +29,17 @@ enum Stored {
     Receive(Vec<usize>),
 }
 
-/// What all nodes do, in an order in which every message is sent before it is received.
+/// The operations of all nodes, in an order in which every message is sent before it is received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     operations: Vec<(usize, Stored)>,
     messages: usize,
 }
 
-/// Nodes that wait for messages which no node will send.
+/// Nodes that wait for messages that no node will send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSchedule {
-    /// The nodes that wait.
+    /// The waiting nodes.
     pub waiting: Vec<usize>,
 }
 
@@ -56,10 +56,10 @@ impl fmt::Display for BadSchedule {
 impl std::error::Error for BadSchedule {}
 
 impl Schedule {
-    /// Numbers the messages and orders the acts of all nodes, each in its own order.
+    /// Numbers the messages and orders the operations; each node's own order is kept.
     pub(super) fn new(acts: Vec<Vec<Act>>) -> Result<Self, BadSchedule> {
         let mut acts: Vec<VecDeque<Act>> = acts.into_iter().map(VecDeque::from).collect();
-        // Between two nodes messages arrive in the order in which they were sent.
+        // Messages between two nodes arrive in order.
         let mut sent: HashMap<(usize, usize), VecDeque<usize>> = HashMap::new();
         let (mut operations, mut messages) = (Vec::new(), 0);
         loop {
@@ -104,12 +104,12 @@ impl Schedule {
         }
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub fn messages(&self) -> usize {
         self.messages
     }
 
-    /// Every operation with its node.
+    /// Returns every operation with its node.
     pub fn in_order(&self) -> impl Iterator<Item = (usize, Operation<'_>)> {
         self.operations.iter().map(|(node, stored)| {
             let operation = match stored {

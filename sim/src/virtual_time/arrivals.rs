@@ -1,4 +1,4 @@
-//! When the nodes enter: how long each computes before each barrier, drawn from a distribution or read from a file.
+//! Arrival distributions: how long each node computes before each barrier, drawn at random or read from a file.
 
 use super::random::Random;
 use super::time::Time;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 /// How long a node computes before it enters the next barrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Not at all: every node enters the next barrier as soon as it has left the last.
+    /// Not at all: every node enters the next barrier immediately after it has left the last.
     Together,
-    /// Any time up to this, equally likely.
+    /// Uniformly distributed from 0 to this.
     Uniform(Time),
-    /// Without memory, with this mean.
+    /// Exponentially distributed with this mean.
     Exponential(Time),
-    /// Bell-shaped around a mean, cut at zero.
+    /// Normally distributed, truncated at zero.
     Normal {
-        /// The middle of the bell.
+        /// The mean.
         mean: Time,
         /// Its standard deviation.
         deviation: Time,
@@ -26,11 +26,11 @@ pub enum Arrivals {
     OneLate(Time),
     /// The first node does not compute, the others this long.
     OneEarly(Time),
-    /// As written down: a row for each barrier and a column for each node, both repeated as needed.
+    /// From a table: a row per barrier and a column per node, both repeated as needed.
     Table(Table),
 }
 
-/// Computing times from a file: one line for each barrier, one time for each node, `#` for comments.
+/// Computing times from a file: one line per barrier, one time per node, `#` for comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     name: String,
@@ -38,7 +38,7 @@ pub struct Table {
 }
 
 impl Arrivals {
-    /// What `node` of `nodes` computes before barrier `barrier`.
+    /// Returns how long `node` of `nodes` computes before barrier `barrier`.
     pub(super) fn sample(
         &self,
         random: &mut Random,
@@ -61,7 +61,7 @@ impl Arrivals {
 }
 
 impl Table {
-    /// Reads the text of a file called `name`.
+    /// Parses the text of a file called `name`.
     pub fn parse(name: &str, text: &str) -> Result<Self, BadArrivals> {
         let mut rows = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -110,28 +110,28 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// What is no arrival distribution.
+/// The reason why a text is not an arrival distribution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadArrivals {
-    /// No distribution is called so.
+    /// There is no distribution with this name.
     Word(String),
     /// The file cannot be read.
     File {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
-    /// A line of the file holds something else than times.
+    /// A line of the file contains something other than times.
     Line {
         /// The file's name.
         name: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// The file holds no time at all.
+    /// The file contains no time.
     Empty(String),
 }
 

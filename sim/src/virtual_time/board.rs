@@ -1,7 +1,7 @@
-//! A board: a machine with its clock, the levels at its pins, and how boards hang together.
+//! A board: a machine with its clock and the levels at its pins; and the tree of cascaded boards.
 //!
 //! One board is the root: its output goes to all nodes. Boards below it take the nodes' wires, and the output of each is one
-//! wire of the board above ([`Tree`]). Every board has a clock of its own, at a phase of its own.
+//! wire of the board above ([`Tree`]). Every board has its own clock with its own phase.
 
 use super::oscillator::Oscillator;
 use super::{Parameters, RunError, Time};
@@ -9,22 +9,22 @@ use crate::virtual_time::Random;
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins, SETTLE_EDGES};
 use fpga_model::filter::FilteredMachine;
 
-/// As many wires as one board takes, of nodes or of boards below it.
+/// Maximum number of wires to one board, from nodes or from boards below it.
 pub const BOARD_PINS: usize = 60;
 
-/// Where the nodes and boards are plugged.
+/// The tree of nodes and boards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     nodes: usize,
-    /// How many nodes each of the lowest boards has, the last perhaps fewer.
+    /// Number of nodes per leaf board; the last may have fewer.
     share: usize,
-    /// Where each board's output goes: the board above it and the pin there; the last board is the root.
+    /// The destination of each board's output: the board above it and the pin there; the last board is the root.
     above: Vec<Option<(usize, usize)>>,
     lowest: usize,
 }
 
 impl Tree {
-    /// So many nodes on so many lowest boards; above them as many levels of boards as it takes to come to one.
+    /// Builds the tree for `nodes` nodes on `boards` leaf boards, with as many levels above them as one root requires.
     pub fn new(nodes: usize, boards: usize) -> Self {
         let boards = boards.max(1);
         let mut above = vec![None; boards];
@@ -46,42 +46,42 @@ impl Tree {
         }
     }
 
-    /// The board and the pin where a node's wire ends.
+    /// Returns the board and the pin at which a node's wire ends.
     pub fn place(&self, node: usize) -> (usize, usize) {
         (node / self.share.max(1), node % self.share.max(1))
     }
 
-    /// Where a board's output goes.
+    /// Returns the destination of a board's output.
     pub fn above(&self, board: usize) -> Option<(usize, usize)> {
         self.above[board]
     }
 
-    /// How many boards there are.
+    /// Returns the number of boards.
     pub fn boards(&self) -> usize {
         self.above.len()
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// How many of them have nodes; they are the first.
+    /// Returns the number of leaf boards, which have the lowest numbers.
     pub fn lowest(&self) -> usize {
         self.lowest
     }
 
-    /// The board whose output goes to the nodes.
+    /// Returns the root.
     pub fn root(&self) -> usize {
         self.above.len() - 1
     }
 
-    /// How many boards a level passes from a node to the root.
+    /// Returns the number of boards that a level passes from a node to the root.
     pub fn levels(&self) -> usize {
         std::iter::successors(Some(0), |&board| self.above[board].map(|(above, _)| above)).count()
     }
 
-    /// How many wires end at a board.
+    /// Returns the number of wires that end at a board.
     pub fn pins(&self, board: usize) -> usize {
         match board < self.lowest {
             true => self
@@ -95,7 +95,7 @@ impl Tree {
         }
     }
 
-    /// The first node of a board, or of the first board below it.
+    /// Returns the first node of a board, or of the first board below it.
     pub fn first_node(&self, board: usize) -> usize {
         let below = |board: usize| {
             let mut children = self.above.iter().enumerate();
@@ -110,19 +110,19 @@ impl Tree {
     }
 }
 
-/// What is on a board.
+/// The machine on a board.
 #[derive(Debug)]
 enum Machine {
     Toggle(FilteredMachine, u64),
     Channels(Box<(ChannelMachine, Pins)>),
 }
 
-/// What is in a board of version 1, a bit for each pin.
+/// The flip-flops of a board of version 1, one bit per pin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlipFlops {
     pub stage1: u64,
     pub stage2: u64,
-    /// What the machine decides on.
+    /// The machine's inputs.
     pub seen: u64,
     pub output: u64,
 }
@@ -133,9 +133,9 @@ pub(crate) struct Board {
     machine: Machine,
     oscillator: Oscillator,
     edge: u64,
-    /// What its outputs float to while they are not driven.
+    /// The level of its outputs while they are not driven.
     pub undriven: Option<bool>,
-    /// Counts changes of the inputs, so that an edge foreseen before the last of them is not taken for a change.
+    /// Counts changes of the inputs, so that an edge predicted before the last change is discarded.
     pub changes: u64,
 }
 
@@ -158,7 +158,7 @@ impl Board {
                 Machine::Channels(Box::new((machine, Pins::default())))
             }
         };
-        // The first board's first edge is at one period, as of a world with one board; the others' are where they happen to be.
+        // The first board's first edge is at one period, as in a world with one board; the others' phases are random.
         let phase = match board {
             0 => Time::ZERO,
             _ => {
@@ -175,7 +175,7 @@ impl Board {
         })
     }
 
-    /// A level comes to a pin.
+    /// Sets the level at a pin.
     pub fn set(&mut self, now: Time, pin: usize, line: usize, high: bool) {
         self.run_until(now);
         self.changes += 1;
@@ -185,7 +185,7 @@ impl Board {
         }
     }
 
-    /// All edges until now, with the levels that are there.
+    /// Runs all edges until `now`, with constant levels.
     pub fn run_until(&mut self, now: Time) {
         let cycles = self.oscillator.edges_until(now) - self.edge;
         self.edge += cycles;
@@ -200,7 +200,7 @@ impl Board {
         }
     }
 
-    /// When an output next changes, if nothing at the pins does.
+    /// Returns the time of the next change of an output with constant inputs.
     pub fn next_change(&self) -> Option<Time> {
         let edges = match &self.machine {
             Machine::Toggle(machine, inputs) => machine.edges_to_release(*inputs),
@@ -208,7 +208,7 @@ impl Board {
                 let (mut ahead, pins) = **both;
                 let outputs = |m: &ChannelMachine| (m.releases(), m.last_line());
                 let now = outputs(&ahead);
-                // What a change of pins causes has happened by then; only the lease takes longer.
+                // All effects of a change at the pins have happened by then; only the lease takes longer.
                 (1..=SETTLE_EDGES + fpga_model::LATENCY_EDGES).find(|_| {
                     ahead.step(&pins);
                     outputs(&ahead) != now
@@ -218,12 +218,12 @@ impl Board {
         self.oscillator.time_of(self.edge + edges?)
     }
 
-    /// When its next edge is; `None` after its clock has stopped for good.
+    /// Returns the time of the next edge; `None` after the clock has stopped for good.
     pub fn next_edge(&self) -> Option<Time> {
         self.oscillator.time_of(self.edge + 1)
     }
 
-    /// After so many edges constant pins change nothing any more.
+    /// Returns the number of edges after which constant pins change nothing any more.
     pub fn latency_edges(&self) -> u64 {
         match &self.machine {
             Machine::Toggle(machine, _) => machine.latency_edges(),
@@ -231,7 +231,7 @@ impl Board {
         }
     }
 
-    /// The flip-flops of a board of version 1, and what its machine sees.
+    /// Returns the flip-flops of a board of version 1, and its machine's inputs.
     pub fn flip_flops(&self) -> Option<FlipFlops> {
         match &self.machine {
             Machine::Toggle(machine, _) => {
@@ -247,7 +247,7 @@ impl Board {
         }
     }
 
-    /// The level at the output that leads to this pin's line.
+    /// Returns the level at the output that leads to this pin's line.
     pub fn output(&self, pin: usize, line: usize) -> bool {
         self.undriven.unwrap_or(match &self.machine {
             Machine::Toggle(machine, _) => machine.outputs() != 0,
@@ -255,7 +255,7 @@ impl Board {
         })
     }
 
-    /// Everything at its outputs.
+    /// Returns all outputs.
     pub fn outputs(&self) -> (u64, u64) {
         let last = match &self.machine {
             Machine::Toggle(..) => 0,
@@ -264,7 +264,7 @@ impl Board {
         (self.levels(), last)
     }
 
-    /// The levels of all releases, as one word.
+    /// Returns the levels of all releases, as one word.
     pub fn levels(&self) -> u64 {
         match (self.undriven, &self.machine) {
             (Some(high), Machine::Toggle(..)) => u64::from(high),
@@ -274,7 +274,7 @@ impl Board {
         }
     }
 
-    /// How often it has released.
+    /// Returns the number of releases.
     pub fn releases(&self) -> u64 {
         match &self.machine {
             Machine::Toggle(machine, _) => machine.releases(),
@@ -295,7 +295,7 @@ impl Board {
         }
     }
 
-    /// How long before this edge the one before it was.
+    /// Returns the time between this edge and the previous one.
     pub fn since_last_edge(&self, now: Time) -> Time {
         let before = self.oscillator.time_of(self.edge.saturating_sub(1));
         now - before.unwrap_or(now)

@@ -1,6 +1,6 @@
-//! A node's barriers with the real driver, of either version and either protocol, as a run's parameters say.
+//! A node's barriers with the real driver, of the version and protocol that the run's parameters select.
 //!
-//! With channels, barrier `k` goes through channel `k` modulo their number, and node 0 takes them and gives them back.
+//! With channels, barrier `k` uses channel `k` modulo their number, and node 0 takes them and gives them back.
 
 use super::host::{Delay, Disagreement, Host, Pin};
 use super::{Parameters, Protocol, Time};
@@ -26,7 +26,7 @@ pub struct Gate<'h> {
     host: &'h Host<'h>,
     protocol: Protocol,
     ways: Vec<Way<'h>>,
-    /// Of the node that programs the channels.
+    /// `Some` at the node that programs the channels.
     speaker: Option<Speaker<'h>>,
     channels: usize,
 }
@@ -40,7 +40,7 @@ fn duration(time: Time) -> Duration {
 }
 
 impl<'h> Gate<'h> {
-    /// Opens all of them with all nodes, which agree on each.
+    /// Opens all barriers with all nodes, which agree on each.
     pub fn open(host: &'h Host<'h>, parameters: &Parameters) -> Result<Self, Disagreement> {
         let Parameters {
             protocol,
@@ -99,7 +99,7 @@ impl<'h> Gate<'h> {
         Ok(gate)
     }
 
-    /// The driver's self-test of each; a fault of one does not keep the others from theirs, for all nodes meet in the fences.
+    /// Runs the driver's self-test of each barrier; after a fault of one the others are still tested, because all nodes meet in the fences.
     pub fn self_test(
         &mut self,
         test: SelfTest,
@@ -123,7 +123,7 @@ impl<'h> Gate<'h> {
         verdict
     }
 
-    /// Makes them returning ones, if that is the protocol; each may take so long.
+    /// Changes them to returning barriers, if that is the protocol; `limit` is the time limit for each.
     pub fn begin(&mut self, limit: Option<Time>) -> Result<(), String> {
         let Protocol::Returning { rest } = self.protocol else {
             return Ok(());
@@ -156,7 +156,7 @@ impl<'h> Gate<'h> {
         }
     }
 
-    /// Waits for its release, for at most so long.
+    /// Waits for the release of barrier `number`, for at most `limit`.
     pub fn wait(&mut self, number: usize, limit: Option<Time>) -> Result<(), String> {
         let host = self.host;
         let way = self.way(number);
@@ -180,7 +180,7 @@ impl<'h> Gate<'h> {
         }
     }
 
-    /// Puts all wires to rest, and gives the channels back.
+    /// Makes all wires idle, and gives the channels back.
     pub fn close(mut self) -> Result<(), String> {
         let mut closed = Ok(());
         for way in std::mem::take(&mut self.ways) {

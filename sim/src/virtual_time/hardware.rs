@@ -1,18 +1,18 @@
-//! The two ways through a barrier that the driver knows, as words.
+//! The two barrier protocols of the driver, and their names.
 
 use embedded_hal::digital::PinState;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which way through a barrier the driver takes.
+/// The driver's barrier protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// Each barrier is one change of level.
+    /// Each barrier changes the level once.
     Toggle,
-    /// Each barrier goes from this level of rest to the other and back
+    /// Each barrier goes from this idle level to the other and back
     /// ([`ReturningBarrier`](barrier_driver::ReturningBarrier)).
     Returning {
-        /// Where wires rest.
+        /// The idle level.
         rest: PinState,
     },
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A word that is no protocol.
+/// The word that is not the name of a protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadProtocol(String);
 

@@ -1,9 +1,9 @@
-//! What a program on a node sees of the simulated machine it runs on.
+//! The simulated machine of a node, as the node's program sees it.
 //!
 //! The program is ordinary sequential code and runs the real driver.
-//! It is a coroutine: an access of the port, a fence or a computation suspends it, and the world resumes it when the virtual
-//! time for that has passed.
-//! So sixty nodes need one thread and no locks, and a run has one order only.
+//! It is a coroutine: a port access, a fence or a computation suspends it, and the world resumes it when that
+//! virtual time has passed.
+//! So sixty nodes need one thread and no locks, and a run has only one order of events.
 
 use super::Time;
 use corosensei::Yielder;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What a program on a node is.
+/// A node's program.
 pub type Program = Box<dyn FnOnce(&Host<'_>)>;
 
 /// What a program waits for.
@@ -25,43 +25,43 @@ pub(super) enum Request {
     Write { line: usize, high: bool },
     /// A read access that samples the level at its end.
     Read { line: usize },
-    /// So much time.
+    /// This amount of time.
     Compute(Time),
-    /// A change at the input, or this instant.
+    /// A change at the input, or this time.
     Watch { until: Option<Time> },
     /// All other nodes.
     Fence,
-    /// Nothing: the program calls the barrier.
+    /// Nothing: the program enters the barrier.
     Enter,
-    /// Nothing: the program is back from the barrier.
+    /// Nothing: the program has left the barrier.
     Leave,
 }
 
-/// What the world answers.
+/// The world's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It is done.
     Done,
     /// The level that was sampled.
     Level(bool),
-    /// Not every node came.
+    /// Not every node entered the fence.
     FenceFailed,
 }
 
-/// What the nodes and the world share.
+/// The state shared by the nodes and the world.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// The time of the event that is being handled.
+    /// The time of the present event.
     pub now: Cell<Time>,
     /// Nodes that have died.
     pub dead: RefCell<BTreeSet<usize>>,
-    /// The world has ended, and what is left of the programs is being unwound.
+    /// The world has ended, and the remaining programs are being unwound.
     pub over: Cell<bool>,
-    /// Which nodes complained in each agreement so far, by number of the agreement.
+    /// The nodes that complained in each agreement so far, by number of the agreement.
     complaints: RefCell<Vec<Vec<Disagreement>>>,
 }
 
-/// The machine that a node's program runs on.
+/// The machine on which a node's program runs.
 pub struct Host<'y> {
     node: usize,
     nodes: usize,
@@ -86,49 +86,49 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Which node this is.
+    /// Returns this node's number.
     pub fn node(&self) -> usize {
         self.node
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// Virtual time.
+    /// Returns the virtual time.
     pub fn now(&self) -> Time {
         self.shared.now.get()
     }
 
-    /// Virtual time as the driver wants it.
+    /// Returns the virtual time in the driver's type.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.now().ns())
     }
 
-    /// The two ends of the node's port, of version 1.
+    /// Returns the two pins of the node's port, of version 1.
     pub fn pins(&self) -> (Pin<'_>, Pin<'_>) {
         (self.pin(0), self.pin(0))
     }
 
-    /// A line of the node's port, outward or inward by how it is used; for the numbers see `fpga_model::channels`.
+    /// Returns a line of the node's port, outward or inward by its use; for the numbers see `fpga_model::channels`.
     pub fn pin(&self, line: usize) -> Pin<'_> {
         Pin { host: self, line }
     }
 
-    /// Takes so much time.
+    /// Computes for this time.
     pub fn compute(&self, time: Time) {
         self.ask(Request::Compute(time));
     }
 
-    /// Between two polls: reads follow each other without a gap, and those that would sample what the last one did
-    /// are passed over, until the level at the connector changes or for at most `limit`.
+    /// Between two polls: assumes reads without a gap between them, and skips those that would sample the same level as the last one,
+    /// until the level at the connector changes or for at most `limit`.
     pub fn watch(&self, limit: Option<Time>) {
         let until = limit.map(|limit| self.now() + limit);
         self.ask(Request::Watch { until });
     }
 
-    /// Marks that the program calls the barrier.
+    /// Marks that the program enters the barrier.
     pub fn enter(&self) {
         self.ask(Request::Enter);
     }
@@ -148,7 +148,7 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Goes on with `mine` if every node's step went well; else all get the sentence of the first node with a complaint.
+    /// Returns `mine` if the step succeeded at every node; else all return the message of the first node with a complaint.
     pub fn agree<T>(&self, mine: Result<T, String>) -> Result<T, Disagreement> {
         let number = self.agreements.get();
         self.agreements.set(number + 1);
@@ -177,7 +177,7 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Suspends the program; nothing is done any more on a node that has died, whose program is being unwound.
+    /// Suspends the program; does nothing on a node that has died, whose program is being unwound.
     fn ask(&self, request: Request) -> Option<Answer> {
         let gone = self.shared.over.get() || self.shared.dead.borrow().contains(&self.node);
         (!gone).then(|| self.yielder.suspend(request))
@@ -187,13 +187,13 @@ impl<'y> Host<'y> {
 /// Some node complained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The first of those that did.
+    /// The first node that did.
     pub node: usize,
-    /// What it said.
+    /// Its message.
     pub sentence: String,
 }
 
-/// A software fence that not every node came to.
+/// Not every node entered a software fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceFailed {
     dead: Vec<usize>,
@@ -212,7 +212,7 @@ impl fmt::Display for FenceFailed {
 
 impl std::error::Error for FenceFailed {}
 
-/// One end of a node's port, as embedded-hal has it.
+/// A pin of a node's port, as embedded-hal defines it.
 pub struct Pin<'h> {
     host: &'h Host<'h>,
     line: usize,

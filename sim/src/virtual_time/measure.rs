@@ -1,17 +1,17 @@
-//! The statistics of a run, taken from what an observer sees.
+//! The statistics of a run, computed by an observer.
 //!
-//! A barrier is told from the next by counting: the `k`th entry, arrival at a pin and return of a node belong to barrier `k`.
+//! Barriers are distinguished by counting: the `k`th entry, arrival at a pin and return of a node belong to barrier `k`.
 
 use super::Time;
 use super::observe::{Observer, Sight};
 use super::stats::{Distribution, Phase, Summary};
 
-/// When the things happened that the latency of one barrier is made of; zero until they have.
+/// The times of the events that make up the latency of one barrier; zero until they have happened.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     first_enter: Time,
     last_enter: Time,
-    /// The last arriver; when its wire was seen at rest, its level at the connector, and at its board.
+    /// The last arriver; and the times at which its wire was seen idle, and its level was at the connector and at its board.
     last: usize,
     ready: Time,
     driven: Time,
@@ -19,14 +19,14 @@ struct Passage {
     /// The last arrival at the board that leads to the nodes.
     at_root: Time,
     released: Time,
-    /// How long before its release the machine's last edge was.
+    /// Time between the release and the machine's previous edge.
     toggle: Time,
-    /// The release at the last arriver's connector, the read that took it, and its return.
+    /// The release at the last arriver's connector, the read that sampled it, and its return.
     back: Time,
     read: Time,
     left: Time,
     last_left: Time,
-    /// When each node has entered.
+    /// The time at which each node has entered.
     entries: Vec<Time>,
 }
 
@@ -45,7 +45,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// For so many nodes.
+    /// Creates a meter for `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self {
             nodes: vec![Count::default(); nodes],
@@ -70,10 +70,10 @@ impl Meter {
         passage.entries[node] = at;
     }
 
-    /// The barrier that a node is in, if it entered last.
+    /// Returns the barrier that a node is in, if it entered last.
     fn last(&mut self, node: usize) -> Option<&mut Passage> {
         let Count { entered, left } = self.nodes[node];
-        // Before the first barrier and after the last the driver opens and closes.
+        // Before the first barrier and after the last one the driver opens and closes.
         let passage = (entered > left).then(|| self.passages.get_mut(left))??;
         (passage.last == node).then_some(passage)
     }
@@ -91,7 +91,7 @@ impl Meter {
         self.latencies.push(at - passage.last_enter);
     }
 
-    /// What there is to say about the run.
+    /// Returns the statistics of the run.
     pub fn summary(self, releases: u64, duration: Time) -> Summary {
         let each = |part: &dyn Fn(&Passage) -> Time| {
             Distribution::new(self.passages.iter().map(part).collect())
@@ -128,7 +128,7 @@ impl Observer for Meter {
             Sight::Enter { node } => self.enter(at, node),
             Sight::Read { node } => {
                 if let Some(passage) = self.last(node) {
-                    // Before the write a read looks for rest, after the release the last read is the one that took it.
+                    // A read before the write checks that the wire is idle; after the release the last read is the one that sampled it.
                     if passage.driven == Time::ZERO {
                         passage.ready = at;
                     }
@@ -159,8 +159,8 @@ impl Observer for Meter {
                 }
             }
             Sight::Output { last_edge, .. } => {
-                // Only the barrier that a node is in can be released, and the youngest is the only one.
-                // Before its last arrival it is the way back of the one before.
+                // Only the barrier that a node is in can be released, and only the latest one qualifies.
+                // A release before its last arrival is the return of the previous barrier.
                 if let Some(passage) = self.passages.last_mut()
                     && passage.at_pin != Time::ZERO
                     && passage.released == Time::ZERO

@@ -1,11 +1,11 @@
-//! Virtual time: a deterministic discrete-event run of nodes, ports, cables and the machine.
+//! Virtual time: a deterministic discrete-event simulation of nodes, ports, cables and the machine.
 //!
-//! Time is counted in picoseconds and moves from event to event, so a run depends on its parameters only
-//! and is the same on every machine, however busy.
+//! Time is counted in picoseconds and moves from event to event, so a run depends only on its parameters
+//! and is the same on every machine, whatever its load.
 //! The driver is the real one ([`barrier_driver::ToggleBarrier`]) and the machine is the model;
-//! what is simulated between them is when an access takes effect and how long a level travels.
+//! between them the simulation models when an access takes effect and how long a level travels.
 //!
-//! # A node's way through one barrier
+//! # A node's path through one barrier
 //!
 //! ```text
 //! enter --port write--> level at the connector --cable, pad--> pin of the machine --clock edges--> output toggles
@@ -56,57 +56,57 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-/// What a run depends on.
+/// The parameters of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// How many nodes there are, 1 to 64 on one board.
+    /// Number of nodes, 1 to 64 on one board.
     pub nodes: usize,
-    /// How many barriers each node passes.
+    /// Number of barriers of each node.
     pub barriers: usize,
     /// How long the nodes compute between two barriers.
     pub arrivals: Arrivals,
-    /// Until a level that is written appears at the connector.
+    /// Time until a written level appears at the connector.
     pub port_write: Time,
-    /// Until the level that a read samples is known, from the start of the access; the sample is at its end.
+    /// Duration of a read access; the level is sampled at its end.
     pub port_read: Time,
-    /// One way between the connector and the machine.
+    /// Delay between the connector and the machine, one way.
     pub cable: Time,
-    /// From the pin into the machine.
+    /// Delay from the pin into the machine.
     pub pad_in: Time,
-    /// From the machine to the pin.
+    /// Delay from the machine to the pin.
     pub pad_out: Time,
     /// The machine's clock.
     pub clock_hz: u64,
-    /// An access of the port takes up to this much longer, as it happens.
+    /// Maximum additional duration of a port access, at random.
     pub jitter: Time,
-    /// What a software barrier takes, which the nodes need once, to open.
+    /// Duration of a software barrier, which the nodes need once, to open.
     pub fence: Time,
-    /// Which of the possible random runs.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many samples of a wire have to agree at the board, 1 to 256.
+    /// Number of samples of a wire that must agree at the board, 1 to 256.
     pub filter: u16,
-    /// How many reads of the port have to agree on a release.
+    /// Number of reads of the port that must agree on a release.
     pub reads: u8,
-    /// Which way through a barrier the driver takes.
+    /// The driver's barrier protocol.
     pub protocol: Protocol,
-    /// How many channels of version 2 the nodes pass in turn; 0 for a board of version 1.
+    /// Number of channels of version 2 that the nodes use in turn; 0 for a board of version 1.
     pub channels: usize,
-    /// What resistors pull wires to that no node drives; `None` where there are none.
+    /// The level to which resistors pull undriven wires; `None` without resistors.
     pub pull: Option<bool>,
-    /// How many boards the nodes' wires come to; more than one hang below others.
+    /// Number of leaf boards for the nodes' wires; with more than one, boards are cascaded.
     pub boards: usize,
-    /// One way between two boards.
+    /// Delay between two boards, one way.
     pub trunk: Time,
-    /// From the pads of the last board to where the cables to the nodes begin.
+    /// Delay from the pads of the last board to the start of the cables to the nodes.
     pub fan_out: Time,
-    /// From the end of a node's cable through the receivers in front of the board's pads.
+    /// Delay from the end of a node's cable through the receivers in front of the board's pads.
     pub receivers: Time,
-    /// From when a level is driven onto a node's cable until its slow edge is at the receiver's threshold, either way.
+    /// Delay from driving a level onto a node's cable until its slow edge reaches the receiver's threshold, either way.
     pub edge: Time,
 }
 
 impl Parameters {
-    /// What a level needs for a metre of cable.
+    /// Delay per metre of cable.
     pub const CABLE_PER_METRE: Time = Time::from_ns(5);
 
     /// The prototype's hardware with `nodes` nodes and 3 m of cable; without receivers and buffers, and with steep edges.
@@ -137,7 +137,7 @@ impl Parameters {
         }
     }
 
-    /// The same with the receivers, buffers and edges of the circuit for builders (`hdl/boards/WIRING.md`), for nodes of one board.
+    /// Returns the parameters with the receivers, buffers and edges of the builders' circuit (`hdl/boards/WIRING.md`), for nodes of one board.
     pub fn in_circuit(self) -> Self {
         Self {
             receivers: Self::SCHMITT_INVERTERS,
@@ -147,7 +147,7 @@ impl Parameters {
         }
     }
 
-    /// How many lines a node has to the board and from it.
+    /// Returns a node's numbers of lines to the board and from it.
     pub fn lines(&self) -> [usize; 2] {
         match self.channels {
             0 => [1, 1],
@@ -155,18 +155,18 @@ impl Parameters {
         }
     }
 
-    /// One way through a buffer that drives eight others, a 74LVC244A at 3.3 V: at most, by its data sheet.
+    /// Delay of a buffer that drives eight others, a 74LVC244A at 3.3 V: maximum by its data sheet.
     pub const BUFFER: Time = Time::from_ns(6);
-    /// One way through a buffer that drives eight cables, a 74HCT244 at 4.5 V: at most, by its data sheet.
+    /// Delay of a buffer that drives eight cables, a 74HCT244 at 4.5 V: maximum by its data sheet.
     pub const CABLE_BUFFER: Time = Time::from_ns(22);
-    /// One way through two Schmitt inverters in a row, of a 74LVC14A at 3.3 V: at most 6.4 ns each, by its data sheet.
+    /// Delay of two Schmitt inverters in series, of a 74LVC14A at 3.3 V: at most 6.4 ns each, by its data sheet.
     pub const SCHMITT_INVERTERS: Time = Time::from_ps(12_800);
 
     /// 0.69 RC of a series resistor of 47 ohms and a port's capacitor of 2.2 nF: half of the swing.
     pub const PORT_EDGE: Time = Time::from_ns(71);
 
-    /// From one board's pin to the cables of its nodes: one buffer that drives eight, each of which drives eight cables.
-    /// The cables of more nodes than a board has begin behind a trunk cable and as many buffers as it takes.
+    /// Delay from one board's pin to the cables of its nodes: one buffer that drives eight, each of which drives eight cables.
+    /// With more nodes than one board has, their cables start after a trunk cable and the required number of buffer stages.
     pub fn fan_out_to(nodes: usize, trunk: Time) -> Time {
         if nodes <= BOARD_PINS {
             return Self::BUFFER + Self::CABLE_BUFFER;
@@ -180,40 +180,40 @@ impl Parameters {
     }
 }
 
-/// What a run gives: its statistics, and if asked for the record of every change at the machine's pins.
+/// The results of a run: its statistics, and if requested the record of every change at the machine's pins.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Latencies, as a whole and by phase.
     pub summary: Summary,
-    /// The waveform's events; empty if they were not kept.
+    /// The waveform's events; empty if they were not recorded.
     pub record: Record,
-    /// The same of all lines of a board of version 2.
+    /// The changes of all lines of a board of version 2.
     pub lines: ChannelRecord,
 }
 
-/// Why there is no run.
+/// The reason why there is no run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
-    /// No board is like this.
+    /// The parameters of a version 1 board are out of range.
     Board(BadFilter),
-    /// No board of version 2 is like this.
+    /// The parameters of a version 2 board are out of range.
     Channels(BadSize),
-    /// Boards of boards are of version 1.
+    /// Cascaded boards are only of version 1.
     ChannelsOnBoards,
-    /// A port whose read takes no time has no polls to choose the sampling one from.
+    /// If a read takes no time, no poll can be selected as the sampling one.
     InstantRead,
     /// The machine has no clock.
     NoClock,
-    /// The system gives no memory for a node's program.
+    /// The system has no memory for a node's program.
     Stack(std::io::ErrorKind),
-    /// A node's program did not do what it should.
+    /// A node's program failed.
     Node {
-        /// Which.
+        /// The node.
         node: usize,
-        /// What its driver says.
+        /// Its driver's message.
         sentence: String,
     },
-    /// Time ran past the end of the 64-bit picosecond counter, which is 213 days.
+    /// The run exceeded the 64-bit picosecond counter, which is 213 days.
     TooLong {
         /// Barriers that were complete by then.
         completed: u64,
@@ -246,7 +246,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs the nodes through all barriers; `keep_record` for a waveform.
+/// Runs the nodes through all barriers; `keep_record` records the events for a waveform.
 pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunError> {
     let record = keep_record.then(Vec::<Event>::new);
     let lines = (keep_record && parameters.channels > 0).then(Vec::<LineChange>::new);
@@ -266,7 +266,7 @@ pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunErr
     })
 }
 
-/// The same with an observer.
+/// As [`run`], with an observer.
 pub fn run_observed<O: Observer>(
     parameters: &Parameters,
     observer: O,

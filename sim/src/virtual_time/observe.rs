@@ -1,14 +1,14 @@
-//! The observers of a run: statistics, waveforms and judges see every happening through one trait.
+//! The observers of a run: statistics, waveforms and judges receive every event through one trait.
 //!
-//! The observer is a type parameter of the run, so what no observer looks at costs nothing.
+//! The observer is a type parameter of the run, so unobserved events cost nothing.
 
 use super::Time;
 use crate::event::{Event, LineChange, What};
 
-/// What can be seen.
+/// An observable event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// The program on this node called the barrier.
+    /// The program on this node entered the barrier.
     Enter {
         /// The node.
         node: usize,
@@ -31,18 +31,18 @@ pub enum Sight {
         /// The new level.
         high: bool,
     },
-    /// The output of a board below another arrived at the board above it.
+    /// The output of a board arrived at the board above it.
     Link {
-        /// The board below.
+        /// The lower board.
         board: usize,
         /// The new level.
         high: bool,
     },
-    /// The levels at the outputs of the board that leads to the nodes changed.
+    /// The root's outputs changed.
     Output {
         /// The new level; of several releases, whether any is high.
         high: bool,
-        /// Since the clock edge before the one that changed it.
+        /// Time since the clock edge before the one that changed it.
         last_edge: Time,
     },
     /// The level at a node's connector changed.
@@ -59,7 +59,7 @@ pub enum Sight {
         /// The node.
         node: usize,
     },
-    /// The program on this node came back from the barrier.
+    /// The program on this node left the barrier.
     Leave {
         /// The node.
         node: usize,
@@ -73,7 +73,7 @@ pub enum Sight {
 
 /// An observer.
 pub trait Observer {
-    /// This happened at `at`.
+    /// Receives an event at time `at`.
     fn see(&mut self, at: Time, sight: Sight);
 }
 
@@ -99,7 +99,7 @@ impl<A: Observer> Observer for Option<A> {
     }
 }
 
-/// The record that a waveform is made of.
+/// The events for a waveform.
 impl Observer for Vec<Event> {
     fn see(&mut self, at: Time, sight: Sight) {
         let what = match sight {
@@ -123,7 +123,7 @@ impl Observer for Vec<Event> {
     }
 }
 
-/// The record that a waveform of version 2 is made of.
+/// The line changes for a waveform of version 2.
 impl Observer for Vec<LineChange> {
     fn see(&mut self, at: Time, sight: Sight) {
         if let Sight::Pin { node, line, high } = sight {
@@ -137,7 +137,7 @@ impl Observer for Vec<LineChange> {
     }
 }
 
-/// Everything, for what draws it afterwards.
+/// All events, for a later drawing.
 impl Observer for Vec<(Time, Sight)> {
     fn see(&mut self, at: Time, sight: Sight) {
         self.push((at, sight));

@@ -1,13 +1,13 @@
-//! The machine's clock, with the pauses that a fault may put into it.
+//! The machine's clock, with the pauses that a fault may cause.
 
 use super::Time;
 use crate::clock::Clock;
 
-/// The machine's clock, which may stand still for a while or for ever.
+/// The machine's clock, which may stop for a while or for good.
 #[derive(Debug)]
 pub(super) struct Oscillator {
     clock: Clock,
-    /// How much later than a period after power-on its first edge is.
+    /// Delay of its first edge beyond one period after power-on.
     phase: Time,
     pauses: Vec<(Time, Time)>,
 }
@@ -24,7 +24,7 @@ impl Oscillator {
         }
     }
 
-    /// How many edges there have been by then.
+    /// Returns the number of edges until `now`.
     pub fn edges_until(&self, now: Time) -> u64 {
         let paused = self.pauses.iter().fold(Time::ZERO, |sum, &(from, to)| {
             sum + (now.min(to) - now.min(from))
@@ -32,7 +32,7 @@ impl Oscillator {
         self.clock.edges_until((now - paused - self.phase).ps())
     }
 
-    /// When an edge happens; `None` for one after which the clock stands still for ever.
+    /// Returns the time of an edge; `None` if the clock has stopped for good before.
     pub fn time_of(&self, edge: u64) -> Option<Time> {
         let mut when = self.phase + Time::from_ps(self.clock.time_of(edge));
         for &(from, to) in &self.pauses {

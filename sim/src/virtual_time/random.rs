@@ -1,4 +1,4 @@
-//! Random numbers that are the same for ever: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+//! Random numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 //!
 //! A golden waveform must not change with the version of a library, so the ten lines are here.
 
@@ -9,7 +9,7 @@ pub struct Random(u64);
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// The stream of one node: streams of different nodes, or of different seeds, have nothing in common.
+    /// Returns the stream of one node: streams of different nodes, or of different seeds, are independent.
     pub fn new(seed: u64, node: usize) -> Self {
         let mut mixed = Self(seed);
         let start = mixed.word();
@@ -25,13 +25,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From the bell curve around 0 with standard deviation 1, by the method of Box and Muller (1958).
+    /// Returns a normally distributed number with mean 0 and standard deviation 1, by the method of Box and Muller (1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// At least 0 and less than 1, with 53 random bits.
+    /// Returns a number of at least 0 and less than 1, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,10 +1,10 @@
-//! A world before its power is switched on: everything that faults can change.
+//! The initial state of a world: everything that faults can change before power-on.
 
 use super::board::Tree;
 use super::wiring::Wiring;
 use super::{Parameters, Time};
 
-/// What befalls a node or the board at an instant.
+/// A fault injected into a node or a board at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Incident {
     /// The node's processor stops for good; its port keeps the level it drives.
@@ -12,7 +12,7 @@ pub enum Incident {
         /// The node.
         node: usize,
     },
-    /// Something else than the driver sets the node's port, all lines of it, as a reset does.
+    /// All lines of the node's port are set by something other than the driver, such as a reset.
     Latch {
         /// The node.
         node: usize,
@@ -24,7 +24,7 @@ pub enum Incident {
         /// The board.
         board: usize,
     },
-    /// This board's outputs are not driven and float to this level, as while an FPGA is configured.
+    /// This board's outputs are not driven and float to this level, as during FPGA configuration.
     Undriven {
         /// The board.
         board: usize,
@@ -38,27 +38,27 @@ pub enum Incident {
     },
 }
 
-/// A world before its power is switched on.
+/// A world before power-on.
 #[derive(Debug)]
 pub struct Setup {
     /// Times and numbers.
     pub parameters: Parameters,
-    /// How the boards hang together.
+    /// The tree of boards.
     pub tree: Tree,
-    /// What is plugged where.
+    /// The cabling.
     pub wiring: Wiring,
-    /// Levels of each node's outward lines before any program has run, bit by bit.
+    /// Levels of each node's outward lines before any program has run, one bit per line.
     pub latches: Vec<u8>,
-    /// How many times as long an access of each node's port takes.
+    /// Factor for the duration of a port access, per node.
     pub slowness: Vec<f64>,
-    /// What befalls nodes and board, and when.
+    /// Faults with their times.
     pub incidents: Vec<(Time, Incident)>,
-    /// Of which board, and from when until when, the clock stands still, in order.
+    /// Pauses of a board's clock: board, start, end; in order.
     pub pauses: Vec<(usize, Time, Time)>,
 }
 
 impl Setup {
-    /// Everything as it should be.
+    /// Returns a world without faults.
     pub fn new(parameters: Parameters) -> Self {
         let nodes = parameters.nodes;
         let tree = Tree::new(nodes, parameters.boards);
@@ -74,13 +74,13 @@ impl Setup {
     }
 }
 
-/// How a world ended.
+/// The end of a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// When the last program ended.
+    /// Time at which the last program ended.
     pub at: Time,
-    /// How often the board whose output goes to the nodes has released.
+    /// Number of releases of the root.
     pub releases: u64,
-    /// Nodes whose program waits for something that will never happen.
+    /// Nodes whose program waits for an event that will never happen.
     pub stuck: Vec<usize>,
 }

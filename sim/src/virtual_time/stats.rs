@@ -2,16 +2,16 @@
 
 use super::Time;
 
-/// The parts of the last arriver's way, in order, and the whole.
+/// The phases of the last arriver's latency, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// From its entry until its wire has been seen at rest, which only a returning barrier looks at.
+    /// From its entry until its wire has been seen idle; only a returning barrier checks that.
     Ready,
     /// Until its level is at the connector.
     Write,
     /// From the connector to its board: the edge, the cable, the receivers.
     WireOut,
-    /// From there until the last arrival is at the board that leads to the nodes: the boards below it, if there are any.
+    /// From there until the last arrival is at the root: the boards below it, if there are any.
     Below,
     /// The wait for the first edge and two synchroniser stages.
     Synchroniser,
@@ -19,14 +19,14 @@ pub enum Phase {
     Machine,
     /// From the machine to the connector: the buffers, the edge, the cable.
     WireBack,
-    /// Until a read has sampled the release, and others have agreed if they must.
+    /// Until a read has sampled the release, and others have agreed if required.
     Poll,
-    /// Until the wire is on its way back to rest, where a barrier returns.
+    /// Until the wire is on its way back to idle, in a returning barrier.
     Rest,
 }
 
 impl Phase {
-    /// In the order in which they happen.
+    /// In the order of time.
     pub const ALL: [Self; 9] = [
         Self::Ready,
         Self::Write,
@@ -39,7 +39,7 @@ impl Phase {
         Self::Rest,
     ];
 
-    /// What a table calls it.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ready => "wire seen at rest",
@@ -60,18 +60,18 @@ impl Phase {
 pub struct Distribution(Vec<Time>);
 
 impl Distribution {
-    /// Of samples in any order.
+    /// Sorts the samples.
     pub fn new(mut samples: Vec<Time>) -> Self {
         samples.sort_unstable();
         Self(samples)
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The smallest sample that at least `percent` of the samples do not exceed; zero if there is none.
+    /// Returns the smallest sample that at least `percent` of the samples do not exceed; zero if there is none.
     pub fn percentile(&self, percent: f64) -> Time {
         let rank = (percent / 100.0 * self.0.len() as f64).ceil() as usize;
         self.0
@@ -80,17 +80,17 @@ impl Distribution {
             .unwrap_or_default()
     }
 
-    /// All samples, smallest first.
+    /// Returns all samples, smallest first.
     pub fn samples(&self) -> &[Time] {
         &self.0
     }
 
-    /// Half of the samples are not larger.
+    /// Returns the median: half of the samples are not larger.
     pub fn median(&self) -> Time {
         self.percentile(50.0)
     }
 
-    /// The largest sample.
+    /// Returns the largest sample.
     pub fn worst(&self) -> Time {
         self.0.last().copied().unwrap_or_default()
     }
@@ -99,21 +99,21 @@ impl Distribution {
 /// The latencies of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Barriers that the machine released.
+    /// Number of barriers that the machine released.
     pub releases: u64,
-    /// From the last entry of a barrier until the last arriver itself has left: one sample for each barrier.
+    /// From the last entry of a barrier until the last arriver itself has left: one sample per barrier.
     pub last_arriver: Distribution,
-    /// From the last entry of a barrier until every node has left: one sample for each barrier.
+    /// From the last entry of a barrier until every node has left: one sample per barrier.
     pub complete: Distribution,
-    /// From the last entry of a barrier until a node has left: one sample for each node and barrier.
+    /// From the last entry of a barrier until a node has left: one sample per node and barrier.
     pub every_node: Distribution,
     /// The last arriver's latency by phase, in the order of [`Phase::ALL`].
     pub phases: [Distribution; Phase::ALL.len()],
-    /// From the first entry to the last, of each barrier: what the nodes bring along themselves.
+    /// From the first entry to the last, per barrier: the imbalance of the nodes.
     pub skew: Distribution,
     /// Virtual time from power-on to the end of the last barrier.
     pub duration: Time,
-    /// When each node has entered each barrier: what a comparison with other barriers starts from.
+    /// The time at which each node entered each barrier: the input of a comparison with other barriers.
     pub entries: Vec<Vec<Time>>,
 }
 

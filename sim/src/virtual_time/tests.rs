@@ -1,4 +1,4 @@
-//! What a virtual run promises.
+//! The guarantees of a virtual run.
 
 use super::*;
 use crate::event::What;
@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn the_phases_add_up_to_the_latency_of_the_last_arriver() {
-    // One barrier, so that every distribution holds exactly the sample of that barrier.
+    // One barrier, so that every distribution contains exactly the sample of that barrier.
     for seed in 0..20 {
         let Outcome { summary, .. } = outcome(&Parameters {
             seed,
@@ -62,7 +62,7 @@ fn the_machine_takes_two_to_three_periods_at_any_clock() {
         });
         let period = Time::from_ps(1_000_000_000_000 / clock_hz);
         let rounding = Time::from_ps(2);
-        // Two stages after an edge that comes within a period, and one more edge for the decision.
+        // Two stages after an edge that arrives within a period, and one more edge for the decision.
         let [synchroniser, machine] = [4, 5].map(|phase| &summary.phases[phase]);
         assert!(
             synchroniser.percentile(0.0) + rounding >= period,

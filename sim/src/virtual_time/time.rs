@@ -1,4 +1,4 @@
-//! Virtual time and durations, in picoseconds, written as people write them: `1.2us`, `39.72ns`.
+//! Virtual time and durations, in picoseconds, with text forms such as `1.2us` and `39.72ns`.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -21,40 +21,40 @@ const UNITS: [(&str, u64); 5] = [
 const MICRO: [char; 2] = ['\u{b5}', '\u{3bc}'];
 
 impl Time {
-    /// Power-on, or no time at all.
+    /// Power-on, or a zero duration.
     pub const ZERO: Self = Self(0);
 
-    /// A duration of `ps` picoseconds.
+    /// Returns a duration of `ps` picoseconds.
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// A duration of `ns` nanoseconds.
+    /// Returns a duration of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns.saturating_mul(1000))
     }
 
-    /// In picoseconds.
+    /// Returns picoseconds.
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// In nanoseconds, rounded down.
+    /// Returns nanoseconds, rounded down.
     pub const fn ns(self) -> u64 {
         self.0 / 1000
     }
 
-    /// In microseconds.
+    /// Returns microseconds.
     pub fn us(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// This plus `factor` times `other`, where a negative sum is zero.
+    /// Returns this plus `factor` times `other`; a negative sum is zero.
     pub fn plus_scaled(self, other: Self, factor: f64) -> Self {
         Self((self.0 as f64 + other.0 as f64 * factor).round() as u64)
     }
 
-    /// A multiple that need not be whole, rounded to a picosecond.
+    /// Returns this times `factor`, rounded to a picosecond.
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
@@ -63,7 +63,7 @@ impl Time {
 impl Add for Time {
     type Output = Self;
 
-    /// Saturates: the engine sees the end of time and says so.
+    /// Saturates: the engine detects the end of time and reports it.
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Time {
             .into_iter()
             .find(|&(_, size)| self.0 >= size)
             .unwrap_or(("s", UNITS[0].1));
-        // At most three decimals, which loses nothing a reader of a table would miss.
+        // At most three decimals, enough for a table.
         let number = format!("{:.3}", self.0 as f64 / size as f64);
         let text = format!(
             "{}{unit}",
@@ -93,7 +93,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// A word that is no time.
+/// The word that is not a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTime(String);
 

@@ -1,93 +1,93 @@
-//! What is plugged where, and what a level meets on its way.
+//! The cabling: sources, sinks, and disturbances of levels on their way.
 //!
 //! A wire is a [`Line`]: it carries a level from its source to its sink, and every [`Disturbance`] on it may change
-//! what comes out.
-//! A disturbance is a function of time, of the level that goes in and of how long it has; it keeps no state, so what comes
-//! out at one instant does not depend on how often a node looked.
-//! Wires of one cable may be [`Wiring::couple`]d: then each edge on one of them is also a short pulse on the other.
+//! the level that arrives.
+//! A disturbance is a function of time, of the input level and of its age. It keeps no state, so the output
+//! at one instant does not depend on the number of reads.
+//! Wires of one cable may be [`Wiring::couple`]d: then each edge on one of them also causes a short pulse on the other.
 
 use super::Time;
 use super::board::Tree;
 use std::fmt;
 
-/// Where a wire begins.
+/// The source of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// At an outward line of this node's port.
+    /// An outward line of this node's port.
     Node {
         /// The node.
         node: usize,
         /// Its line; version 1 has one, 0.
         line: usize,
     },
-    /// At an output of this board.
+    /// An output of this board.
     Board {
         /// The board.
         board: usize,
-        /// Which of its releases; version 1 has one, 0.
+        /// The index of the release; version 1 has one, 0.
         line: usize,
     },
-    /// Nowhere: the receiver's pull-up or pull-down gives the level.
+    /// No source: the receiver's pull-up or pull-down determines the level.
     Open {
-        /// Pulled up?
+        /// True for a pull-up.
         high: bool,
     },
 }
 
-/// Where a wire ends.
+/// The sink of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sink {
-    /// At the board, where the wire of this node comes in.
+    /// The board's pin for this node.
     Pin {
         /// The node.
         node: usize,
         /// Its line.
         line: usize,
     },
-    /// At an inward line of this node's port.
+    /// An inward line of this node's port.
     Input {
         /// The node.
         node: usize,
         /// The line.
         line: usize,
     },
-    /// At the board above this one.
+    /// The pin of the board above this one.
     Link {
-        /// The board whose output it is.
+        /// The lower board, whose output it is.
         board: usize,
     },
 }
 
 impl Source {
-    /// The first outward line of this node: the wire of version 1.
+    /// Returns the first outward line of this node: the wire of version 1.
     pub const fn node(node: usize) -> Self {
         Self::Node { node, line: 0 }
     }
 }
 
 impl Sink {
-    /// Where the first outward line of this node ends.
+    /// Returns the sink of this node's first outward line.
     pub const fn pin(node: usize) -> Self {
         Self::Pin { node, line: 0 }
     }
 
-    /// The first inward line of this node.
+    /// Returns the first inward line of this node.
     pub const fn input(node: usize) -> Self {
         Self::Input { node, line: 0 }
     }
 }
 
-/// Something that changes a level on its way.
+/// A disturbance of a level on its way.
 pub trait Disturbance {
-    /// What comes out at `now`, when `input` goes in since `since`.
+    /// Returns the output at `now`, with the level `input` since `since`.
     fn level(&self, now: Time, input: bool, since: Time) -> bool;
 
-    /// Instants at which what comes out may change although what goes in does not.
+    /// Returns the instants at which the output may change with a constant input.
     fn instants(&self) -> Vec<Time> {
         Vec::new()
     }
 
-    /// Such instants that follow a change of what goes in, at `since`.
+    /// Returns the instants at which the output may change after a change of the input at `since`.
     fn echoes(&self, since: Time) -> Vec<Time> {
         let _ = since;
         Vec::new()
@@ -98,30 +98,30 @@ pub trait Disturbance {
 pub struct Line {
     source: Source,
     disturbances: Vec<Box<dyn Disturbance>>,
-    /// What goes in, and since when.
+    /// The input level, and the time of its last change.
     input: bool,
     since: Time,
-    /// What last came out.
+    /// The last output level.
     output: bool,
-    /// What was last sent on the way to it.
+    /// The last level that was sent on the way to the wire.
     sent: bool,
-    /// What a neighbour's edge has put on the wire: until when, and which level.
+    /// The pulse that a neighbour's edge has caused: its end, and its level.
     struck: Option<(Time, bool)>,
 }
 
-/// Two wires that are too close: an edge on one is a pulse on the other.
+/// Two coupled wires: an edge on one causes a pulse on the other.
 ///
 /// The pulse has the direction of the edge, as near-end crosstalk between parallel wires has,
-/// and lasts about as long as the edge and its way along the other wire.
+/// and lasts about as long as the edge and its propagation along the other wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coupling {
-    /// The wire that ends there strikes,
+    /// The aggressor, by its sink.
     pub from: Sink,
-    /// and the wire that ends here is struck.
+    /// The victim, by its sink.
     pub to: Sink,
-    /// How long a pulse lasts.
+    /// Duration of a pulse.
     pub width: Time,
-    /// Since when.
+    /// Start of the coupling.
     pub since: Time,
 }
 
@@ -148,12 +148,12 @@ impl Line {
         }
     }
 
-    /// Puts a disturbance on the wire, after those that are there.
+    /// Adds a disturbance to the wire, after the present ones.
     pub fn disturb(&mut self, disturbance: impl Disturbance + 'static) {
         self.disturbances.push(Box::new(disturbance));
     }
 
-    /// A level goes in; returns the instants at which to look again.
+    /// Changes the input; returns the instants at which the output must be evaluated again.
     pub(super) fn feed(&mut self, now: Time, high: bool) -> Vec<Time> {
         if self.input != high {
             (self.input, self.since) = (high, now);
@@ -166,7 +166,7 @@ impl Line {
         Vec::new()
     }
 
-    /// The level that comes out, if it is another than before.
+    /// Returns the output level, if it has changed.
     pub(super) fn change(&mut self, now: Time) -> Option<bool> {
         let high = self
             .disturbances
@@ -181,27 +181,27 @@ impl Line {
         changed.then_some(high)
     }
 
-    /// Whether this is another level than the one that was last sent; it is the one from now on.
+    /// Records the level as the last one sent; returns true if it differs from the previous one.
     pub(super) fn sends(&mut self, high: bool) -> bool {
         std::mem::replace(&mut self.sent, high) != high
     }
 
-    /// What goes in.
+    /// Returns the input level.
     pub(super) fn input(&self) -> bool {
         self.input
     }
 
-    /// A neighbour's edge puts this level on the wire for a while.
+    /// A neighbour's edge causes this level on the wire until `until`.
     pub(super) fn strike(&mut self, until: Time, high: bool) {
         self.struck = Some((until, high));
     }
 
-    /// What came out when a node last looked.
+    /// Returns the output level at the last evaluation.
     pub(super) fn output(&self) -> bool {
         self.output
     }
 
-    /// Every instant at which the line changes by itself.
+    /// Returns every instant at which the line changes by itself.
     pub(super) fn instants(&self) -> Vec<Time> {
         self.disturbances
             .iter()
@@ -221,7 +221,7 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// Every node at its own place of these boards, with so many lines out and in.
+    /// Connects every node to its own pin of these boards, with this number of outward and inward lines.
     pub fn straight(tree: &Tree, nodes: usize, lines: [usize; 2]) -> Self {
         let [outward, inward] = lines;
         let each = |lines: usize| (0..nodes * lines).map(move |k| (k / lines, k % lines));
@@ -241,7 +241,7 @@ impl Wiring {
         }
     }
 
-    /// The wire that ends there.
+    /// Returns the wire with this sink.
     pub fn line(&mut self, sink: Sink) -> &mut Line {
         let [outward, inward] = self.lines;
         match sink {
@@ -251,36 +251,36 @@ impl Wiring {
         }
     }
 
-    /// How many lines a node has out and in.
+    /// Returns a node's numbers of outward and inward lines.
     pub fn lines(&self) -> [usize; 2] {
         self.lines
     }
 
-    /// Plugs the wire that ends at `sink` into another source.
+    /// Connects the wire with sink `sink` to another source.
     pub fn plug(&mut self, sink: Sink, source: Source) {
         self.line(sink).source = source;
     }
 
-    /// Exchanges where two wires begin.
+    /// Exchanges the sources of two wires.
     pub fn swap(&mut self, one: Sink, other: Sink) {
         let (a, b) = (self.line(one).source, self.line(other).source);
         self.plug(one, b);
         self.plug(other, a);
     }
 
-    /// Brings two wires too close to each other.
+    /// Couples two wires.
     pub fn couple(&mut self, coupling: Coupling) {
         self.couplings.push(coupling);
     }
 
-    /// The wires that an edge at this wire strikes, and until when.
+    /// Returns the wires that an edge on this wire disturbs, and the end of the pulse.
     pub(super) fn strikes(&self, from: Sink, now: Time) -> Vec<(Sink, Time)> {
         let couplings = self.couplings.iter();
         let near = couplings.filter(|c| c.from == from && now >= c.since);
         near.map(|c| (c.to, now + c.width)).collect()
     }
 
-    /// Every wire's end, with where it begins.
+    /// Returns the sink of every wire, with its source.
     pub(super) fn ends(&self) -> impl Iterator<Item = (Sink, Source)> {
         let [outward, inward] = self.lines;
         let pins = self.pins.iter().enumerate().map(move |(k, line)| {
@@ -305,7 +305,7 @@ mod tests {
         Wiring::straight(&Tree::new(nodes, 1), nodes, [1, 1])
     }
 
-    /// The opposite of what goes in, for a while after each change.
+    /// Inverts the input for a while after each change.
     struct Wobble(Time);
 
     impl Disturbance for Wobble {
@@ -351,7 +351,7 @@ mod tests {
         victim.strike(ns(130), true);
         assert_eq!(victim.change(ns(100)), Some(true));
         assert_eq!(victim.change(ns(130)), Some(false));
-        // An edge towards the level that the wire has already is nothing.
+        // An edge towards the present level of the wire has no effect.
         victim.strike(ns(230), false);
         assert_eq!(victim.change(ns(200)), None);
     }

@@ -1,10 +1,10 @@
-//! The discrete-event engine: a queue of what happens when, and one function for each kind of happening.
+//! The discrete-event engine: the event queue, and one function per kind of event.
 //!
-//! Happenings of the same instant come in the order in which they were scheduled, so a run has one order only.
+//! Events of the same instant are processed in the order in which they were scheduled, so a run has only one order.
 //!
-//! A level's way: a node's latch, its wire ([`Line`](super::wiring::Line)) to a pin of a board, the board's clock edges,
-//! its output, a wire to the board above, and from the last of these a wire back to the node's connector.
-//! The world does not know faults: they are other wiring, other latches, pauses of a clock and [`Incident`]s of a [`Setup`].
+//! The path of a level: a node's latch, its wire ([`Line`](super::wiring::Line)) to a pin of a board, the board's clock edges,
+//! its output, a wire to the board above, and from the root a wire back to the node's connector.
+//! The world has no code for faults: they are other wiring, other latches, pauses of a clock and [`Incident`]s of a [`Setup`].
 
 use super::board::{Board, Tree};
 use super::host::{Answer, Host, Program, Request, Shared};
@@ -19,10 +19,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// The driver and its callers need a few kilobytes; a sentence that is formatted needs some more.
+/// The driver and its callers need a few kilobytes; formatting a message needs some more.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// Switches the power on, runs a program on each node until all have ended, and returns the observer.
+/// Powers the world on, runs a program on each node until all have ended, and returns the observer.
 pub fn run_world<O: Observer>(
     setup: Setup,
     observer: O,
@@ -30,15 +30,15 @@ pub fn run_world<O: Observer>(
 ) -> Result<(End, O), RunError> {
     let mut world = World::new(setup, observer, program)?;
     let end = world.run();
-    // Programs that have not ended are unwound with the world, and their pins must not ask it any more.
+    // Remaining programs are unwound with the world, and their pins must not access it any more.
     world.shared.over.set(true);
     Ok((end?, world.observer))
 }
 
-/// What happens; variants are never compared in earnest, the sequence number before them is unique.
+/// An event; variants are never really compared, because the sequence number before them is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The program goes on.
+    /// The program continues.
     Go { node: usize },
     /// The write access ends: the level is at the connector.
     Written {
@@ -48,17 +48,17 @@ enum Step {
     },
     /// The read access ends: the level at the connector is sampled.
     Sampled { node: usize, line: usize },
-    /// The program need not watch any longer, if it still does so for the same reason.
+    /// A watch of the program's input ends, if it is still the current one.
     Watched { node: usize, watch: u64 },
     /// Every node is in the fence, or will never be.
     Fenced { complete: bool },
-    /// A level enters the far end of a wire.
+    /// A level enters a wire.
     Feed { sink: Sink, high: bool },
-    /// What comes out of a wire may have changed.
+    /// The output of a wire may have changed.
     Look { sink: Sink },
-    /// The edge at which a board's outputs change, unless a wire has changed since it was foreseen.
+    /// The edge at which a board's outputs change, unless a wire has changed since the prediction.
     Edge { board: usize, foreseen: u64 },
-    /// What befalls.
+    /// A fault is injected.
     Befall { incident: Incident },
 }
 
@@ -69,14 +69,14 @@ struct Node {
     program: Option<Task>,
     random: Random,
     slowness: f64,
-    /// Since when the program watches its input, and which of its watches this is.
+    /// The start and the number of the program's current watch of its input.
     watching: Option<(Time, u64)>,
-    /// When the read that a watch ended with has begun.
+    /// Start of the read with which a watch ended.
     reading_since: Option<Time>,
     fencing: bool,
 }
 
-/// The wires that begin at each source.
+/// The wires of each source.
 struct Fans {
     outward: usize,
     nodes: Vec<Vec<Sink>>,
@@ -112,7 +112,7 @@ struct World<O> {
     queue: BinaryHeap<Reverse<(Time, u64, Step)>>,
     scheduled: u64,
     boards: Vec<Board>,
-    /// The levels at the root's outputs, as they were last seen.
+    /// The last levels of the root's outputs.
     output: u64,
     watches: u64,
     nodes: Vec<Node>,
@@ -214,7 +214,7 @@ impl<O: Observer> World<O> {
         })
     }
 
-    /// Levels that are there from the beginning, and every node's first step.
+    /// Sets the initial levels, and schedules every node's first step.
     fn power_on(&mut self) {
         for (sink, source) in self.wiring.ends().collect::<Vec<_>>() {
             let high = match source {
@@ -264,7 +264,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Lets the program run until it asks for something that takes time.
+    /// Runs the program until it requests something that takes time.
     fn resume(&mut self, now: Time, node: usize, mut answer: Answer) {
         loop {
             let Some(task) = &mut self.nodes[node].program else {
@@ -284,7 +284,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Starts what takes time.
+    /// Starts a request that takes time.
     fn grant(&mut self, now: Time, node: usize, request: Request) {
         match request {
             Request::Write { line, high } => {
@@ -313,7 +313,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// How long an access takes.
+    /// Returns the duration of an access.
     fn access(&mut self, node: usize, time: Time) -> Time {
         let Node {
             slowness, random, ..
@@ -334,7 +334,7 @@ impl<O: Observer> World<O> {
         self.resume(now, node, Answer::Done);
     }
 
-    /// A level at a node's connector goes to wherever it is plugged.
+    /// Propagates a level at a node's connector to the connected wires.
     fn latch(&mut self, now: Time, node: usize, line: usize, high: bool) {
         self.latches[node] = self.latches[node] & !(1 << line) | u8::from(high) << line;
         let Parameters {
@@ -355,7 +355,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// The levels at a board's outputs go to wherever they are plugged, as far as they are others than before.
+    /// Propagates the changed levels at a board's outputs to the connected wires.
     fn drive(&mut self, now: Time, board: usize) {
         let levels = self.boards[board].levels();
         if board == self.tree.root() && levels != self.output {
@@ -395,7 +395,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// A level goes into a wire, and strikes those that are too close.
+    /// Feeds a level into a wire, and disturbs the coupled wires.
     fn feed(&mut self, now: Time, sink: Sink, high: bool) {
         let is_edge = self.wiring.line(sink).input() != high;
         for instant in self.wiring.line(sink).feed(now, high) {
@@ -411,7 +411,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Delivers what comes out of a wire.
+    /// Propagates the output of a wire.
     fn look(&mut self, now: Time, sink: Sink) {
         let Some(high) = self.wiring.line(sink).change(now) else {
             return;
@@ -437,18 +437,18 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// A level is at a pin of a board.
+    /// Sets the level at a pin of a board.
     fn arrive(&mut self, now: Time, board: usize, pin: usize, line: usize, high: bool) {
         let before = self.boards[board].outputs();
         self.boards[board].set(now, pin, line, high);
-        // An edge of this very instant may have come first.
+        // An edge of the same instant may have been processed first.
         if self.boards[board].outputs() != before {
             self.drive(now, board);
         }
         self.foresee(board);
     }
 
-    /// Reads have followed each other without a gap since the watch began; the one that is going on now is the next to count.
+    /// Ends a watch, during which reads have followed each other without a gap; the read in progress is the next to count.
     fn wake(&mut self, now: Time, node: usize) {
         let Some((since, _)) = self.nodes[node].watching.take() else {
             return;
@@ -464,7 +464,7 @@ impl<O: Observer> World<O> {
         self.resume(now, node, Answer::Done);
     }
 
-    /// The edge of a board's next change, if nothing else changes before.
+    /// Schedules the edge of a board's next change, assuming constant inputs.
     fn foresee(&mut self, board: usize) {
         let foreseen = self.boards[board].changes;
         if let Some(when) = self.boards[board].next_change() {
@@ -473,7 +473,7 @@ impl<O: Observer> World<O> {
     }
 
     fn edge(&mut self, now: Time, board: usize, foreseen: u64) {
-        // A later change has foreseen its own, or that there is none.
+        // A later change has scheduled its own edge, or none.
         if foreseen == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);
@@ -514,7 +514,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// The fence opens when all nodes are in it, and fails when all that are left are.
+    /// Releases the fence when all nodes are in it; fails it when all remaining nodes are.
     fn check_fence(&mut self, now: Time) {
         let mut left = self.nodes.iter().filter(|node| node.program.is_some());
         let count = left.clone().count();

@@ -1,48 +1,48 @@
-//! One release at the scale of the clock: the way of the last arrival through every flip-flop, from port to port;
-//! and for a reader that looks further than that, the same rows and some other nodes' over the whole run.
+//! A close-up of one release at the scale of the clock: the path of the last arrival through every flip-flop, from port to port;
+//! and, for a larger view, the same rows and those of some other nodes over the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing};
 use crate::dump::Value;
 use crate::virtual_time::{Sight, Time, Tree};
 
-/// How much is shown before the write and after the read.
+/// Margin before the write and after the read.
 const RIM: Time = Time::from_ns(40);
 
-/// A part of a waveform, a level in each row.
+/// A section of a waveform, one level per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closeup {
-    /// The node that came last.
+    /// The node that arrived last.
     pub node: usize,
-    /// From when
+    /// Start of the section.
     pub from: Time,
-    /// until when.
+    /// End of the section.
     pub until: Time,
-    /// The rows, in the order of the way, with all changes of the run.
+    /// The rows, in the order of the path, with all changes of the run.
     pub rows: Vec<Row>,
-    /// The wires of some of the other nodes, those too.
+    /// The wires of some other nodes, also with all changes.
     pub others: Vec<Row>,
     /// The name of the row whose changes are the releases.
     pub level: String,
-    /// When the rows end: with the run, or earlier where a clock has too many edges to be kept.
+    /// End of the rows: the end of the run, or earlier if a clock has too many edges to be kept.
     pub end: Time,
 }
 
-/// How many other nodes have rows.
+/// Number of other nodes with rows.
 const OTHERS: usize = 7;
-/// How many changes of a clock are kept.
+/// Maximum number of changes of a clock that are kept.
 const MOST_CHANGES: usize = 20_000;
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What it shows.
+    /// Its label.
     pub name: String,
-    /// Its changes, the first of which is at the beginning of the run.
+    /// Its changes, the first at the start of the run.
     pub levels: Vec<(Time, bool)>,
 }
 
-/// The first release of a run; nothing if there was none.
+/// Returns the first release of a run; `None` if there was none.
 pub fn closeup(trace: &Trace) -> Option<Closeup> {
     let is_release = |(_, sight): &&(Time, Sight)| matches!(sight, Sight::Output { .. });
     let (released, _) = trace.sights.iter().find(is_release)?;
@@ -71,7 +71,7 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             format!("node {node} at the board"),
         ),
     ];
-    // Each board on the way up, with the pin where the level comes in.
+    // Each board on the way to the root, with the pin at which the level arrives.
     let way = std::iter::successors(Some(tree.place(node)), |(board, _)| tree.above(*board));
     for (board, pin) in way {
         let (scope, called) = draw::board_scope(&tree, board);
@@ -82,7 +82,7 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             ("seen", pin, "seen"),
             ("level", 0, "level"),
         ];
-        // Without a filter what the machine sees is the second stage.
+        // Without a filter the machine's input is the second stage.
         let shown = signals
             .into_iter()
             .filter(|(signal, ..)| *signal != "seen" || parameters.filter > 1);
@@ -122,7 +122,7 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
     })
 }
 
-/// The changes of one bit of a signal.
+/// Returns the changes of one bit of a signal.
 fn row(drawing: &Drawing, scope: &str, signal: &str, bit: usize, name: String) -> Row {
     let number = drawing
         .signals

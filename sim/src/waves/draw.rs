@@ -1,13 +1,13 @@
-//! A trace as signals and their changes: the boards are replayed edge by edge where something in them moves.
+//! A trace as signals and their changes: the boards are simulated again, edge by edge where their state changes.
 
 use super::Trace;
 use crate::dump::{Kind, Value};
 use crate::view::{Group, Show, View};
 use crate::virtual_time::{Board, Incident, Parameters, Sight, Time, Tree};
 
-/// Clock edges of all boards up to which clocks are drawn whole.
+/// Maximum number of clock edges of all boards up to which all clock edges are written.
 const WHOLE_EDGES: u64 = 200_000;
-/// Edges that are drawn after flip-flops have come to rest.
+/// Number of edges that are written after the flip-flops are stable.
 const CALM_EDGES: u64 = 3;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Signal {
     pub scope: Vec<String>,
     pub name: String,
     pub kind: Kind,
-    /// As a reader calls it.
+    /// Its label in a viewer.
     called: String,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Change {
     pub value: Value,
 }
 
-/// Signals, and their changes in the order of time.
+/// Signals, and their changes in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Drawing {
     pub signals: Vec<Signal>,
@@ -54,11 +54,11 @@ struct NodeIds {
     inside: usize,
 }
 
-/// A board that is replayed.
+/// A board that is simulated again.
 struct Replay {
     board: Board,
     ids: BoardIds,
-    /// The edge after which nothing has moved for so long that nothing is drawn.
+    /// The edge after which the state has been stable for so long that nothing is written.
     drawn_until: Time,
 }
 
@@ -76,7 +76,7 @@ struct Artist {
     releases: (usize, u64),
     arrived: usize,
     fault: usize,
-    /// The levels at the pins of all nodes, and at the output that they wait for.
+    /// The levels at the pins of all nodes, and at the output for which they wait.
     pins: Vec<bool>,
     output: bool,
 }
@@ -156,7 +156,7 @@ impl Artist {
         let (fault, none) = (self.fault, Value::Text("-".to_owned()));
         self.drawing.change(zero, fault, none);
         if let Some((at, name)) = &trace.fault {
-            // The format's readers take a blank for the end of a text.
+            // Readers of the format take a blank for the end of a text.
             let name = Value::Text(name.replace(' ', "_"));
             self.drawing.change(*at, fault, name);
         }
@@ -175,7 +175,7 @@ impl Artist {
                 self.run(number, calm);
             }
         }
-        // Boards are drawn one after the other.
+        // Boards are simulated one after the other.
         self.drawing.changes.sort_by_key(|change| change.at);
         self.drawing
     }
@@ -255,14 +255,14 @@ impl Artist {
         self.drawing.change(at, signal, Value::Bits(waiting as u64));
     }
 
-    /// A level comes to a pin of a board.
+    /// Sets the level at a pin of a board.
     fn arrive(&mut self, at: Time, board: usize, pin: usize, high: bool) {
         self.run(board, at);
         self.boards[board].board.set(at, pin, 0, high);
         self.wake(at, board);
     }
 
-    /// From here on there is something to draw again, from the edge before on.
+    /// Resumes writing, starting with the previous edge.
     fn wake(&mut self, at: Time, board: usize) {
         let replay = &mut self.boards[board];
         let calm = CALM_EDGES + replay.board.latency_edges();
@@ -270,7 +270,7 @@ impl Artist {
         replay.drawn_until = replay.drawn_until.max(at + calm);
     }
 
-    /// All edges until then, drawn where there is something to draw.
+    /// Runs all edges until `until`, and writes those that matter.
     fn run(&mut self, number: usize, until: Time) {
         loop {
             let replay = &mut self.boards[number];
@@ -298,7 +298,7 @@ impl Artist {
         }
     }
 
-    /// The flip-flops as they are.
+    /// Writes the present flip-flops.
     fn show(&mut self, at: Time, number: usize) {
         let Replay { board, ids, .. } = &self.boards[number];
         let Some(flip_flops) = board.flip_flops() else {
@@ -319,10 +319,10 @@ impl Artist {
     }
 }
 
-/// The scope of the root of cascaded boards, and how a reader calls it.
+/// The scope of the root of cascaded boards, and its label.
 const ROOT: &str = "root";
 
-/// A board's scope, and how a reader calls the board.
+/// Returns a board's scope and its label.
 pub(super) fn board_scope(tree: &Tree, board: usize) -> (String, String) {
     match (tree.boards(), board == tree.root()) {
         (1, _) => ("board".to_owned(), "board".to_owned()),
@@ -341,7 +341,7 @@ impl Replay {
     ) -> Option<Self> {
         let own = trace.pauses.iter().filter(|(of, ..)| *of == number);
         let own = own.map(|&(_, from, to)| (from, to)).collect();
-        // A world of these parameters has run, so its boards can be built again.
+        // A world with these parameters has run, so its boards can be created again.
         let board = Board::new(parameters, tree, number, own).ok()?;
         let (scope, called) = board_scope(tree, number);
         let pins = tree.pins(number) as u32;
@@ -385,7 +385,7 @@ impl Drawing {
         self.changes.push(Change { at, signal, value });
     }
 
-    /// What is shown first.
+    /// Returns the initial view.
     pub(super) fn view(&self) -> View {
         let mut after_power_on = None;
         let mut last: Vec<Option<&Value>> = vec![None; self.signals.len()];
@@ -405,9 +405,9 @@ impl Drawing {
         }
     }
 
-    /// The signals as a reader groups them: the whole, each board, then each kind of wire of all nodes.
+    /// Returns the signals in a viewer's groups: the whole, each board, then each kind of wire of all nodes.
     ///
-    /// Texts are so many bits wide, where the file has no texts.
+    /// Texts have `text_bits` bits, if the file format has no texts.
     pub(super) fn groups(&self, text_bits: Option<u32>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let kinds = [
@@ -439,7 +439,7 @@ impl Drawing {
                 }),
             }
         }
-        // The root's level is the barrier, so its board comes before those below it.
+        // The root's level is the barrier's, so its board is listed before those below it.
         let root = groups.iter().position(|group| group.title == ROOT);
         if let Some(root) = root {
             groups[1..=root].rotate_right(1);

@@ -1,15 +1,15 @@
-//! Waveforms of virtual time at one picosecond, with everything that a logic analyser and the FPGA's own probes would show.
+//! Waveforms of virtual time with a resolution of one picosecond, with all signals that a logic analyser and the FPGA's own probes would show.
 //!
 //! ```text
 //! barrier
-//!   releases[31:0]      how often the board that leads to the nodes has released
-//!   arrived[11:0]       at how many pins a level waits to be released
-//!   fault               the fault that was put in, from the moment it strikes, as text
-//!   board               (board00 ... and root, where boards hang below another)
+//!   releases[31:0]      number of releases of the root
+//!   arrived[11:0]       number of pins whose level waits for a release
+//!   fault               the injected fault, from the moment it strikes, as text
+//!   board               (board00 ... and root, with cascaded boards)
 //!     clk               the board's own clock, at its own phase
-//!     stage1, stage2    both synchroniser stages, a bit for each pin
-//!     seen              what the machine decides on: the filter's levels, or the second stage again
-//!     arrivals[6:0]     how many of them differ from the level
+//!     stage1, stage2    both synchroniser stages, one bit per pin
+//!     seen              the machine's inputs: the filter's levels, or the second stage again
+//!     arrivals[6:0]     number of inputs that differ from the level
 //!     level             the machine's state, which is its output
 //!     above             the level at the board above, a cable later (not at the root)
 //!   node00
@@ -19,9 +19,9 @@
 //!     inside            high while the program is in the barrier; x once the node has died
 //! ```
 //!
-//! A [`Trace`] is what an observer saw of a run and the faults that were put in; [`write`] replays the boards over it, edge
-//! by edge, so the record stays small. Clocks are drawn whole in short runs and else where flip-flops move; they are `z` where
-//! they are not drawn.
+//! A [`Trace`] has an observer's events of a run and the injected faults; [`write()`] simulates the boards again, edge
+//! by edge, so the record stays small. In short runs all clock edges are written, otherwise those at which flip-flops change; elsewhere clocks
+//! are `z`.
 //! Version 2 has a waveform of its own, [`channel_vcd`](crate::channel_vcd).
 
 mod closeup;
@@ -35,23 +35,23 @@ use crate::view::{Group, View};
 use crate::virtual_time::{Incident, Parameters, Setup, Sight, Time};
 use std::io;
 
-/// A run to be drawn.
+/// A run to be written.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// The hardware.
     pub parameters: Parameters,
-    /// What befell boards, and when.
+    /// The injected faults, with their times.
     pub incidents: Vec<(Time, Incident)>,
-    /// Which board's clock stood still, from when until when.
+    /// Pauses of a board's clock: board, start, end.
     pub pauses: Vec<(usize, Time, Time)>,
     /// The fault's name and the moment it struck.
     pub fault: Option<(Time, String)>,
-    /// Everything that was seen, oldest first.
+    /// All observed events, oldest first.
     pub sights: Vec<(Time, Sight)>,
 }
 
 impl Trace {
-    /// Of a world before its power is switched on.
+    /// Creates the trace of a world before power-on.
     pub fn of(setup: &Setup) -> Self {
         Self {
             parameters: setup.parameters.clone(),
@@ -63,10 +63,10 @@ impl Trace {
     }
 }
 
-/// What was written.
+/// The result of [`write()`].
 #[derive(Debug)]
 pub struct Written {
-    /// How many changes of signals.
+    /// Number of signal changes.
     pub changes: usize,
     view: View,
     groups: Vec<Group>,

@@ -1,11 +1,11 @@
-//! A drawing as a file.
+//! Output of a drawing to a file.
 
 use super::draw::{Change, Drawing};
 use crate::dump::{Dump, Form, FstDump, Unit, Value, VcdDump};
 use std::io;
 
 impl Drawing {
-    /// Writes everything; how many changes there were.
+    /// Writes everything; returns the number of changes.
     pub fn write<W: io::Write + io::Seek>(&self, sink: W, form: Form) -> io::Result<usize> {
         let unit = Unit::Picosecond;
         match form {
@@ -44,7 +44,7 @@ impl Drawing {
         Ok(written)
     }
 
-    /// Every change of a signal's value, in the order of time.
+    /// Calls `take` for every change of a signal's value, in order of time.
     fn each<E>(&self, mut take: impl FnMut(&Change) -> Result<(), E>) -> Result<(), E> {
         let mut last: Vec<Option<&Value>> = vec![None; self.signals.len()];
         for change in &self.changes {
@@ -57,7 +57,7 @@ impl Drawing {
     }
 }
 
-/// How many scopes are open already.
+/// Returns the number of scopes that are open already.
 fn common(open: &[&str], wanted: &[String]) -> usize {
     let pairs = open.iter().zip(wanted);
     pairs.take_while(|(open, wanted)| *open == wanted).count()

@@ -1,4 +1,4 @@
-//! What the waveforms at one picosecond show, read back by another program.
+//! The waveforms with a resolution of one picosecond, read back by another program.
 
 use super::*;
 use crate::faults::campaign::Campaign;
@@ -64,7 +64,7 @@ fn drawn(trace: &Trace) -> Dump {
     read(sink.get_ref())
 }
 
-/// The value at an instant, changes of that very instant included or not.
+/// Returns the value at an instant, including changes at that very instant if `included`.
 fn at<'d>(dump: &'d Dump, signal: &str, when: u64, included: bool) -> &'d str {
     let changes = dump
         .get(signal)
@@ -151,7 +151,7 @@ fn boards_below_a_board_have_their_own_clocks_and_announce_to_it() {
     let announced = (0..3).filter_map(|k| first(&format!("barrier.board{k:02}.above")));
     let last = announced.max().expect("boards announce");
     let released = first("barrier.root.level").expect("the root releases");
-    // Two stages and the decision of the root, whose clock is anywhere in its period.
+    // Two stages and the decision of the root, whose clock has any phase.
     let passed = released - last;
     assert!((79_000..=119_200).contains(&passed), "{passed} ps");
 }
@@ -254,7 +254,7 @@ fn what_is_shown_first_begins_with_the_first_arrival() {
             .lines()
             .find_map(|line| line.strip_prefix("[timestart] "));
         let start: u64 = start.and_then(|at| at.parse().ok()).expect("a start");
-        // Nodes open and meet in a fence first, which takes 40 us.
+        // First all nodes open and meet in a fence, which takes 40 us.
         let first = trace.sights.iter().find_map(|(at, sight)| match sight {
             Sight::Enter { .. } => Some(at.ps()),
             _ => None,

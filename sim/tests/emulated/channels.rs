@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 const NODES: usize = 9;
-/// Reached only by a broken driver.
+/// Reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
 /// A board and its ports, as files of ppdev.
@@ -25,7 +25,7 @@ struct Ported {
 }
 
 impl Ported {
-    /// With `latch(n)` in the data register of node `n`; `None` where mounting is not allowed.
+    /// Creates ports with `latch(n)` in the data register of node `n`; `None` if mounting is not allowed.
     fn with_latches(latch: impl Fn(usize) -> u8) -> Option<Self> {
         let board = ChannelBoard::power_on(NODES).expect("a legal size");
         let ports = (0..NODES)
@@ -37,7 +37,7 @@ impl Ported {
 
     fn open(&self, node: usize) -> BoxedChannels {
         let text = format!("ppdev:{}", self.files.path(node).display());
-        // A file that was closed a moment ago is released by a message that the kernel does not wait for.
+        // The kernel releases a just closed file by a message for which it does not wait.
         let opened = (0..1000).find_map(|_| match ports::open_channels(&text) {
             Err(ports::PortError::Busy { .. }) => {
                 thread::yield_now();
@@ -54,7 +54,7 @@ impl Ported {
     }
 }
 
-/// Channel `C` among all nodes but node 0.
+/// Channel `C` with all nodes but node 0.
 struct Channel<const C: usize>(Ported);
 
 impl<const C: usize> Rig for Channel<C> {
@@ -112,7 +112,7 @@ fn the_hardware_is_recognised_through_a_port() {
 
 #[test]
 fn a_session_that_a_dead_job_left_open_is_ended() {
-    // Select, clock and data of node 3 are high, so the receiver listens to it, for longer than a driver tries again.
+    // Select, clock and data of node 3 are high, so it has the receiver for longer than a driver retries.
     let latch = |node| if node == 3 { 0b1110_0000 } else { 0 };
     let Some(ported) = Ported::with_latches(latch) else {
         return;
@@ -123,7 +123,7 @@ fn a_session_that_a_dead_job_left_open_is_ended() {
     assert!(other.programmer.identify().is_ok());
 }
 
-/// The data register is one, so an arrival must not move while another line of it carries bits.
+/// An arrival must not move while another line of the same data register carries bits.
 #[test]
 fn programming_moves_no_arrival() {
     let Some(ported) = Ported::with_latches(|_| 0) else {
@@ -244,7 +244,7 @@ fn a_channel_that_another_job_has_is_refused_by_the_names_of_its_nodes() {
     );
 }
 
-/// By port instructions a serial bit is two traps, and by GPIO one line is one ioctl: the driver is the same.
+/// With port instructions a serial bit is two traps, and with GPIO one line is one ioctl: the driver is the same.
 #[test]
 fn port_instructions_reach_the_channels_too() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");

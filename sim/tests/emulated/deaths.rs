@@ -1,4 +1,4 @@
-//! Programs that end while they are in a barrier, in every way, over every port: what is left on the wire.
+//! Programs that end while they are in a barrier, in every way, over every port: the levels that remain on the wire.
 //!
 //! As in `processes`, this test program starts itself again.
 
@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How the program is to end.
+/// The way in which the program must end.
 const END: &str = "EMULATED_END";
 
 /// Not a test but a program that enters a barrier and ends there; does nothing unless it was started as one.
@@ -31,7 +31,7 @@ fn dying_program() {
     barrier.enter().expect("out of the barrier");
     let arrived = barrier.wait(std::thread::yield_now, Duration::from_millis(5));
     assert!(arrived.is_err(), "nobody else comes");
-    // Nothing is dropped from here on.
+    // Nothing is dropped after this.
     match end.as_str() {
         "exit" => std::process::exit(0),
         "abort" => std::process::abort(),
@@ -43,7 +43,7 @@ fn dying_program() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// Which nodes have arrived after a program has ended so over this port, and how it ended.
+/// Returns the nodes that have arrived after a program has ended in this way over this port, and the way in which it ended.
 fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (u64, String) {
     let mut command = Command::new(std::env::current_exe().expect("this test program"));
     command
@@ -64,7 +64,7 @@ fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (
     (board.snapshot().arrived(), status)
 }
 
-/// A board that a program can reach from its own process.
+/// A board that a program can access from its own process.
 fn shared() -> &'static Memory {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     Box::leak(Box::new(memory))
@@ -87,7 +87,7 @@ fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_ha
     }
 }
 
-/// Not by a signal to the process: it may reach a thread whose accesses are not answered, which no real machine has.
+/// Not by a signal to the process: it may reach a thread whose accesses are not emulated, which no real machine has.
 #[test]
 fn the_same_by_port_instructions() {
     for (end, status) in [EXIT, ABORT] {
@@ -114,7 +114,7 @@ fn the_same_by_both_ways_to_gpio_lines() {
     }
 }
 
-/// Nothing runs in a killed process; the next job's `open` is what overwrites the level.
+/// No code runs in a killed process; the next job's `open` overwrites the level.
 #[test]
 fn a_killed_program_leaves_its_arrival_and_the_next_one_takes_it_back() {
     let board = crate::rigs::board(2);

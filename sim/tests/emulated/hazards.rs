@@ -1,5 +1,5 @@
-//! What goes wrong with wires and nodes, through the real driver at emulated ports:
-//! each hazard is refused with a sentence or survived, and no node ever leaves a barrier that another has not entered.
+//! Faults of wires and nodes, through the real driver at emulated ports:
+//! each hazard is refused with a message or tolerated, and no node ever leaves a barrier that another has not entered.
 //!
 //! All nodes start as a job does: open, compare the idle levels, test the wires, pass some barriers.
 
@@ -23,9 +23,9 @@ const NODES: usize = 4;
 const BAD: usize = 2;
 const BARRIERS: u32 = 10;
 
-/// For waits that will succeed; reached only by a broken driver.
+/// Limit of waits that succeed; reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
-/// For waits that are to end in vain. A busy machine can only make it end a good one, which these tests do not wait for.
+/// Limit of waits that must fail. On a busy machine it could only end a good one, which these tests do not have.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Ports on one board.
@@ -36,7 +36,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Node `n` is plugged as `plug(n)` into the board's wires `wires(n)`, and `latch(n)` is in its data register.
+    /// Connects node `n` as `plug(n)` to the board's wires `wires(n)`, with `latch(n)` in its data register.
     fn new(
         plug: impl Fn(usize) -> Plug,
         wires: impl Fn(usize) -> usize,
@@ -60,7 +60,7 @@ impl Machine {
         }
     }
 
-    /// Good wires, but for one fault at node `BAD`.
+    /// Creates correct wires, except for one fault at node `BAD`.
     fn with_fault(fault: impl Fn(&mut Plug)) -> Self {
         let plug = |node| {
             let mut plug = usual();
@@ -87,7 +87,7 @@ impl Machine {
         ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("an idle barrier")
     }
 
-    /// What each node says to a start in which the nodes are `late` in this order; no node may leave early.
+    /// Returns each node's result of a start in which the nodes are `late` in this order; no node may leave early.
     fn start(&self, late: &[usize], limit: Duration) -> Vec<Result<(), String>> {
         let job = Job {
             meet: Barrier::new(NODES),
@@ -100,7 +100,7 @@ impl Machine {
                 .map(|node| {
                     let job = &job;
                     scope.spawn(move || {
-                        // Not inherited: it is what `ioperm` answers on this thread.
+                        // Not inherited: it is the result of `ioperm` on this thread.
                         trap::install(Rights::Granted).expect("seccomp filters are allowed");
                         let (out, input) = self.pins(node);
                         job.node(node, out, input, late, limit)
@@ -113,7 +113,7 @@ impl Machine {
     }
 }
 
-/// What the nodes of a job have beside the barrier's wires.
+/// The software services of a job's nodes besides the barrier's wires.
 struct Job {
     meet: Barrier,
     refused: AtomicBool,
@@ -165,7 +165,7 @@ impl Job {
         barrier.close().map_err(|e| e.to_string())
     }
 
-    /// All go on or none; those that have found nothing say so.
+    /// All succeed or all fail; nodes without a fault of their own report that.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();
@@ -178,7 +178,7 @@ impl Job {
     }
 }
 
-/// All nodes refuse, and these words are in the sentence of at least one.
+/// Checks that all nodes refuse, and that at least one message contains these words.
 fn refused(said: &[Result<(), String>], words: &str) {
     let all: Vec<_> = said.iter().filter_map(|said| said.as_ref().err()).collect();
     assert_eq!(all.len(), NODES, "somebody went on: {said:?}");
@@ -214,7 +214,7 @@ fn a_job_that_died_in_the_barrier_is_followed_by_a_good_one() {
     let machine = Machine::good();
     for node in 0..NODES {
         let (mut out, _input) = machine.pins(node);
-        // Killed: the wire stays as it is and the port is free.
+        // Killed: the wire keeps its level and the port is free.
         if node != BAD {
             out.set_high().expect("a write");
         }
@@ -230,7 +230,7 @@ fn a_floating_input_is_refused_by_the_name_of_its_node() {
 
 #[test]
 fn an_input_held_low_is_refused() {
-    // It agrees with the idle level, so only the self-test can find it: that node is never released.
+    // It agrees with the idle level, so only the self-test can detect it: that node is never released.
     let machine = Machine::with_fault(|plug| plug.in_cable = Cable::Open(PinState::Low));
     let said = machine.start(&[0], SHORT);
     refused(&said, STUCK);
@@ -278,18 +278,18 @@ fn a_wire_at_the_wrong_pin_of_the_connector_is_refused() {
 
 #[test]
 fn swapped_cables_make_no_difference() {
-    // Every node's place at the board is another's: all places are equal.
+    // Every node has another one's position at the board: all positions are equal.
     let machine = Machine::new(|_| usual(), |node| NODES - 1 - node, |_| 0);
     assert_eq!(machine.start(&[0, 1, 2, 3], LONG), vec![Ok(()); NODES]);
 }
 
-/// Its program is gone without a last word, and its port is as after power-on.
+/// Its program is gone without a disconnect, and its port is as after power-on.
 fn reboot<B>(machine: &mut Machine, node: usize, program: B) {
     forget(program);
     machine.plugged[node] = None;
     let Wires { out, input, .. } = machine.board.wires(node, |_| ()).expect("free wires");
     let port = ParallelPort::new(usual(), 0, (out, input));
-    // The dead program's claim lives on, because it lived in this process; after a reboot it would not.
+    // The dead program's claim persists, because the program ran in this process; after a reboot it would not.
     machine.bases[node] = free_base();
     machine.plugged[node] = Some(trap::plug(machine.bases[node], port));
 }
@@ -316,7 +316,7 @@ fn a_reboot_in_the_barrier_on_the_way_up_holds_everyone() {
     }
 }
 
-/// On the way down a reboot would release the plain toggle: `barrier-driver/tests/reboot.rs` shows that.
+/// A reboot would release the plain toggle barrier when the wires fall: `barrier-driver/tests/reboot.rs` shows that.
 #[test]
 fn a_reboot_on_the_way_down_releases_nobody_from_a_returning_barrier() {
     let mut machine = Machine::good();
@@ -328,7 +328,7 @@ fn a_reboot_on_the_way_down_releases_nobody_from_a_returning_barrier() {
     for node in &mut nodes {
         node.enter().expect("out");
     }
-    // All leave and are on the way back but one, whose wire falls by its reboot instead of by its leaving.
+    // All but one leave and are on the way back; that one's wire falls by its reboot instead of by its leaving.
     for (node, barrier) in nodes.iter_mut().enumerate() {
         if node != BAD {
             let left = barrier.wait(thread::yield_now, LONG);
@@ -350,13 +350,13 @@ fn a_reboot_on_the_way_down_releases_nobody_from_a_returning_barrier() {
     assert!(after.releases - before <= 1, "only the way back");
 }
 
-/// The others give up and close, and a job of all nodes, with the one that is back, starts as after any other end.
+/// The others give up and close, and a job of all nodes, including the rebooted one, starts as after any other end.
 #[test]
 fn a_node_that_has_rebooted_joins_the_next_job() {
     for rounds in [0, 1] {
         let mut machine = Machine::good();
         let mut nodes: Vec<_> = (0..NODES).map(|node| machine.open(node)).collect();
-        // On the way up after no barrier, on the way down after one.
+        // With rising wires after no barrier, with falling wires after one.
         for _ in 0..rounds {
             for node in &mut nodes {
                 node.enter().expect("out");

@@ -1,14 +1,14 @@
-//! The real drivers of ports, without the hardware: their instructions and system calls are answered by `sim::emulate`.
+//! The real port drivers without the hardware: `sim::emulate` answers their instructions and system calls.
 //!
 //! * `rigs`: the emulated ports as rigs of the driver's suite.
 //! * `channels`: version 2, programmed and used through parallel ports.
-//! * `pi`: the same on an emulated Raspberry Pi, by its registers and by its character device.
-//! * `sleepers`: which lines wake a process that sleeps in the kernel, and which edges do.
+//! * `pi`: barriers on an emulated Raspberry Pi, by its registers and by its character device.
+//! * `sleepers`: the lines and edges that wake a process that sleeps in the kernel.
 //! * `processes`: sixty processes, each a node with a port of its own.
-//! * `refusals`: what `ports::open` says where it may not, cannot, or finds another program there.
-//! * `deaths`: what a program leaves on its wire when it ends in a barrier.
-//! * `stacks`: what a program's own signal handler does to its port on a small alternate stack.
-//! * `hazards`: what goes wrong with wires and nodes at start, at the end and in the middle.
+//! * `refusals`: the errors of `ports::open` without permission, without a device, or with another user.
+//! * `deaths`: the level that a program leaves on its wire when it ends in a barrier.
+//! * `stacks`: accesses by a program's own signal handler on a small alternate stack.
+//! * `hazards`: faults of wires and nodes at start, at the end and in the middle.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod channels;

@@ -14,10 +14,10 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Reached only by a broken driver.
+/// Reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Puts this thread on a Raspberry Pi, unless this machine does not allow mounting.
+/// Puts this thread on an emulated Raspberry Pi; returns false if this machine does not allow mounting.
 pub fn on_a_pi() -> bool {
     thread_local! {
         static IS_ON: Cell<bool> = const { Cell::new(false) };
@@ -33,9 +33,9 @@ pub fn on_a_pi() -> bool {
     IS_ON.get()
 }
 
-/// Which of the two ways to the lines.
+/// One of the two interfaces to the lines.
 pub trait Way: Sync {
-    /// The port's text up to the lines.
+    /// The port's text before the lines.
     const PORT: &str;
 }
 
@@ -61,7 +61,7 @@ fn text<W: Way>(node: usize) -> String {
     format!("{}out={},in={}", W::PORT, 2 * node, 2 * node + 1)
 }
 
-/// A chip with the wires of all nodes of this board.
+/// Returns a chip with the wires of all nodes of this board.
 fn chip(board: &Board<'static>) -> GpioChip {
     (0..board.nodes()).fold(GpioChip::default(), |chip, node| {
         let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the wires are free");
@@ -117,7 +117,7 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     let nodes = (0..NODES).flat_map(|node| (0..8).map(move |line| (node, line)));
     nodes.fold(GpioChip::default(), |chip, (node, line)| {
         let first = node * EACH;
-        // Clock, data and select have no line that comes back.
+        // Clock, data and select have no inward line.
         let back = if line < 5 {
             first + 8 + line
         } else {
@@ -127,7 +127,7 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     })
 }
 
-/// Two communicators with a common node, programmed and passed by the real driver over GPIO lines.
+/// Two communicators with a common node, programmed and used by the real driver over GPIO lines.
 fn channels_work<W: Way>() {
     if !on_a_pi() {
         return;
@@ -185,7 +185,7 @@ fn two_channels_work_by_the_character_device() {
     channels_work::<ByCharacterDevice>();
 }
 
-/// What `open` says to a text that it refuses.
+/// Returns the error of `open` for a text that it refuses.
 fn said(text: &str) -> String {
     match ports::open(text) {
         Ok(wires) => panic!("{text} was opened: {wires:?}"),
@@ -193,7 +193,7 @@ fn said(text: &str) -> String {
     }
 }
 
-/// A floating wire is high, and so is this barrier; an output that begins low would be an arrival.
+/// A floating wire is high, and so is this barrier; an output that starts low would be an arrival.
 fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     if !on_a_pi() {
         return;
@@ -219,7 +219,7 @@ fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     drop(wires);
 }
 
-/// The next job's `open` reads what is idle and writes it; until then the wire stays where it is.
+/// The next job's `open` reads the idle level and writes it; until then the wire keeps its level.
 fn a_wire_keeps_its_level_when_the_port_is_given_back<W: Way>() {
     if !on_a_pi() {
         return;
@@ -248,7 +248,7 @@ fn an_inverted_line_reads_and_writes_the_opposite<W: Way>() {
     }
 }
 
-/// Makes each claim a test of both ways.
+/// Instantiates each claim as a test of both interfaces.
 macro_rules! both_ways {
     ($($claim:ident)*) => {
         mod registers {

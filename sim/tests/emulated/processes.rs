@@ -1,6 +1,6 @@
-//! Sixty processes, each a node: this test program starts itself again, once for each.
+//! Sixty processes, each a node: this test program starts itself again, once per node.
 //!
-//! A node connects to its parent's socket, writes a byte for each fence and waits for one back.
+//! A node connects to its parent's socket, writes a byte per fence and waits for one back.
 
 use crate::rigs::{board_in, line, mounted, usual};
 use barrier_driver::ports::{self, parallel};
@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const OUT: u32 = 17;
 const IN: u32 = 27;
 
-/// What a node is told.
+/// Environment variable with the node's number.
 const NODE: &str = "EMULATED_NODE";
 pub const PORT: &str = "EMULATED_PORT";
 pub const BOARD: &str = "EMULATED_BOARD";
@@ -66,7 +66,7 @@ fn node_program() {
     barrier.close().expect("the wire is still");
 }
 
-/// A node whose accesses trap in its own process plugs its wires in itself; the answer has to stay for as long as they shall.
+/// If a node's accesses trap in its own process, installs its wires there; the result must live as long as they are used.
 pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     let fd = std::env::var(BOARD).ok()?;
     let file = std::fs::File::options()
@@ -77,7 +77,7 @@ pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     Some(plug(Box::leak(Box::new(memory)), node, text))
 }
 
-/// Plugs this node's wires in; the answer has to stay for as long as they shall.
+/// Installs this node's wires; the result must live as long as they are used.
 fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let board = memory.attach().expect("the parent has made it");
@@ -107,7 +107,7 @@ impl Drop for Nodes {
     }
 }
 
-/// Runs all nodes to their end; `prepare` tells one where its port is.
+/// Runs all nodes to their end; `prepare` passes a node its port.
 fn run(board: &Board<'_>, prepare: impl Fn(usize, &mut Command)) {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("fence");
@@ -128,7 +128,7 @@ fn run(board: &Board<'_>, prepare: impl Fn(usize, &mut Command)) {
     let mut meeting: Vec<UnixStream> = (0..NODES)
         .map(|_| listener.accept().expect("a node").0)
         .collect();
-    // One fence to open, and two for each barrier of the self-test.
+    // One fence to open, and two per barrier of the self-test.
     for _fence in 0..1 + 2 * TESTED {
         for node in &mut meeting {
             node.set_read_timeout(Some(LIMIT)).expect("a limit");

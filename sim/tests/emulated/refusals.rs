@@ -1,4 +1,4 @@
-//! What `ports::open` says where it may not, cannot, or finds another program there.
+//! The errors of `ports::open` without permission, without a device, or with another user.
 
 use crate::rigs::{board, free_base, mounted, port, usual};
 use barrier_driver::ports;
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use sim::emulate::trap::{self, Rights};
 use std::thread;
 
-/// What `open` says to a text that it refuses.
+/// Returns the error of `open` for a text that it refuses.
 fn said(text: &str) -> String {
     match ports::open(text) {
         Ok(wires) => panic!("{text} was opened: {wires:?}"),
@@ -65,7 +65,7 @@ fn a_port_by_instructions_has_one_user_and_is_free_again_after_it() {
     ports::open(&parport(base)).expect("it has been given back");
 }
 
-/// Without the driver's note for each thread this would end the process by SIGSEGV.
+/// Without the driver's per-thread record this would end the process by SIGSEGV.
 #[test]
 fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
@@ -84,7 +84,7 @@ fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     assert_eq!(board.snapshot().inputs, 1);
 }
 
-/// The claim is the kernel's: also a plain printer driver would be held off.
+/// The claim is the kernel's: it would also exclude a plain printer driver.
 #[test]
 fn a_port_by_ppdev_has_one_user_and_says_who_it_may_be() {
     let Some(files) = mounted(vec![port(&board(1), 0, usual())]) else {

@@ -1,4 +1,4 @@
-//! A board in this process whose nodes reach it through emulated parallel ports and the real drivers.
+//! A board in this process whose nodes access it through emulated parallel ports and the real drivers.
 
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
 use barrier_driver::ports::{self, BoxedIn, BoxedOut, WireError};
@@ -9,7 +9,7 @@ use sim::emulate::trap::{self, Plugged, Rights};
 use sim::live::{Board, Memory, Wires};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The line of this name.
+/// Returns the line with this name.
 pub fn line(lines: &[Line], name: &str) -> Line {
     *lines
         .iter()
@@ -35,7 +35,7 @@ pub fn board_in(memory: &Memory, nodes: usize) -> Board<'_> {
         .expect("the memory has the right size")
 }
 
-/// A port with the wires of `node` plugged in and everything in its latch low.
+/// Returns a port with the wires of `node` and an all-low latch.
 pub fn port(board: &Board<'static>, node: usize, plug: Plug) -> ParallelPort {
     let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the wires are free");
     ParallelPort::new(plug, 0, (out, input))
@@ -49,7 +49,7 @@ pub fn free_base() -> u16 {
     0x1000 + (place % 7000) as u16 * 8
 }
 
-/// The driver's suite for a rig, where this machine lets it be built; a machine that does not says why.
+/// Instantiates the driver's suite for a rig, if this machine allows it; otherwise prints the reason.
 macro_rules! claims_where {
     ($can:path => $rig:ty) => {
         crate::rigs::claims_where!(@ $can, $rig:
@@ -78,7 +78,7 @@ macro_rules! claims_where {
 }
 pub(crate) use claims_where;
 
-/// Ports reached by `in` and `out`; node `n` has its wires at lines that depend on `n`, some of them inverted by the port.
+/// Ports accessed by `in` and `out`; node `n` has its wires at lines that depend on `n`, some of them inverted by the port.
 pub struct Instructions {
     board: Board<'static>,
     places: Vec<(String, Plugged)>,
@@ -119,7 +119,7 @@ mod by_instructions {
     barrier_driver::sleeper_suite!(super::Instructions);
 }
 
-/// Files of ppdev, unless this machine does not allow mounting.
+/// Returns files of ppdev, or `None` if this machine does not allow mounting.
 pub fn mounted(ports: Vec<ParallelPort>) -> Option<Parports> {
     match Parports::mount(ports) {
         Ok(files) => Some(files),
@@ -130,13 +130,13 @@ pub fn mounted(ports: Vec<ParallelPort>) -> Option<Parports> {
     }
 }
 
-/// Ports reached by the ioctls of ppdev.
+/// Ports accessed by the ioctls of ppdev.
 pub struct Ioctls {
     board: Board<'static>,
     files: Parports,
 }
 
-/// Whether `Ioctls` can be built here; says so if not.
+/// Returns true if `Ioctls` can be created here; else prints the reason.
 pub fn can_mount() -> bool {
     mounted(Vec::new()).is_some()
 }
@@ -156,7 +156,7 @@ impl Rig for Ioctls {
     fn wires(&self, node: usize) -> (BoxedOut, BoxedIn) {
         let path = self.files.path(node);
         let text = format!("ppdev:{},out=D0,in=nACK", path.display());
-        // A file that was closed a moment ago is released by a message that the kernel does not wait for.
+        // The kernel releases a just closed file by a message for which it does not wait.
         let opened = (0..1000).find_map(|_| match ports::open(&text) {
             Err(ports::PortError::Busy { .. }) => {
                 std::thread::yield_now();

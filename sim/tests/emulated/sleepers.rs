@@ -1,4 +1,4 @@
-//! Which lines wake a process that sleeps in the kernel; that they do is a claim of the driver's suite.
+//! The lines that wake a process that sleeps in the kernel; that they do is a claim of the driver's suite.
 
 use crate::pi::on_a_pi;
 use crate::rigs::{board, can_mount, free_base, line, mounted, port};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Reached only by a broken driver.
+/// Reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
 fn opened(text: &str) -> ports::BoxedWires {
@@ -43,7 +43,7 @@ fn of_a_parallel_port_only_nack_by_ppdev_wakes_sleepers() {
     assert!(!wires.input.wakes_sleepers());
 }
 
-/// Changes the wire, of a board of one node, while another thread sleeps until it has the level `to`.
+/// Changes the wire of a board of one node, while another thread sleeps until it has the level `to`.
 fn wakes(mut input: BoxedIn, to: PinState, change: impl FnOnce()) {
     input.arm().expect("armed");
     let (asleep, awake) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -91,7 +91,7 @@ fn a_rise_of_nack_ends_a_sleep_and_one_before_arming_does_not() {
     }
 }
 
-/// A chip with the wires of a board of one node at lines 0 and 1.
+/// Returns a chip with the wires of a board of one node at lines 0 and 1.
 fn chip() -> GpioChip {
     let board = board(1);
     let Wires { out, input, .. } = board.wires(0, |_| ()).expect("the wires are free");

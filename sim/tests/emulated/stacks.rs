@@ -1,4 +1,4 @@
-//! Programs with a signal handler that accesses the port, on an alternate stack that has one frame and little more.
+//! Programs with a signal handler that accesses the port, on an alternate stack that is little larger than one frame.
 //!
 //! With a real port that stack is enough: an access raises no signal there.
 //! As in `processes`, this test program starts itself again.
@@ -14,9 +14,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Set in a program that is started by one of these tests.
+/// Set in a program that one of these tests starts.
 const HANDLES: &str = "EMULATED_HANDLES";
-/// What the program's handler needs below the frame of its signal.
+/// Stack use of the program's handler below the frame of its signal.
 const HANDLER: usize = 4 << 10;
 /// The wires of the program, for its handler.
 static WIRES: OnceLock<Resting> = OnceLock::new();

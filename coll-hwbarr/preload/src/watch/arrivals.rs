@@ -1,4 +1,4 @@
-//! What has come of a call that has succeeded: messages sent and received, requests begun and completed, communicators made.
+//! Results of successful calls: messages sent and received, requests started and completed, communicators created.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 impl Watch {
-    /// `statuses` is where the library has written them; `before` what the program's memory held.
+    /// Records the results of a call. `statuses` is where the library has written them; `before` is the program's memory before the call.
     pub fn has_come(&self, said: &Said, before: &Before, statuses: *mut c_void, began: u64) {
         match said {
             Said::Plain | Said::Probe(..) | Said::Iprobe(..) | Said::Drops(_) => {}
@@ -61,7 +61,7 @@ impl Watch {
                 }
             }
             Said::Forgets(_) => {
-                // What is freed while it is under way is completed by the library alone.
+                // A request that is freed while active is completed by the library alone.
                 for (request, number) in before.handles.iter().zip(&before.numbers) {
                     self.pendings().forgets(*request, *number);
                 }
@@ -103,7 +103,7 @@ impl Watch {
         }
     }
 
-    /// The number of the message that a receive of this sender and this tag gets, if it names both.
+    /// Returns the number of the message that a receive from this sender with this tag gets; `None` with a wildcard.
     fn number(&self, comm: &Communicator, (source, tag): (c_int, c_int)) -> Option<u64> {
         let names_both = source != self.words.any_source && tag != self.words.any_tag;
         let mut tape = self.tape().filter(|_| names_both)?;
@@ -146,7 +146,7 @@ impl Watch {
         }
     }
 
-    /// A request that stays is under way again.
+    /// Marks a persistent request as active again.
     fn starts(&self, number: u64, began: u64) {
         let mut pendings = self.pendings();
         let Some(transfer) = pendings.starts(number) else {
@@ -201,7 +201,7 @@ impl Watch {
         }
     }
 
-    /// The status with this number, if there are any.
+    /// Returns the status with this number, if the call has statuses.
     fn status(&self, statuses: *mut c_void, number: usize) -> Option<*const u8> {
         let is_none = statuses.is_null() || statuses.addr() == self.words.statuses_ignore;
         let offset = number * self.words.status_bytes;
@@ -213,12 +213,12 @@ impl Watch {
             return false;
         };
         let mut cancelled: c_int = 0;
-        // SAFETY: the library has written a status there, and there is a place for the answer.
+        // SAFETY: the library has written a status there, and `cancelled` is a live local.
         unsafe { (self.functions.test_cancelled)(status.cast(), &raw mut cancelled) };
         cancelled != 0
     }
 
-    /// What a receive has got, by its status, or else by what it has asked for.
+    /// Returns what a receive has got: from its status, or else from its arguments.
     fn arrived(
         &self,
         (source, tag): (c_int, c_int),
@@ -236,7 +236,7 @@ impl Watch {
             return asked;
         };
         let (mut count, byte) = (0, self.library.constants.byte);
-        // SAFETY: the library has written a status there, in which the tag is next to the source.
+        // SAFETY: the library has written a status there, in which the tag follows the source.
         let (from, with, code) = unsafe {
             let at = status.add(self.words.source_at).cast::<c_int>();
             let code = (self.functions.get_count)(status.cast(), byte, &raw mut count);

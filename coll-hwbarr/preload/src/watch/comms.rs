@@ -1,9 +1,9 @@
-//! Communicators of the program: which ranks of the job are their members, and a number that all of these know.
+//! The program's communicators: the job ranks of their members, and a number that all members know.
 //!
-//! Of a new communicator its rank 0 chooses the number and tells the others in a broadcast on it: each member is in the call that
-//! has made it and comes to the broadcast before it returns to the program. Where that is not so, behind `MPI_Comm_idup` and for
-//! communicators of several jobs, no message is sent: the first is numbered by what all have counted alike, the second by each
-//! process for itself.
+//! Rank 0 of a new communicator chooses the number and broadcasts it on the new communicator: each member is in the call that
+//! created it and takes part in the broadcast before it returns to the program. In two cases no message is sent: after `MPI_Comm_idup`
+//! the number derives from a count that is the same at all members, and for communicators of several jobs each process chooses
+//! a number by itself.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -19,18 +19,18 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 pub struct Communicator {
     pub number: u64,
-    /// How many members a collective operation has, on this side of it.
+    /// Number of members of a collective operation, in this process's group.
     pub members: u32,
     /// This process's rank in it.
     pub rank: c_int,
-    /// The ranks in the job of those that messages go to; `None`: rank by rank the world.
+    /// Job ranks of the peers; `None` if rank i is job rank i, as in the world.
     peers: Option<Vec<c_int>>,
     rounds: AtomicU64,
     duplicates: AtomicU64,
 }
 
 impl Communicator {
-    /// A peer's rank in the job; negative if it has none.
+    /// Returns a peer's job rank; negative if it has none.
     pub fn in_job(&self, peer: c_int) -> c_int {
         match &self.peers {
             None => peer,
@@ -41,24 +41,24 @@ impl Communicator {
         }
     }
 
-    /// Counts a collective operation; from 1.
+    /// Counts a collective operation and returns its number, from 1.
     pub fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Relaxed) + 1
     }
 }
 
-/// The communicators that are known.
+/// The known communicators.
 #[derive(Debug, Default)]
 pub struct Comms {
     known: HashMap<Handle, Arc<Communicator>>,
-    /// How many numbers this process has chosen.
+    /// Number of communicator numbers that this process has chosen.
     chosen: u32,
 }
 
-/// The lowest serial number of a communicator other than those of the start.
+/// The lowest serial number of a communicator that is not predefined.
 const FIRST_SERIAL: u32 = 2;
 const SELF_SERIAL: u32 = 1;
-/// From here on are numbers that no member has chosen for all.
+/// From here on: numbers that are not chosen by one member for all.
 const UNCHOSEN: u32 = Context::LAST_SERIAL / 2;
 
 fn number(chooser: c_int, serial: u32) -> u64 {
@@ -78,17 +78,17 @@ impl Comms {
     }
 }
 
-/// How a communicator comes by its number.
+/// The source of a communicator's number.
 enum Numbered {
-    /// All members are in the call that has made it.
+    /// A broadcast: all members are in the call that created it.
     Together,
-    /// By what the members of its parent have counted.
+    /// The parent's number and its count of duplicates, the same at all members.
     ByParent(u64, u64),
     Alone,
 }
 
 impl Watch {
-    /// The two that every process has.
+    /// Registers the two predefined communicators.
     pub(super) fn learn_first(&self) {
         let one = |number, members, rank, peers| {
             Arc::new(Communicator {
@@ -109,7 +109,7 @@ impl Watch {
         comms.known.insert(constants.comm_self, alone);
     }
 
-    /// What is known of a communicator; nothing if it is none.
+    /// Returns the entry of a communicator; `None` for `MPI_COMM_NULL`.
     pub fn communicator(&self, comm: Handle) -> Option<Arc<Communicator>> {
         if let Some(known) = self.comms().known.get(&comm) {
             return Some(Arc::clone(known));
@@ -117,12 +117,12 @@ impl Watch {
         self.learn(comm, Numbered::Alone)
     }
 
-    /// A new communicator, which all its members have just made.
+    /// Registers a new communicator; all its members are in the call that created it.
     pub fn makes(&self, comm: Handle) {
         self.learn(comm, Numbered::Together);
     }
 
-    /// A duplicate of which this process has just heard that it is made.
+    /// Registers a duplicate whose request has just completed in this process.
     pub fn makes_later(&self, parent: &Communicator, comm: Handle) {
         let count = parent.duplicates.fetch_add(1, Relaxed);
         self.learn(comm, Numbered::ByParent(parent.number, count));
@@ -139,7 +139,7 @@ impl Watch {
 
     fn look_at(&self, comm: Handle, numbered: &Numbered) -> Result<Communicator, String> {
         let mut inter: c_int = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the program's communicator; `inter` is a live local.
         let code = unsafe { (self.functions.comm_test_inter)(comm, &raw mut inter) };
         done(code, "MPI_Comm_test_inter")?;
         let (own, rank) = self.members(comm, self.functions.comm_group)?;
@@ -165,7 +165,7 @@ impl Watch {
                 (number(ours.min(theirs), serial), Some(root))
             }
             Numbered::ByParent(parent, count) => {
-                // The same at all members; two that are equal would have to be duplicates of two parents with the same first rank.
+                // The same at all members. Two equal numbers would require duplicates of two parents with the same first rank.
                 let mixed = parent.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ count;
                 let serial = UNCHOSEN + (mixed % u64::from(UNCHOSEN)) as u32;
                 (number(ours.min(theirs), serial), None)
@@ -189,11 +189,11 @@ impl Watch {
         })
     }
 
-    /// What the root says; every member calls.
+    /// Broadcasts the root's value; every member calls.
     fn tell(&self, comm: Handle, root: c_int, mine: u64) -> Result<u64, String> {
         let mut bytes = mine.to_ne_bytes();
         let byte = self.library.constants.byte;
-        // SAFETY: as many bytes as are said.
+        // SAFETY: the buffer is a live local of the length that is passed.
         let code = unsafe {
             (self.functions.bcast)(
                 bytes.as_mut_ptr().cast(),
@@ -207,7 +207,7 @@ impl Watch {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// The ranks in the job of a group's members, and this process's rank in it.
+    /// Returns the job ranks of a group's members, and this process's rank in it.
     fn members(
         &self,
         comm: Handle,
@@ -215,17 +215,17 @@ impl Watch {
     ) -> Result<(Vec<c_int>, c_int), String> {
         let (mut group, mut size, mut rank) = (place(), 0, 0);
         let functions = &self.functions;
-        // SAFETY: places for the answers, here and below.
+        // SAFETY: the communicator is valid in the caller's call, and `group` is a live local.
         done(unsafe { group_of(comm, &raw mut group) }, "MPI_Comm_group")?;
-        // SAFETY: as above.
+        // SAFETY: `group` was just created, and `size` is a live local.
         let code = unsafe { (functions.group_size)(group, &raw mut size) };
         done(code, "MPI_Group_size")?;
-        // SAFETY: as above.
+        // SAFETY: `group` was just created, and `rank` is a live local.
         let code = unsafe { (functions.group_rank)(group, &raw mut rank) };
         done(code, "MPI_Group_rank")?;
         let theirs: Vec<c_int> = (0..size).collect();
         let mut ours = vec![-1; theirs.len()];
-        // SAFETY: both arrays are as long as said.
+        // SAFETY: both arrays have the length that is passed.
         let code = unsafe {
             (functions.group_translate_ranks)(
                 group,
@@ -236,7 +236,7 @@ impl Watch {
             )
         };
         done(code, "MPI_Group_translate_ranks")?;
-        // SAFETY: a group of this function.
+        // SAFETY: `group` was created above and is not used after this.
         unsafe { (functions.group_free)(&raw mut group) };
         Ok((ours, rank))
     }

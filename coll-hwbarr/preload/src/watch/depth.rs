@@ -1,15 +1,15 @@
-//! Whether the calling thread is inside a call that is written down: what comes then comes from the library itself.
+//! A per-thread flag: set while the thread is inside a recorded call, so calls from inside the library are not recorded.
 
 use std::cell::Cell;
 
 thread_local!(static INSIDE: Cell<bool> = const { Cell::new(false) });
 
-/// While it lives, the thread is inside.
+/// Sets the flag while it lives.
 pub struct Inside(());
 
-/// `None` if the thread is inside already.
+/// Sets the flag; `None` if it is set already.
 pub fn enter() -> Option<Inside> {
-    // A thread that is ending has no such word any more, and nothing of it is written down.
+    // A thread that is exiting has lost the flag; its calls are not recorded.
     let before = INSIDE.try_with(|inside| inside.replace(true)).ok()?;
     (!before).then_some(Inside(()))
 }

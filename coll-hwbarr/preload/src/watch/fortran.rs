@@ -1,4 +1,4 @@
-//! Handles of Fortran, which are integers, as handles of C; and its words for "no status".
+//! Conversion of Fortran handles, which are integers, to C handles; and Fortran's constants for "no status".
 #![allow(unsafe_code)]
 
 use super::functions::fortran_sentinel;
@@ -7,18 +7,18 @@ use std::ffi::{CStr, c_int, c_void};
 
 pub type Converter = unsafe extern "C" fn(c_int) -> Handle;
 
-/// The library's function that converts.
+/// Returns the library's conversion function.
 pub fn converter(library: &Library, name: &CStr) -> Result<Converter, String> {
     let found = library.symbol(name)?;
-    // SAFETY: all of them take the integer and return the handle.
+    // SAFETY: all conversion functions take the integer and return the handle.
     Ok(unsafe { std::mem::transmute::<*mut c_void, Converter>(found) })
 }
 
-/// How handles of Fortran become those of C.
+/// The conversions from Fortran handles to C handles.
 pub struct Fortran {
-    /// Of communicators, datatypes, operators, requests, messages; none where they are the same bits.
+    /// For communicators, datatypes, operators, requests, messages; `None` if both have the same bits.
     converters: Option<[Option<Converter>; 5]>,
-    /// The addresses that stand for "no status".
+    /// The addresses that mean "no status".
     ignored: [usize; 2],
 }
 
@@ -52,10 +52,10 @@ impl Fortran {
 
     fn handle(&self, kind: usize, integer: c_int) -> Handle {
         match &self.converters {
-            // The same bits.
+            // Both have the same bits.
             None => integer as u32 as Handle,
             Some(converters) => match converters[kind] {
-                // SAFETY: the library's own function, which takes any integer.
+                // SAFETY: the library's own function, which accepts any integer.
                 Some(convert) => unsafe { convert(integer) },
                 None => 0,
             },
@@ -82,7 +82,7 @@ impl Fortran {
         self.handle(4, integer)
     }
 
-    /// Whether an address stands for "no status".
+    /// Returns true if an address means "no status".
     pub fn is_ignored(&self, statuses: usize) -> bool {
         statuses == 0 || self.ignored.contains(&statuses)
     }

@@ -1,8 +1,8 @@
-//! The trace of all ranks: clocks are compared when MPI starts and when it ends, then rank 0 takes the tapes and writes the file.
+//! The trace of all ranks: clock comparison at the start and end of MPI, then rank 0 receives all events and writes the file.
 //!
-//! Messages go over a duplicate of the world, so none of the program's can be meant. Rank 0 takes the tapes one after the other,
-//! each in pieces.
-//! Of each host but rank 0's own, the first rank answers for its clock ([`mpi_report::trace::clock`]).
+//! Messages use a duplicate of the world, so they cannot match the program's. Rank 0 receives one rank's events after the other,
+//! in pieces.
+//! The first rank of each host other than rank 0's answers for its clock ([`mpi_report::trace::clock`]).
 #![allow(unsafe_code)]
 
 use super::{Watch, call_name, now};
@@ -15,18 +15,18 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::path::Path;
 
-/// The tag of these messages, of which each pair of ranks has one at a time.
+/// The tag of these messages; each pair of ranks has at most one in flight.
 const TAG: c_int = 3;
-/// How often a host is asked for its clock in a row.
+/// Number of clock queries to a host in a row.
 const QUESTIONS: u32 = 32;
-/// Room for the name of a host.
+/// Buffer size for a host name.
 const NAME: usize = 64;
-/// Words of an event.
+/// Number of `u64` words of an event.
 const WORDS: usize = 8;
-/// Events of one message.
+/// Number of events per message.
 const EVENTS: usize = 1 << 14;
 
-/// Messages of words between ranks of the job.
+/// Messages of `u64` words between ranks of the job.
 pub struct Wire<'a> {
     pub library: &'a Library,
     pub comm: Handle,
@@ -37,7 +37,7 @@ pub struct Wire<'a> {
 impl Wire<'_> {
     fn send(&self, to: c_int, words: &[u64]) -> Result<(), String> {
         let bytes = size_of_val(words) as c_int;
-        // SAFETY: the memory is as long as said.
+        // SAFETY: the buffer is valid for the length that is passed.
         let code = unsafe {
             (self.library.functions.send)(
                 words.as_ptr().cast(),
@@ -53,7 +53,7 @@ impl Wire<'_> {
 
     fn recv(&self, from: c_int, words: &mut [u64]) -> Result<(), String> {
         let bytes = size_of_val(words) as c_int;
-        // SAFETY: the memory is as long as said.
+        // SAFETY: the buffer is valid for the length that is passed.
         let code = unsafe {
             (self.library.functions.recv)(
                 words.as_mut_ptr().cast(),
@@ -68,12 +68,12 @@ impl Wire<'_> {
         done(code, "MPI_Recv")
     }
 
-    /// The host of every rank; every rank calls.
+    /// Gathers the host of every rank; every rank calls.
     pub fn hosts(&self) -> Result<Vec<String>, String> {
         let mine = name_of_host();
         let mut all = vec![[0u8; NAME]; self.size.unsigned_abs() as usize];
         let (bytes, byte) = (NAME as c_int, self.library.constants.byte);
-        // SAFETY: there is room for the name of each rank's host.
+        // SAFETY: the receive buffer has `NAME` bytes per rank.
         let code = unsafe {
             (self.library.functions.allgather)(
                 mine.as_ptr().cast(),
@@ -93,11 +93,11 @@ impl Wire<'_> {
         Ok(all.into_iter().map(text).collect())
     }
 
-    /// Whether all ranks say yes; every rank calls.
+    /// Returns true if all ranks pass true; every rank calls.
     pub fn agree(&self, yes: bool) -> Result<bool, String> {
         let mut all = vec![0u8; self.size.unsigned_abs() as usize];
         let byte = self.library.constants.byte;
-        // SAFETY: there is room for a byte of each rank.
+        // SAFETY: the receive buffer has one byte per rank.
         let code = unsafe {
             (self.library.functions.allgather)(
                 (&raw const yes).cast(),
@@ -113,7 +113,7 @@ impl Wire<'_> {
         Ok(all.iter().all(|yes| *yes != 0))
     }
 
-    /// Asks the first rank of each other host for its clock, or answers; every rank calls.
+    /// Queries the clock of the first rank of each other host, or answers; every rank calls.
     pub fn compare(
         &self,
         hosts: &[String],
@@ -141,7 +141,7 @@ impl Wire<'_> {
     }
 }
 
-/// Hosts other than rank 0's, each with its first rank.
+/// Returns the hosts other than rank 0's, each with its first rank.
 fn others(hosts: &[String]) -> Vec<(String, c_int)> {
     let mut found: Vec<(String, c_int)> = Vec::new();
     for (rank, host) in (0..).zip(hosts) {
@@ -154,12 +154,12 @@ fn others(hosts: &[String]) -> Vec<(String, c_int)> {
 
 fn name_of_host() -> [u8; NAME] {
     let mut name = [0; NAME];
-    // SAFETY: the buffer has one byte more than is written; the last one stays zero.
+    // SAFETY: the buffer is one byte longer than the length that is passed; the last byte stays zero.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), NAME - 1) };
     name
 }
 
-/// Whether the file can be written, before the job has run for it; no file is left.
+/// Checks at the start of the job that the file can be written; leaves no file.
 pub fn try_to_write(path: &Path) -> Result<(), String> {
     let was_there = path.exists();
     let opened = File::options().append(true).create(true).open(path);
@@ -173,7 +173,7 @@ fn not_written(path: &Path, error: &std::io::Error) -> String {
     format!("the trace cannot be written to {}: {error}", path.display())
 }
 
-/// This rank's tape becomes part of the file; every rank calls.
+/// Sends this rank's events to rank 0, which writes the file; every rank calls.
 pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
     let wire = watch.wire();
     let mut clocks = std::mem::take(&mut *watch.clocks());

@@ -1,31 +1,31 @@
-//! What ranks do, written down: for a report of a job that hangs (`PORTCULLIS_HANG`), and for a trace (`PORTCULLIS_TRACE`).
+//! The recorder of MPI calls: for the report of a job that hangs (`PORTCULLIS_HANG`), and for a trace (`PORTCULLIS_TRACE`).
 //!
 //! # Protocol
 //!
-//! * [`start`] is called behind `MPI_Init` by every rank of a job. Where the user wants anything, all ranks meet: a duplicate of the
-//!   world, the ranks' hosts, the node's state pages.
-//! * [`record::around`] is called around each call: it tells the state page what the call is and what it waits for, and the tape
-//!   what it was. Handles stay the library's; they are words by which communicators and requests are found again.
-//! * [`finish`] is called in front of `MPI_Finalize` by every rank: the tapes go to rank 0, which writes the file.
+//! * Every rank of a job calls [`start`] after `MPI_Init`. If a report or trace is configured, it collectively creates a duplicate of the
+//!   world, the list of the ranks' hosts, and the node's state pages.
+//! * [`record::around`] wraps each call: it stores the call and what it waits for in the state page, and appends the call to the event
+//!   log ([`tape`]). Handles remain the library's and serve as keys of communicators and requests.
+//! * Every rank calls [`finish`] before `MPI_Finalize`: rank 0 receives the event logs and writes the file.
 //!
-//! What is not asked for costs a look at one word in each call.
-//! Ranks of jobs that were spawned are not watched: they have numbers of their own, and no file.
+//! If nothing is configured, each call costs one load.
+//! Ranks of spawned jobs are not watched: they are numbered separately and have no file.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`settings`] | what the user wants |
-//! | [`depth`] | calls inside calls |
-//! | [`said`] | what a call says of itself |
-//! | [`record`] | a call is written down |
-//! | [`arrivals`] | what a call has received or completed |
-//! | [`waiting`] | what a call waits for, on the state page |
-//! | [`comms`] | communicators, by numbers that all members know |
-//! | [`pending`] | requests under way |
-//! | [`tape`] | what this rank did |
+//! | [`settings`] | the configuration |
+//! | [`depth`] | detection of nested calls |
+//! | [`said`] | the arguments of a call |
+//! | [`record`] | recording of a call |
+//! | [`arrivals`] | results of a call |
+//! | [`waiting`] | the state page: what a call waits for |
+//! | [`comms`] | communicators, with numbers that all members know |
+//! | [`pending`] | incomplete requests |
+//! | [`tape`] | the event log of this rank |
 //! | [`gather`] | the trace of all ranks |
 //! | [`page`] | the state pages of a node |
-//! | [`watcher`] | the thread that makes the report |
-//! | [`functions`], [`words`], [`fortran`] | the library's functions, constants and handles of Fortran |
+//! | [`watcher`] | the thread that prints the report |
+//! | [`functions`], [`words`], [`fortran`] | the library's functions, constants and Fortran handles |
 
 mod arrivals;
 mod comms;
@@ -63,13 +63,13 @@ use tape::Tape;
 use watcher::Watcher;
 use words::Words;
 
-/// All of it, in a process that is watched.
+/// The recorder of a process that is watched.
 pub struct Watch {
     pub library: &'static Library,
     functions: Functions,
     words: Words,
     pub fortran: Fortran,
-    /// A duplicate of the world, and the world's group.
+    /// A duplicate of the world, and its group.
     comm: Handle,
     group: Handle,
     rank: c_int,
@@ -77,46 +77,46 @@ pub struct Watch {
     /// The host of each rank.
     hosts: Arc<Vec<String>>,
     settings: Settings,
-    /// Where a report is wanted.
+    /// `Some` if a report is configured.
     pages: Option<Pages>,
-    /// Where a trace is wanted.
+    /// `Some` if a trace is configured.
     tape: Option<Mutex<Tape>>,
     comms: Mutex<Comms>,
     pendings: Mutex<Pendings>,
     clocks: Mutex<BTreeMap<String, Clock>>,
     watcher: Mutex<Option<Watcher>>,
-    /// The call that looks again and again and that the state page shows between its calls; 0 if there is none.
+    /// The polling call that the state page shows between two of its calls; 0 if there is none.
     polling: AtomicU16,
 }
 
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
-/// Whether this process is watched.
+/// Returns true if this process is watched.
 #[inline(always)]
 pub fn is_on() -> bool {
     !WATCH.load(Acquire).is_null()
 }
 
-/// What watches this process; it stays for ever, since other threads may be in it.
+/// Returns this process's recorder. It is never freed, because other threads may be using it.
 #[allow(unsafe_code)]
 fn get() -> Option<&'static Watch> {
-    // SAFETY: it was leaked by `start`.
+    // SAFETY: null, or a pointer that `start` leaked; it is never freed.
     unsafe { WATCH.load(Acquire).as_ref() }
 }
 
-/// The clock of the state page and the tape, CLOCK_MONOTONIC.
+/// Returns the time on the clock of the state page and the event log, CLOCK_MONOTONIC.
 #[allow(unsafe_code)]
 pub fn now() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: a place for the time; this clock is there on every Linux.
+    // SAFETY: `now` is a live local, and every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// The name of a call by its number.
+/// Returns the name of a call by its number.
 fn call_name(call: u16) -> String {
     let name = usize::from(call)
         .checked_sub(1)
@@ -124,17 +124,17 @@ fn call_name(call: u16) -> String {
     name.map_or_else(|| format!("MPI call {call}"), |name| (*name).to_owned())
 }
 
-/// Tells the threads of this process apart.
+/// Returns an identifier of the calling thread.
 #[allow(unsafe_code)]
 fn thread() -> u32 {
     thread_local!(static THREAD: u32 = {
-        // SAFETY: it takes nothing and cannot fail.
+        // SAFETY: `gettid` has no arguments and cannot fail.
         unsafe { libc::gettid() }.unsigned_abs()
     });
     THREAD.try_with(|thread| *thread).unwrap_or(0)
 }
 
-/// MPI has begun, in a call of this number.
+/// Starts the recorder after the initialising call with this number.
 pub fn start(call: u16, began: u64) {
     if is_on() {
         return;
@@ -160,7 +160,7 @@ pub fn start(call: u16, began: u64) {
     }
 }
 
-/// The wire of the hardware barrier was driven, or was seen to have changed.
+/// Records that the wire of the hardware barrier was driven or has changed.
 fn wire(wire: u32, entered: u64, released: u64) {
     let Some(watch) = get() else {
         return;
@@ -173,13 +173,13 @@ fn wire(wire: u32, entered: u64, released: u64) {
     }
 }
 
-/// Watching has ended, and `MPI_Finalize` runs until this is dropped.
+/// Watching has ended; `MPI_Finalize` runs until this is dropped.
 pub struct Ending(Option<(&'static Watch, u16)>);
 
-/// MPI is about to end, by a call of this number.
+/// Ends watching before the finalising call with this number.
 #[allow(unsafe_code)]
 pub fn finish(call: u16) -> Ending {
-    // SAFETY: it was leaked by `start`.
+    // SAFETY: null, or a pointer that `start` leaked; it is never freed.
     let Some(watch) = (unsafe { WATCH.swap(null_mut(), AcqRel).as_ref() }) else {
         return Ending(None);
     };
@@ -210,7 +210,7 @@ impl Drop for Ending {
     }
 }
 
-/// Whether the file can be written, the state pages and, in one rank of each node, the watcher; every rank of the job calls.
+/// Creates the state pages and, in the first rank of each node, the watcher. Rank 0 first checks that the trace file can be written. Every rank of the job calls.
 fn watched_states(
     wire: &Wire<'_>,
     functions: &Functions,
@@ -237,21 +237,21 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Every rank of the job calls; nothing for ranks that were spawned.
+    /// Creates the recorder; every rank of the job calls. Returns `None` for ranks of spawned jobs.
     #[allow(unsafe_code)]
     fn open(library: &'static Library, settings: Settings) -> Result<Option<Watch>, String> {
         let functions = Functions::find(library)?;
         let words = Words::of(library)?;
         let mut parent = place();
-        // SAFETY: a place for a handle, here and below places for the answers.
+        // SAFETY: `parent` is a live local of the type that the function writes.
         let code = unsafe { (functions.comm_get_parent)(&raw mut parent) };
         done(code, "MPI_Comm_get_parent")?;
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
         let world = library.constants.comm_world;
-        // SAFETY: as above.
+        // SAFETY: MPI is initialised, and `rank` is a live local.
         let code = unsafe { (library.functions.comm_rank)(world, &raw mut rank) };
         done(code, "MPI_Comm_rank")?;
-        // SAFETY: as above.
+        // SAFETY: MPI is initialised, and `size` is a live local.
         let code = unsafe { (library.functions.comm_size)(world, &raw mut size) };
         done(code, "MPI_Comm_size")?;
         if parent != words.comm_null {
@@ -261,10 +261,10 @@ impl Watch {
             return Ok(None);
         }
         let (mut comm, mut group) = (place(), place());
-        // SAFETY: as above.
+        // SAFETY: MPI is initialised, and `comm` is a live local.
         let code = unsafe { (library.functions.comm_dup)(world, &raw mut comm) };
         done(code, "MPI_Comm_dup")?;
-        // SAFETY: as above.
+        // SAFETY: `comm` was just created, and `group` is a live local.
         let code = unsafe { (functions.comm_group)(comm, &raw mut group) };
         done(code, "MPI_Comm_group")?;
         let wire = Wire {
@@ -280,7 +280,7 @@ impl Watch {
         }
         let seen = watched_states(&wire, &functions, &hosts, &settings);
         if !wire.agree(seen.is_ok())? {
-            // The others have nothing to say about it.
+            // Only one rank reports the error.
             return seen.map(|_| None);
         }
         let (pages, watcher) = seen?;
@@ -317,11 +317,11 @@ impl Watch {
         }
     }
 
-    /// What the library has given for watching goes back.
+    /// Frees the communicator and the group of the recorder.
     #[allow(unsafe_code)]
     fn close(&self) {
         let (mut comm, mut group) = (self.comm, self.group);
-        // SAFETY: both are this watch's own, and not used any more.
+        // SAFETY: this recorder created both, and nothing uses them after this.
         unsafe {
             (self.functions.group_free)(&raw mut group);
             (self.functions.comm_free)(&raw mut comm);

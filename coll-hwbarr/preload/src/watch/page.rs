@@ -1,10 +1,10 @@
-//! What the ranks of this node do at the moment, in memory that they share: a state page for each, as our own ranks have them.
+//! The state pages of a node: shared memory in which each rank stores what it does at the moment, as Portcullis's own ranks do.
 //!
 //! # Protocol
 //!
-//! The node's first rank makes a file in memory, which has no name in any folder, and tells the others its process and descriptor;
-//! they open it by `/proc`. When all have it, it is closed everywhere and goes with the last process, however that ends.
-//! Each rank stores in its own page alone; the first rank's watcher reads all.
+//! The node's first rank creates an anonymous memory file and sends the others its process id and descriptor;
+//! they open it through `/proc`. When all have mapped it, all close the descriptor, so the memory is freed with the last process, however it ends.
+//! Each rank stores only to its own page; the first rank's watcher reads all.
 #![allow(unsafe_code)]
 
 use super::functions::Functions;
@@ -16,17 +16,17 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// The pages of a node.
+/// The state pages of a node.
 #[derive(Clone, Debug)]
 pub struct Pages {
     pages: Held<[StatePage]>,
-    /// The ranks in the job, page by page.
+    /// The job rank of each page.
     pub ranks: Vec<u32>,
     mine: usize,
 }
 
 impl Pages {
-    /// Every rank of the job calls; `comm` is a duplicate of its world.
+    /// Creates or maps the pages; every rank of the job calls. `comm` is a duplicate of its world.
     pub fn open(
         library: &Library,
         more: &Functions,
@@ -35,7 +35,7 @@ impl Pages {
     ) -> Result<Pages, String> {
         let functions = &library.functions;
         let mut node = place();
-        // SAFETY: a place for a handle.
+        // SAFETY: `comm` is valid, and `node` is a live local to which the library writes a handle.
         let code = unsafe {
             (functions.comm_split_type)(
                 comm,
@@ -47,10 +47,10 @@ impl Pages {
         };
         done(code, "MPI_Comm_split_type")?;
         let (mut mine, mut size): (c_int, c_int) = (0, 0);
-        // SAFETY: places for numbers.
+        // SAFETY: `node` was just created, and `mine` is a live local.
         let code = unsafe { (functions.comm_rank)(node, &raw mut mine) };
         done(code, "MPI_Comm_rank")?;
-        // SAFETY: as above.
+        // SAFETY: `node` was just created, and `size` is a live local.
         let code = unsafe { (functions.comm_size)(node, &raw mut size) };
         done(code, "MPI_Comm_size")?;
         let count = size.unsigned_abs() as usize;
@@ -67,9 +67,9 @@ impl Pages {
             Some(Err(error)) => Err(format!("memory for states cannot be made: {error}")),
             None => open(all.first(), bytes).map(|segment| (segment, None)),
         };
-        // The file is closed when all have opened it, and either all have it or none.
+        // The descriptor is closed only after all have opened the file; either all have it or none.
         let good = gather(library, node, [segment.is_ok().into(), 0, 0], count)?;
-        // SAFETY: a communicator of this function.
+        // SAFETY: `node` was created by this function and is not used after this.
         unsafe { (more.comm_free)(&raw mut node) };
         let (segment, _file) = segment?;
         if good.iter().any(|[good, ..]| *good == 0) {
@@ -91,13 +91,13 @@ impl Pages {
         &self.pages
     }
 
-    /// Whether this rank is the one that watches.
+    /// Returns true if this rank runs the watcher.
     pub fn is_first(&self) -> bool {
         self.mine == 0
     }
 }
 
-/// What every member says, in the order of ranks.
+/// Gathers the value of every member, in the order of ranks.
 fn gather(
     library: &Library,
     comm: Handle,
@@ -106,7 +106,7 @@ fn gather(
 ) -> Result<Vec<[c_int; 3]>, String> {
     let mut all = vec![[0; 3]; count];
     let (bytes, byte) = (size_of_val(&mine) as c_int, library.constants.byte);
-    // SAFETY: there is room for what each member says.
+    // SAFETY: the receive buffer has the length of one value per member.
     let code = unsafe {
         (library.functions.allgather)(
             mine.as_ptr().cast(),
@@ -126,7 +126,7 @@ fn map(file: impl AsFd, bytes: usize) -> Result<Segment, String> {
     Segment::map(file, bytes).map_err(|error| format!("memory for states is not mapped: {error}"))
 }
 
-/// The memory that the first rank has made.
+/// Maps the memory that the first rank has created.
 fn open(told: Option<&[c_int; 3]>, bytes: usize) -> Result<Segment, String> {
     let Some([process, file, rank]) = told.filter(|[_, file, _]| *file >= 0) else {
         return Err("the first rank of this node has no memory for states".into());

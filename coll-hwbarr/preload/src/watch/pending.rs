@@ -1,4 +1,4 @@
-//! Requests of the program that are not complete, and messages that a probe has matched.
+//! The program's incomplete requests, and messages that a matched probe has found.
 
 use super::comms::Communicator;
 use super::said::{Place, Way};
@@ -8,20 +8,20 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// A message behind a request.
+/// The message of a request.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub way: Way,
     pub comm: Arc<Communicator>,
-    /// In the words of the library, wildcards among them.
+    /// A rank or a wildcard, with the library's value.
     pub peer: c_int,
     pub tag: c_int,
     pub bytes: u64,
-    /// Counted when it was posted.
+    /// The message's number, if it was assigned when the request was posted.
     pub number: Option<u64>,
-    /// Whether the request stays when it is complete, to be started again.
+    /// True for a persistent request.
     pub stays: bool,
-    /// Whether it is under way.
+    /// True while the request is active.
     pub is_open: bool,
 }
 
@@ -30,14 +30,14 @@ pub enum Pending {
     Transfer(Transfer),
     /// A collective operation.
     Round,
-    /// A duplicate of a communicator, which will be at this place.
+    /// A duplicate of a communicator; its handle will be stored at this place.
     Duplicate(Arc<Communicator>, Place),
 }
 
-/// What is under way.
+/// The incomplete requests.
 ///
-/// A handle is free for another thread as soon as the library has completed its request, which may be before the thread that waits
-/// for it is back. So what is known of a request has a number of its own, which is looked up before the call that completes it.
+/// The library may reuse a handle for another thread as soon as its request is complete, possibly before the thread that waits
+/// for it has returned. So each request has a number of its own, which is looked up before the call that completes it.
 #[derive(Debug, Default)]
 pub struct Pendings {
     numbers: HashMap<Handle, u64>,
@@ -53,7 +53,7 @@ impl Pendings {
         self.requests.insert(self.next, pending);
     }
 
-    /// What the request of this handle is known by; 0 if it is not known.
+    /// Returns the number of the request with this handle; 0 if it is unknown.
     pub fn number(&self, request: Handle) -> u64 {
         self.numbers.get(&request).copied().unwrap_or(0)
     }
@@ -62,7 +62,7 @@ impl Pendings {
         self.requests.get(self.numbers.get(&request)?)
     }
 
-    /// A request that stays is under way again.
+    /// Marks a persistent request as active.
     pub fn starts(&mut self, number: u64) -> Option<&mut Transfer> {
         match self.requests.get_mut(&number) {
             Some(Pending::Transfer(transfer)) if transfer.stays => {
@@ -73,7 +73,7 @@ impl Pendings {
         }
     }
 
-    /// A request is complete: what it was, if it was under way.
+    /// Completes a request and returns it, if it was active.
     pub fn completes(&mut self, request: Handle, number: u64) -> Option<Pending> {
         match self.requests.get_mut(&number) {
             Some(Pending::Transfer(transfer)) if transfer.stays => {
@@ -91,7 +91,7 @@ impl Pendings {
         self.requests.remove(&number)
     }
 
-    /// A probe has found a message and keeps it for a receive.
+    /// Records a message that a matched probe has found, for its receive.
     pub fn matches(&mut self, message: Handle, comm: Arc<Communicator>, arrived: Arrived) {
         self.matched.insert(message, (comm, arrived));
     }

@@ -1,4 +1,4 @@
-//! A call is written down: what it says before, what has come of it behind.
+//! Recording of a call: its arguments before it, its results after it.
 #![allow(unsafe_code)]
 
 use super::comms::Communicator;
@@ -10,10 +10,10 @@ use mpi_core::coll::CallSignature;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Calls, and writes it down unless the call comes from inside another one; `next` gets the place for statuses.
+/// Calls `next`, and records the call unless it is nested in another one; `next` receives the pointer to the statuses.
 ///
 /// # Safety
-/// `statuses` is what the program has given; what `said` names is what the program has said of its memory.
+/// `statuses` is the program's argument; the pointers in `said` are the program's arguments.
 pub unsafe fn around(
     call: u16,
     statuses: *mut c_void,
@@ -53,13 +53,13 @@ pub unsafe fn around(
     code
 }
 
-/// What the program's memory held before the call.
+/// The program's memory before the call.
 pub struct Before {
-    /// Of requests that the call may complete or start, of a message that it receives, of a communicator that it frees.
+    /// The requests that the call may complete or start, the message that it receives, or the communicator that it frees.
     pub handles: Vec<Handle>,
-    /// What the requests among them are known by.
+    /// The numbers of the requests among them.
     pub numbers: Vec<u64>,
-    /// What a probe has told of the message that the call receives.
+    /// The message that the call receives, as found by the probe.
     pub matched: Option<(Arc<Communicator>, Arrived)>,
 }
 
@@ -80,7 +80,7 @@ impl Before {
             _ => Vec::new(),
         };
         let (mut numbers, mut matched) = (Vec::new(), None);
-        // A handle that is given back may be given out again before the call has returned to this thread.
+        // A freed handle may be reused by another thread before the call has returned to this thread.
         match said {
             Said::Drops(_) => handles.iter().for_each(|comm| watch.comms().forgets(*comm)),
             Said::Mrecv(_) | Said::Imrecv(..) => {
@@ -100,7 +100,7 @@ impl Before {
     }
 }
 
-/// Statuses for a trace where the program does not want any.
+/// Statuses for the trace if the program passes none.
 struct Spare(Vec<u64>);
 
 impl Spare {
@@ -118,7 +118,7 @@ impl Spare {
 }
 
 impl Watch {
-    /// A collective operation begins.
+    /// Records the start of a collective operation.
     fn begins(&self, round: &Round, waits: bool, began: u64) {
         let Some(comm) = self.communicator(round.comm) else {
             return;
@@ -130,7 +130,7 @@ impl Watch {
         }
     }
 
-    /// What all members have to agree on, in our own words.
+    /// Returns the arguments on which all members must agree, in the values of the report.
     fn signature(&self, round: &Round) -> CallSignature {
         let one_more = |number: u64| number + 1;
         let root = round.root.and_then(|root| u64::try_from(root).ok());
@@ -145,7 +145,7 @@ impl Watch {
         ])
     }
 
-    /// The standard's value of a predefined operator; 0 of any other.
+    /// Returns the standard's value of a predefined operator; 0 for any other.
     fn operator(&self, op: Handle) -> u64 {
         let all = crate::names::OPERATORS.iter();
         let is_it = |(standard, mpich, symbol): &&(u64, usize, &std::ffi::CStr)| match self
@@ -161,10 +161,10 @@ impl Watch {
             .map_or(0, |(standard, ..)| *standard)
     }
 
-    /// The bytes of `count` elements of a datatype.
+    /// Returns the size of `count` elements of a datatype, in bytes.
     pub(super) fn bytes(&self, count: i64, datatype: Handle) -> u64 {
         let mut size: c_int = 0;
-        // SAFETY: a datatype that the program has called with, and a place for the answer.
+        // SAFETY: a datatype that the program has passed, and `size` is a live local.
         let code = unsafe { (self.functions.type_size)(datatype, &raw mut size) };
         match code {
             0 => u64::try_from(count.saturating_mul(size.into())).unwrap_or(0),

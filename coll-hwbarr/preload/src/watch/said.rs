@@ -1,6 +1,6 @@
-//! What a call says of itself: its arguments, as far as they matter for the report and the trace.
+//! The arguments of a call, as far as the report and the trace need them.
 //!
-//! Places are the program's memory; they are read when they mean something, before the call or behind it.
+//! Pointers are into the program's memory; they are read while their contents are valid, before or after the call.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -9,14 +9,14 @@ use mpi_core::coll::CallId;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Send,
     Recv,
 }
 
-/// A message in the words of the library.
+/// A message, with the library's values.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     pub count: i64,
@@ -33,7 +33,7 @@ pub struct Round {
     pub comm: Handle,
     pub root: Option<i64>,
     pub op: Option<Handle>,
-    /// What all members give alike: a count of elements, and their datatype.
+    /// A count of elements and their datatype, which must be the same at all members.
     pub of: Option<(i64, Handle)>,
 }
 
@@ -70,17 +70,17 @@ impl Round {
     }
 }
 
-/// Where the program has handles of requests, messages or communicators.
+/// A pointer to the program's handles of requests, messages or communicators.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     at: *mut c_void,
     is_fortran: bool,
 }
 
-// SAFETY: an address, which is used by the thread that makes the call or completes the request.
+// SAFETY: only an address; it is dereferenced by the thread that makes the call or completes the request.
 unsafe impl Send for Place {}
 
-/// What a handle at a [`Place`] is of.
+/// The kind of handle at a [`Place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Comm,
@@ -103,13 +103,13 @@ impl Place {
         }
     }
 
-    /// The handle of C in the place with this number.
+    /// Returns handle `number` of the array, converted to C.
     pub fn read(&self, watch: &Watch, kind: Kind, number: usize) -> Handle {
         if self.at.is_null() {
             return 0;
         }
         if self.is_fortran {
-            // SAFETY: the program has an array of integers there, as long as its count argument says.
+            // SAFETY: by the MPI standard the program passes an array of Fortran handles; `number` is below its count argument.
             let integer = unsafe { self.at.cast::<c_int>().add(number).read() };
             return match kind {
                 Kind::Comm => watch.fortran.comm(integer),
@@ -118,15 +118,15 @@ impl Place {
             };
         }
         match watch.words.handle_bytes {
-            // SAFETY: the program has an array of handles there, as long as its count argument says.
+            // SAFETY: by the MPI standard the program passes an array of handles; `number` is below its count argument.
             4 => unsafe { self.at.cast::<u32>().add(number).read() as Handle },
-            // SAFETY: as above.
+            // SAFETY: by the MPI standard the program passes an array of handles; `number` is below its count argument.
             _ => unsafe { self.at.cast::<Handle>().add(number).read() },
         }
     }
 }
 
-/// Where the library writes statuses, or a word that says that it writes none.
+/// The program's pointer to statuses, or the constant for "no status".
 #[derive(Clone, Copy, Debug)]
 pub struct Statuses {
     at: *mut c_void,
@@ -148,7 +148,7 @@ impl Statuses {
         }
     }
 
-    /// Whether the program does not want any.
+    /// Returns true if the program passed the constant for "no status".
     pub fn is_ignored(&self, watch: &Watch) -> bool {
         match self.is_fortran {
             true => watch.fortran.is_ignored(self.at.addr()),
@@ -157,7 +157,7 @@ impl Statuses {
     }
 }
 
-/// Integers that a function writes.
+/// A pointer to integers that a function writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Integers {
     at: *mut c_int,
@@ -187,16 +187,16 @@ impl Integers {
         if self.at.is_null() {
             return 0;
         }
-        // SAFETY: the library has written as many there.
+        // SAFETY: the library has written more than `number` integers there.
         unsafe { self.at.add(number).read() }
     }
 
-    /// Whether a flag is set; Fortran compilers have several words for that.
+    /// Returns true if a flag is set; Fortran compilers differ in the value of `.true.`.
     pub fn is_set(&self) -> bool {
         self.read(0) != 0
     }
 
-    /// An index counted from 0, which Fortran counts from 1; nothing if it is none.
+    /// Returns an index counted from 0 (Fortran counts from 1); `None` for `MPI_UNDEFINED`.
     pub fn index(&self, number: usize) -> Option<usize> {
         let index = self.read(number);
         if index == super::words::UNDEFINED {
@@ -215,14 +215,14 @@ pub enum Which {
     Some,
 }
 
-/// The requests of a call that completes some of them.
+/// The requests of a completing call.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
     pub which: Which,
     pub count: usize,
     pub place: Place,
     pub statuses: Statuses,
-    /// The index, or how many.
+    /// The index, or the number of completed requests.
     pub out: Integers,
     pub indices: Integers,
 }
@@ -266,7 +266,7 @@ impl Requests {
         }
     }
 
-    /// Behind the call: which are complete, as (number of the request, number of its status).
+    /// After the call: returns the completed requests as (number of the request, number of its status).
     pub fn completed(&self) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = match self.which {
             Which::All => (0..self.count).map(|number| (number, number)).collect(),
@@ -287,17 +287,17 @@ impl Requests {
     }
 }
 
-/// A call.
+/// A call with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Said {
-    /// There is nothing to say but that it is called.
+    /// Only the name of the call matters.
     Plain,
     Send(Message),
     Recv(Message, Statuses),
     Sendrecv(Message, Message, Statuses),
     /// A message with a request.
     Started(Way, Message, Place),
-    /// A request that can be started again and again.
+    /// A persistent request.
     Prepared(Way, Message, Place),
     Starts(i64, Place),
     Probe(i64, i64, Handle),
@@ -306,20 +306,20 @@ pub enum Said {
     Improbe(i64, i64, Handle, Integers, Place, Statuses),
     Mrecv(Place),
     Imrecv(Place, Place),
-    /// Waits for requests, or with a flag looks at them.
+    /// Waits for requests, or tests them if it has a flag.
     Completes(Requests, Option<Integers>),
     Forgets(Place),
     Round(Round, Option<Place>),
     /// A new communicator.
     Makes(Place),
-    /// A new one when a request is complete; of which, where, and the request.
+    /// A communicator that exists once a request is complete: its parent, its place, and the request.
     MakesLater(Handle, Place, Place),
-    /// A communicator goes.
+    /// Frees a communicator.
     Drops(Place),
 }
 
 impl Said {
-    /// Where the call writes what it has received, if it tells that.
+    /// Returns the pointer to the statuses, if the call has any, and their number.
     pub fn statuses(&self) -> Option<(Statuses, usize)> {
         match self {
             Said::Recv(_, statuses)
@@ -334,7 +334,7 @@ impl Said {
         }
     }
 
-    /// The flag of a call that looks and does not wait.
+    /// Returns the flag of a call that tests and does not wait.
     pub fn flag(&self) -> Option<Integers> {
         match self {
             Said::Iprobe(.., flag) | Said::Improbe(_, _, _, flag, ..) => Some(*flag),

@@ -1,17 +1,17 @@
-//! What the user wants to be watched, by the environment, which launchers hand to all ranks.
+//! The recorder's configuration, from the environment, which launchers pass to all ranks.
 
 use mpi_base::{environment, text};
 use mpi_report::trace::EVENTS;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The file that a trace is written to; its ending says in which form.
+/// The trace file; its extension selects the format.
 const TRACE: &str = "PORTCULLIS_TRACE";
-/// How many seconds nothing moves before a report is made.
+/// Seconds without progress before a report is printed.
 const HANG: &str = "PORTCULLIS_HANG";
-/// The file that the report is written to as JSON.
+/// The JSON file of the report.
 const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
-/// How many events of each rank are kept, as for `mpirun --trace`.
+/// Maximum number of events kept per rank, as for `mpirun --trace`.
 const KEPT: &str = "PORTCULLIS_MCA_mpi_base_trace";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Nothing if the user wants nothing; a sentence if it is not understood.
+    /// Returns `None` if nothing is configured, and an error message if a value is invalid.
     pub fn read() -> Result<Option<Settings>, String> {
         Settings::of(|name| environment::var(name).map(text::from_os))
     }

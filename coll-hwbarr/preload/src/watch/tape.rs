@@ -1,8 +1,8 @@
-//! What this rank did, in its own memory: the same events as on the tapes of our own ranks, for the same files.
+//! The event log of this rank: the same events as Portcullis's own ranks record, for the same files.
 //!
-//! Messages are counted on both sides by what both know, so that a receive finds its send: by communicator, sender, receiver and
-//! tag. A receive that names its sender and its tag is counted when it is posted, since that is the order in which messages find
-//! receives; one with a wildcard is counted when it is complete.
+//! Messages are numbered on both sides by communicator, sender, receiver and tag, so the trace matches each receive with its send.
+//! A receive that names its sender and its tag is numbered when it is posted, because messages match receives in that order;
+//! a receive with a wildcard is numbered when it is complete.
 
 use super::comms::Communicator;
 use mpi_base::node::{Event, EventKind, Played};
@@ -11,18 +11,18 @@ use mpi_core::pml::Context;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 
-/// By context, the other side and the tag.
+/// Key: context, peer and tag.
 type Counters = HashMap<(u64, c_int, c_int), u64>;
 
 #[derive(Debug)]
 pub struct Tape {
     events: VecDeque<Event>,
-    /// How many events are kept.
+    /// Maximum number of events.
     room: usize,
     lost: u64,
     sent: Counters,
     received: Counters,
-    /// Whether the latest event is a call that looked and found nothing.
+    /// True if the latest event is a test or probe without a result.
     is_poll: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Arrived {
     pub source: c_int,
     pub tag: c_int,
     pub bytes: u64,
-    /// If it was counted when its receive was posted.
+    /// The number, if it was assigned when the receive was posted.
     pub number: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Tape {
         self.events.push_back(event);
     }
 
-    /// A call has returned.
+    /// Records a call that has returned.
     pub fn call(&mut self, call: u16, thread: u32, began: u64, until: u64) {
         self.write(Event {
             until,
@@ -81,7 +81,7 @@ impl Tape {
         });
     }
 
-    /// A call that looks has found nothing: many in a row are one event.
+    /// Records a test or probe without a result; several in a row are one event.
     pub fn poll(&mut self, call: u16, thread: u32, began: u64, until: u64) {
         if self.is_poll
             && let Some(last) = self.events.back_mut()
@@ -94,7 +94,7 @@ impl Tape {
         self.is_poll = true;
     }
 
-    /// A message goes to a rank of a communicator.
+    /// Records a message to a rank of a communicator.
     pub fn sends(&mut self, comm: &Communicator, peer: c_int, tag: c_int, bytes: u64, at: u64) {
         let to = comm.in_job(peer);
         let number = next(&mut self.sent, (context(comm), to, tag));
@@ -109,12 +109,12 @@ impl Tape {
         });
     }
 
-    /// A receive for this sender and this tag is posted: the number of the message that it gets.
+    /// Records a posted receive for this sender and this tag; returns the number of the message that it gets.
     pub fn posts(&mut self, comm: &Communicator, source: c_int, tag: c_int) -> u64 {
         next(&mut self.received, (context(comm), source, tag))
     }
 
-    /// A posted receive was cancelled, and the next one gets the message that this one would have got.
+    /// Withdraws a cancelled receive: the next one gets its message.
     pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
         let count = self
             .received
@@ -123,7 +123,7 @@ impl Tape {
         *count = count.saturating_sub(1);
     }
 
-    /// A message has arrived.
+    /// Records a message that has arrived.
     pub fn receives(&mut self, comm: &Communicator, arrived: Arrived, at: u64) {
         let Arrived {
             source, tag, bytes, ..
@@ -141,7 +141,7 @@ impl Tape {
         });
     }
 
-    /// A collective operation begins.
+    /// Records the start of a collective operation.
     pub fn rounds(&mut self, comm: &Communicator, round: u64, said: &CallSignature, at: u64) {
         let [call, root, op, bytes] = said.words();
         self.write(Event {
@@ -155,7 +155,7 @@ impl Tape {
         });
     }
 
-    /// The wire of the hardware barrier has entered and released this number of barriers.
+    /// Records the counts of entered and released barriers of the hardware's wire.
     pub fn wire(&mut self, wire: u32, entered: u64, released: u64, at: u64) {
         self.write(Event {
             peer: wire as c_int,
@@ -165,7 +165,7 @@ impl Tape {
         });
     }
 
-    /// All of it.
+    /// Takes all events.
     pub fn take(&mut self) -> Played {
         Played {
             events: std::mem::take(&mut self.events).into(),

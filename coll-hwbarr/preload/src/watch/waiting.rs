@@ -1,12 +1,12 @@
-//! What the rank does, on its state page: the call, which rank it waits for and what about, and collective operations.
+//! The state page of this rank: the current call, the rank and message it waits for, and collective operations.
 //!
-//! Our own engine tells a page what it waits for when it has waited for a moment; from outside that is not seen, so a call that may
-//! wait says it when it begins. Three calls need more:
+//! Portcullis's own engine stores what it waits for after a moment of waiting. A foreign library's waiting is not visible from outside, so a call
+//! that may wait is stored when it starts. Three kinds of calls need more:
 //!
-//! * One that waits for all of several requests does not tell which are complete. So while more than one is open they are looked at
-//!   one by one, first without a pause and later with one, and the library's own function is called for the last.
-//! * One that sends to one rank and receives from another may wait for either; then the page says "one of two".
-//! * A call that looks and finds nothing does not count as one: a rank that looks again and again does not move. The page shows it
+//! * A call that waits for all of several requests does not report which are complete. So while more than one is active, they are tested
+//!   one by one, at first without and later with a pause; the library's own function is called for the last one.
+//! * A call that sends to one rank and receives from another may wait for either; then the page shows "one of two".
+//! * A test or probe without a result does not count as a call: a rank that only polls makes no progress. The page shows it
 //!   until the rank calls something else.
 #![allow(unsafe_code)]
 
@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// For so long requests are looked at without a pause.
+/// How long requests are tested without a pause.
 const EAGER: Duration = Duration::from_millis(20);
-/// The pause then.
+/// The pause after that.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// A side of a message that a call may wait for.
+/// Returns the page's entry for one side of a message.
 fn about(
     watch: &Watch,
     way: Way,
@@ -60,7 +60,7 @@ impl Watch {
         self.pages.as_ref().map(super::page::Pages::mine)
     }
 
-    /// A call begins that is no look.
+    /// Stores the start of a call that is not a poll.
     pub fn enters(&self, call: u16) {
         if let Some(page) = self.page() {
             self.stops_polling(page);
@@ -75,7 +75,7 @@ impl Watch {
         }
     }
 
-    /// A call begins; `handles` are those of its requests.
+    /// Stores the start of a call; `handles` are those of its requests.
     pub fn shows(&self, call: u16, said: &Said, handles: &[Handle], began: u64) {
         let Some(page) = self.page() else {
             return;
@@ -93,7 +93,7 @@ impl Watch {
         }
     }
 
-    /// It has returned; a look with what it has found.
+    /// Stores the end of a call; for a test or probe, `found` is its flag.
     pub fn hides(&self, call: u16, said: &Said, handles: &[Handle], found: bool) {
         let Some(page) = self.page() else {
             return;
@@ -188,7 +188,7 @@ impl Watch {
         Some(About { requests, ..about })
     }
 
-    /// The requests that may be under way.
+    /// Returns the requests that may be active.
     fn under_way(&self, handles: &[Handle]) -> Vec<Handle> {
         let pendings = self.pendings();
         let is_open = |handle: &Handle| match pendings.get(*handle) {
@@ -199,7 +199,7 @@ impl Watch {
         handles.iter().copied().filter(is_open).collect()
     }
 
-    /// Before a call that waits for all of several requests: until one is left, or the library has an error to tell.
+    /// Before a call that waits for all of several requests: tests them until one is left or the library returns an error.
     pub fn sees_each(&self, requests: &Requests, handles: &[Handle]) {
         let Some(page) = self.page() else {
             return;
@@ -214,7 +214,7 @@ impl Watch {
             let mut is_wrong = false;
             open.retain(|handle| {
                 let mut over: c_int = 0;
-                // SAFETY: a request of the program, a place for the answer, and none for a status.
+                // SAFETY: a request of the program; the flag is a live local, and the status is `MPI_STATUS_IGNORE`.
                 let code =
                     unsafe { (self.functions.request_get_status)(*handle, &raw mut over, ignore) };
                 is_wrong |= code != 0;
@@ -236,7 +236,7 @@ impl Watch {
         }
     }
 
-    /// A collective operation begins, on the page if there is one.
+    /// Stores the start of a collective operation in the page, if there is one.
     pub fn shows_round(&self, comm: &Arc<Communicator>, round: u64, words: [u64; 4], waits: bool) {
         if let Some(page) = self.page() {
             page.collective(comm.number, comm.members, round, words);

@@ -1,7 +1,7 @@
-//! The watcher: a thread in the first rank of each node, which looks whether any rank of the node moves, and says it if none does.
+//! The watcher: a thread in the first rank of each node that polls the node's state pages and prints a report if no rank makes progress.
 //!
-//! It calls no function of MPI, and takes no signal of the program. What it says is made of the state pages, as `mpirun` does for
-//! our own ranks, once for each time that the job stands.
+//! It calls no MPI function and receives no signal of the program. The report derives from the state pages, as `mpirun`'s does for
+//! Portcullis's own ranks, and is printed once per stall.
 
 use super::page::Pages;
 use super::settings::Settings;
@@ -13,11 +13,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bounds of how often it looks.
+/// Bounds of the polling interval.
 const OFTEN: Duration = Duration::from_millis(5);
 const SELDOM: Duration = Duration::from_secs(5);
 
-/// Ends the thread when it is dropped.
+/// The thread; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Watcher {
     over: Arc<(Mutex<bool>, Condvar)>,
@@ -32,7 +32,7 @@ struct Job {
 }
 
 impl Watcher {
-    /// `hosts` has the host of each rank of the job.
+    /// Starts the watcher in the first rank of a node, if a report is configured. `hosts[i]` is the host of rank i.
     pub fn start(
         pages: &Pages,
         hosts: &Arc<Vec<String>>,
@@ -90,7 +90,7 @@ impl Job {
         }
     }
 
-    /// Calls and progress of each rank of this node.
+    /// Returns the numbers of calls and of progress steps of each rank of this node.
     fn counts(&self) -> Vec<(u64, u64)> {
         let pages = self.pages.all().iter().map(|page| page.snapshot());
         pages.map(|state| (state.calls, state.progress)).collect()
@@ -126,7 +126,7 @@ impl Job {
         self.hosts.get(first as usize).cloned().unwrap_or_default()
     }
 
-    /// All ranks of the job, of which those of other hosts cannot be seen.
+    /// Returns the states of all ranks of the job; those of other hosts are unknown.
     fn seen(&self) -> Vec<Seen> {
         let now = now();
         let mut seen: Vec<Seen> = (0u32..)
@@ -151,15 +151,15 @@ impl Job {
     }
 }
 
-/// Whether there is such a process.
+/// Returns true if the process exists.
 fn is_alive(process: u32) -> bool {
     std::path::Path::new(&format!("/proc/{process}")).exists()
 }
 
-/// Starts a thread that takes none of the program's signals.
+/// Runs `start` with all signals blocked, so the new thread receives none.
 #[allow(unsafe_code)]
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are written before they are read.
+    // SAFETY: both sets are live locals, and each is written before it is read.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);

@@ -1,9 +1,9 @@
-//! What a library calls things, as far as watching meets them.
+//! The library's constants and sizes that the recorder needs.
 
 use coll_hwbarr_foreign::library::{Family, Handle, Library};
 use std::ffi::c_int;
 
-/// Constants of a library beside those that the barrier needs.
+/// Constants beside those that the barrier needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     pub any_source: c_int,
@@ -14,10 +14,10 @@ pub struct Words {
     pub request_null: Handle,
     /// `MPI_STATUSES_IGNORE`, which is also `MPI_STATUS_IGNORE`.
     pub statuses_ignore: usize,
-    /// How long a status is, and where in it the source is; the tag is next to it.
+    /// Size of a status, and the offset of the source in it; the tag follows the source.
     pub status_bytes: usize,
     pub source_at: usize,
-    /// How long a handle is in the program's memory.
+    /// Size of a handle in the program's memory.
     pub handle_bytes: usize,
 }
 

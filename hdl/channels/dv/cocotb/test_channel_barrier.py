@@ -80,7 +80,7 @@ class Lines:
 
 
 async def power_on(dut):
-    # One simulation runs all tests, so each begins with a reset.
+    # One simulation runs all tests, so each starts with a reset.
     dut.rst_i.value = 1
     cocotb.start_soon(Clock(dut.clk_i, PERIOD_PS, unit="ps").start(start_high=False))
     lines = Lines(dut)

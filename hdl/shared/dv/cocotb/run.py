@@ -12,7 +12,7 @@ from cocotb_tools.runner import get_runner
 
 HDL = Path(__file__).resolve().parents[3]
 FOLDERS = ["toggle", "channels", "shared"]
-# The runner gives the simulator's Python this list.
+# The runner passes this list to the simulator's Python.
 sys.path[:0] = [str(HDL / folder / "dv" / "cocotb") for folder in FOLDERS]
 TOGGLE = ["toggle_barrier", "synchroniser", "level_filter", "toggle_machine"]
 CHANNEL = [

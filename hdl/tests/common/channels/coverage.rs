@@ -1,21 +1,21 @@
-//! What a stimulus has reached, told from the model.
+//! The coverage of a stimulus, counted by the model.
 
 use super::Edge;
 use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every state of the machines, every way from one to the next, and every answer to every operation.
+/// Every state of the machines, every transition, and every answer to every operation.
 #[derive(Debug, Default)]
 pub struct Coverage {
     pub edges: u64,
-    /// Each operation (0 for one that does not exist) with each of its answers.
+    /// Each operation (0 for a nonexistent one) with each of its answers.
     pub answers: BTreeMap<(u8, u8), u64>,
-    /// Each step of a frame, from phase to phase; 9 stands for a reset.
+    /// Each step of a frame, from phase to phase; 9 is a reset.
     pub frame: BTreeMap<(u8, u8), u64>,
-    /// What a channel did at its level: see [`CHANNEL`].
+    /// Events of a channel, with its level: see [`CHANNEL`].
     pub channel: BTreeMap<(&'static str, bool), u64>,
-    /// What the arbiter did: see [`ARBITER`].
+    /// Events of the arbiter: see [`ARBITER`].
     pub arbiter: BTreeMap<&'static str, u64>,
 }
 
@@ -41,7 +41,7 @@ const ARBITER: [&str; 5] = [
     "kept blocked",
 ];
 
-/// What can be answered to what, by the rules.
+/// Returns the answers that the rules allow to each operation.
 fn possible() -> BTreeSet<(u8, u8)> {
     use Operation::{
         Drop, Identify, ReadArrived, ReadCounts, ReadLate, ReadMask, SetLimit, SetMask,
@@ -81,7 +81,7 @@ fn possible() -> BTreeSet<(u8, u8)> {
     all
 }
 
-/// Receive, execute, reply, over; each also broken off by select, and by reset.
+/// Receive, execute, reply, over; each also interrupted by select, and by reset.
 const FRAME: [(u8, u8); 10] = [
     (0, 1),
     (1, 2),
@@ -96,7 +96,7 @@ const FRAME: [(u8, u8); 10] = [
 ];
 
 impl Coverage {
-    /// One edge of the model.
+    /// Counts one edge of the model.
     pub fn note(&mut self, before: &ChannelMachine, edge: &Edge, after: &ChannelMachine) {
         self.edges += 1;
         let (was, is) = (before.serial(), after.serial());
@@ -152,7 +152,7 @@ impl Coverage {
         }
     }
 
-    /// Both together.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Coverage) {
         fn all<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
             for (what, times) in from {
@@ -166,7 +166,7 @@ impl Coverage {
         all(&mut self.arbiter, &other.arbiter);
     }
 
-    /// What has not been reached, in words.
+    /// Returns descriptions of everything that was not reached.
     pub fn missing(&self) -> Vec<String> {
         let answers = possible();
         let answers = answers
@@ -189,7 +189,7 @@ impl Coverage {
         answers.chain(frame).chain(channel).chain(arbiter).collect()
     }
 
-    /// In a few lines, for the documentation.
+    /// Prints a summary for the documentation.
     pub fn report(&self, what: &str) {
         println!("{what}: {} edges", self.edges);
         println!("  answers  {:?}", self.answers);

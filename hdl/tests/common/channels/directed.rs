@@ -1,10 +1,10 @@
-//! One after the other: each rule, each refusal, each hazard, and what meets at one edge.
+//! The directed stimulus: each rule, each refusal, each hazard, and events that coincide at one edge.
 
 use super::{Edge, LEASE_BITS, apply};
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Phase, Pins};
 
-/// Edges for which a level of a serial line is held: what the filter needs and a little.
+/// Number of edges for which a level of a serial line is held: the filter's need and a margin.
 const HOLD: usize = 5;
 
 struct Script {
@@ -13,7 +13,7 @@ struct Script {
     edges: Vec<Edge>,
 }
 
-/// For a board of at least three nodes and two channels.
+/// Returns the stimulus for a board of at least three nodes and two channels.
 pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let mut script = Script {
         machine: blank,
@@ -26,7 +26,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
     let pair = 1 | 1 << last;
 
-    // Everything that can be asked of everything, at rest, by a member and by a stranger; also with a wrong check.
+    // Every request about every channel, at rest, by a member and by another node; also with a wrong check.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
         for code in 0..=9 {
@@ -38,13 +38,13 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.ask(node, set_limit, 1, 1 << 40);
         script.ask(node, set_limit, 1, 7);
     }
-    // A strange node, a channel of others, one's own with other members, and with the same.
+    // Another node, a channel of others, an own channel with other members, and with the same.
     script.ask(0, set_mask, 1, u64::MAX << last << 1 | 1);
     script.ask(1, set_mask, 1, 0b10);
     script.ask(0, set_mask, 1, 1);
     script.ask(0, set_mask, 1, pair);
 
-    // Barriers of channel 1 in both directions: one arrives, is read about, is late by the limit, is followed.
+    // Barriers of channel 1 in both directions: one node arrives, the state is read, the limit expires, the other arrives.
     for _ in 0..2 {
         script.ask(last, set_limit, 1, 9);
         script.arrive(1, 1);
@@ -56,13 +56,13 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         ] {
             script.ask(1, read as u8, 1, 0);
         }
-        // Members do not change while a node has arrived, the limit does.
+        // Members cannot change while a node has arrived; the limit can.
         script.ask(0, set_mask, 1, 0);
         script.ask(0, set_limit, 1, 11);
         script.arrive(1, 1 << last);
         script.hold(8);
     }
-    // Withdrawn, at both levels.
+    // An arrival is withdrawn, at both levels.
     for _ in 0..2 {
         script.arrive(1, 1);
         script.hold(5);
@@ -88,7 +88,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         for mask in [pair, 0] {
             script.ask_and(0, set_mask, 1, mask, offset);
             script.hold(6);
-            // Whatever came of it, the lines go to the channel's level.
+            // Whatever the result, the lines return to the channel's level.
             let level = script
                 .machine
                 .channel(1)
@@ -101,7 +101,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             }
         }
     }
-    // Members that are late are dropped, at both levels, once all others wait and are the majority.
+    // Late members are dropped, at both levels, once all others wait and are the majority.
     let drop = Operation::Drop as u8;
     for _ in 0..2 {
         script.ask(0, set_mask, 1, 0);
@@ -116,7 +116,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, 1 << last);
         script.hold(8);
         script.ask(0, set_mask, 1, 0);
-        // The others go to the level too, for they become members.
+        // The other nodes go to the level too, because they become members.
         script.pins.arrive[1] = script.level(1);
         script.hold(8);
         script.ask(0, set_mask, 1, 0b111);
@@ -128,7 +128,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.hold(8);
         script.ask(0, drop, 1, 0b100);
         script.ask(0, Operation::ReadCounts as u8, 1, 0);
-        // The other two pass a barrier, whatever the third does.
+        // The other two complete a barrier, whatever the third does.
         script.arrive(1, 0b111);
         script.hold(8);
         script.arrive(1, 0b100);
@@ -145,7 +145,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             script.hold(8);
         }
         script.ask(1, Operation::ReadCounts as u8, 1, 0);
-        // That were five releases, so the next round is at the other level.
+        // Those were five releases, so the next round is at the other level.
     }
     script.ask(0, set_mask, 1, 0);
     script.ask(0, set_mask, 1, pair);
@@ -158,7 +158,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         body(Operation::Identify as u8, 0, 0).frame(),
         FRAME_BITS * 2 + 3,
     );
-    // Two that speak at once: the lower is heard, then the other.
+    // Two nodes send at once: the lower is served, then the other.
     script.serial(0, true, false, false);
     script.serial(last, true, false, false);
     script.hold(HOLD);
@@ -166,7 +166,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.hold(HOLD);
     script.serial(last, false, false, false);
     script.hold(HOLD);
-    // One that falls silent loses the receiver; it is not heard until its select falls; another is meanwhile.
+    // A silent node loses the receiver and is not served until its select falls; another node is meanwhile.
     script.serial(0, true, false, false);
     script.hold((1 << LEASE_BITS) + 20);
     script.ask(last, Operation::Identify as u8, 0, 0);
@@ -201,7 +201,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// More expiries and early releases of channel 0 than its counters hold, then other members, whose counters start anew.
+/// More expiries and early releases of channel 0 than its counters hold, then other members, for which the counters are cleared.
 ///
 /// For a board of at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
@@ -266,12 +266,12 @@ impl Script {
         self.edges.push(edge);
     }
 
-    /// These nodes change their line.
+    /// These nodes change their lines.
     fn arrive(&mut self, channel: usize, nodes: u64) {
         self.pins.arrive[channel] ^= nodes;
     }
 
-    /// The lines that are at this channel's level.
+    /// Returns the lines if all are at this channel's level.
     fn level(&self, channel: usize) -> u64 {
         let level = self.machine.channel(channel).map(|channel| channel.level);
         match level {
@@ -295,7 +295,7 @@ impl Script {
         self.session(node, frame, FRAME_BITS * 2);
     }
 
-    /// A session of so many clocks.
+    /// Runs a session of this number of clocks.
     fn session(&mut self, node: usize, frame: u128, clocks: u8) {
         self.begin(node);
         for bit in 0..clocks {
@@ -304,7 +304,7 @@ impl Script {
         self.end(node);
     }
 
-    /// A request during whose last bit node 0 arrives, after so many edges.
+    /// Sends a request; node 0 arrives during the last bit, after `offset` edges.
     fn ask_and(&mut self, node: usize, code: u8, channel: u64, value: u64, offset: usize) {
         let frame = body(code, channel, value).frame();
         self.begin(node);
@@ -321,7 +321,7 @@ impl Script {
         self.end(node);
     }
 
-    /// A session up to a phase; a frame that is over is one with all its clocks.
+    /// Runs a session up to a phase; phase over means all clocks of the frame.
     fn until(&mut self, node: usize, phase: Phase) {
         let frame = body(Operation::Identify as u8, 0, 0).frame();
         self.begin(node);
@@ -336,7 +336,7 @@ impl Script {
         }
         if phase == Phase::Execute {
             self.serial(node, true, true, frame & 1 == 1);
-            // Select falls so that it is understood at the very edge at which the request is complete.
+            // Select falls such that it is filtered at the very edge at which the request is complete.
             self.hold(1);
             self.pins.select = 0;
             while self.machine.serial().phase == Phase::Receive && self.machine.serial().grant != 0

@@ -1,4 +1,4 @@
-//! What the channels in the model and in RTL are both given, how far it gets them, and the comparison.
+//! The stimulus of the channels for both the model and the RTL, its coverage, and the comparison.
 
 mod compare;
 mod coverage;
@@ -13,10 +13,10 @@ use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Pins};
 use std::collections::VecDeque;
 
-/// So short that the stimulus can wait for it.
+/// Short enough for the stimulus to let it expire.
 pub const LEASE_BITS: u32 = 8;
 
-/// What is applied before one edge.
+/// The inputs before one edge.
 #[derive(Clone, Copy)]
 pub struct Edge {
     pub reset: bool,
@@ -31,7 +31,7 @@ pub fn apply(machine: &mut ChannelMachine, edge: &Edge) {
     }
 }
 
-/// One write of a node's serial lines, and for how many edges they stay so.
+/// One write to a node's serial lines, and the number of edges for which it stays.
 #[derive(Clone, Copy)]
 struct Write {
     select: bool,
@@ -40,10 +40,10 @@ struct Write {
     edges: u64,
 }
 
-/// The writes of a session of one node, which may go wrong in every way.
+/// Returns the writes of a session of one node, which may fail in every way.
 fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeque<Write> {
     let channels = u64::from(machine.identity().channels);
-    // Now and then one channel more than there are.
+    // Now and then a channel number beyond the last.
     let end = channels + u64::from(random.one_in(10));
     let channel = random.below(end);
     let mask = machine
@@ -84,7 +84,7 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
         true => random.below(u64::from(2 * FRAME_BITS)),
         false => u64::from(2 * FRAME_BITS),
     };
-    // Four samples make a level, so a clock of three is not heard, and a data line may be late for a fast one.
+    // Four samples make a level, so a clock of three is not seen, and a data line may be late for a fast clock.
     let edges = if random.one_in(16) {
         3
     } else {
@@ -124,7 +124,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let mut made = Vec::with_capacity(edges);
     for number in 0..edges {
         if number % 512 == 0 {
-            // Channels where every node rests for a while can be programmed.
+            // Channels in which every node rests for a while can be programmed.
             calm = random.next() | random.next() | random.next();
         }
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
@@ -156,7 +156,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             let level = if channel.level { machine.wires() } else { 0 };
             match random.below(64) {
                 _ if calm >> number & 1 == 1 => *lines = level,
-                // All go to rest, all come, some come, some withdraw.
+                // All nodes rest, all arrive, some arrive, or some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
                 2..5 => *lines ^= random.next() & !(*lines ^ level) & machine.wires(),

@@ -26,7 +26,7 @@ class Reference:
         self.reset()
 
     def reset(self):
-        # Two synchroniser stages, then the samples that have to agree, newest first.
+        # Two synchroniser stages, then the samples that must agree, newest first.
         self.history = [0] * (SAMPLES + 1)
         self.held = 0
         self.level = 0
@@ -45,7 +45,7 @@ class Reference:
 
 
 async def power_on(dut):
-    # One simulation runs all tests, so each begins with a reset.
+    # One simulation runs all tests, so each starts with a reset.
     dut.rst_i.value = 1
     dut.node_i.value = 0
     cocotb.start_soon(Clock(dut.clk_i, PERIOD_PS, unit="ps").start(start_high=False))

@@ -7,7 +7,7 @@ use sim::faults::campaign::Campaign;
 use sim::faults::cures::{CURES, cost};
 use sim::faults::known::KnownUnsafe;
 
-/// Runs the campaign with each cure and prints what comes of it.
+/// Runs the campaign with each cure and prints the result.
 pub fn compare(
     campaign: &Campaign,
     known: &KnownUnsafe,

@@ -1,17 +1,17 @@
-//! A log that cannot hold up its writer: nodes wait for the board, and perhaps no process reads what it says.
+//! A log that never blocks its writer: nodes wait for the board, and its output may not be read.
 //!
-//! A thread of its own prints the lines. While its reader does not read, as many as [`ROOM`] wait, and later ones are only counted.
+//! A separate thread prints the lines. If its reader blocks, up to [`ROOM`] lines are queued, and later ones are only counted.
 
 use std::io::{self, Write as _, stdout};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// So many lines wait for the reader.
+/// Maximum number of queued lines.
 const ROOM: usize = 1024;
 
 pub struct Log {
     lines: SyncSender<String>,
-    /// How many have not been printed since the last that was.
+    /// Number of lines that were dropped since the last printed one.
     missing: u64,
     printer: JoinHandle<()>,
 }
@@ -20,7 +20,7 @@ impl Log {
     pub fn new() -> io::Result<Log> {
         let (lines, waiting) = sync_channel::<String>(ROOM);
         let printer = Builder::new().name("log".into()).spawn(move || {
-            // A reader that has seen enough, or a full disk: the board goes on without a log.
+            // If the reader has closed the pipe, or the disk is full, the board goes on without a log.
             for line in waiting {
                 if stdout().write_all(line.as_bytes()).is_err() {
                     return;
@@ -34,7 +34,7 @@ impl Log {
         })
     }
 
-    /// Prints a line soon, or counts it as missing.
+    /// Queues a line, or counts it as missing.
     pub fn say(&mut self, line: &str) {
         let line = match self.missing {
             0 => format!("{line}\n"),
@@ -52,7 +52,7 @@ impl Log {
     /// Waits until everything is printed.
     pub fn finish(self) {
         drop(self.lines);
-        // It does not panic; if it did, the panic has been told.
+        // It does not panic; if it did, the panic has been printed.
         let _ = self.printer.join();
     }
 }

@@ -6,16 +6,16 @@ use sim::virtual_time::Time;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The barrier of some ranks in this machine's shared memory.
+/// A barrier of several ranks in this machine's shared memory.
 pub struct Measured {
     pub ranks: u64,
     pub cores: usize,
-    /// From one barrier to the next in a long row of them, on average, as `mpi-bench` measures it.
+    /// Average time per barrier in a long sequence, as `mpi-bench` measures it.
     pub mean: Time,
 }
 
 impl Measured {
-    /// How a table calls it.
+    /// Returns the name in tables.
     pub fn name(&self) -> String {
         let Self { ranks, cores, .. } = self;
         format!("measured here, mean of many: shared memory, {ranks} ranks on {cores} cores")
@@ -35,7 +35,7 @@ fn tool(name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Runs the benchmark with so many ranks, without the hardware's component.
+/// Runs the benchmark with `ranks` ranks, without the hardware's component.
 pub fn barrier(ranks: u64) -> Result<Measured, Failure> {
     let (mpirun, bench) = (tool("mpirun")?, tool("mpi-bench")?);
     let count = ranks.to_string();

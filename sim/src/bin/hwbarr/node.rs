@@ -1,8 +1,8 @@
 //! One process of `hwbarr live`: a node that opens its wires, passes barriers and reports how long they took.
 //!
-//! Towards its parent it writes [`FENCE`] and reads one byte back for each software fence,
+//! It writes [`FENCE`] to its parent and reads one byte back for each software fence,
 //! and at the end [`ELAPSED`] with nanoseconds as eight bytes.
-//! Its board is in memory that it inherits, or served by another process, maybe on another host.
+//! Its board is in memory that it inherits, or served by another process, possibly on another host.
 
 use crate::Failure;
 use barrier_driver::{Eureka, Found, SelfTest, ToggleBarrier, self_test};
@@ -49,14 +49,14 @@ pub struct Node {
     eureka: bool,
 }
 
-/// Tells the record that the program calls the barrier (true) or comes back.
+/// Records that the program enters the barrier (true) or leaves it.
 type Mark<'a> = &'a mut dyn FnMut(bool);
 
 impl Node {
     pub fn execute(self) -> Result<(), Failure> {
-        // A node whose parent is killed in the middle of the barriers would poll for ever.
+        // A node whose parent is killed in the middle of the barriers would poll indefinitely.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // No node sleeps here: each yields between polls, so there is none to ring.
+        // No node sleeps here: each yields between polls, so none needs a wake-up.
         match (&self.board, self.fd) {
             (Some(server), _) => {
                 let wires = served::Wires::connect(server, self.node, self.nodes, || ())?;
@@ -68,7 +68,7 @@ impl Node {
                 self.live(wires.out, wires.input, search, &mut |_| ())
             }
             (None, Some(fd)) => {
-                // Opening through /proc needs no `unsafe` promise that the number is a descriptor of ours.
+                // Opening through /proc needs no `unsafe` guarantee that the number is a descriptor of this process.
                 let file = std::fs::File::options()
                     .read(true)
                     .write(true)
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// Opens the wires, passes the barriers, puts the wires back.
+    /// Opens the wires, passes the barriers, and restores the wires.
     fn live<O: OutputPin, I: InputPin<Error = O::Error>>(
         &self,
         out: O,
@@ -136,7 +136,7 @@ impl Node {
 }
 
 impl Node {
-    /// A round's search: the node whose turn it is finds it, and all hear so.
+    /// The search of a round: the node whose turn it is raises the line, and all nodes see it.
     fn search<O: OutputPin, I: InputPin<Error = O::Error>>(
         &self,
         line: Option<&mut Eureka<O, I>>,
@@ -180,7 +180,7 @@ impl Node {
     }
 }
 
-/// Meets all nodes in the parent.
+/// Meets all nodes through the parent.
 fn fence() -> std::io::Result<()> {
     let mut out = stdout().lock();
     out.write_all(&[FENCE])?;

@@ -79,12 +79,12 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Median, p99 and worst, for people.
+/// Returns median, p99 and worst as text.
 fn three(d: &Distribution) -> [String; 3] {
     [d.median(), d.percentile(99.0), d.worst()].map(|time| time.to_string())
 }
 
-/// What is not the prototype's, in words; nothing for the prototype.
+/// Describes the differences from the prototype; `None` for the prototype.
 pub fn cured(parameters: &Parameters) -> Option<String> {
     let Parameters {
         nodes,
@@ -127,7 +127,7 @@ pub fn cured(parameters: &Parameters) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The run by itself.
+/// Reports the run without a comparison.
 pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     let Parameters {
         nodes,
@@ -185,7 +185,7 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
     let phases = Phase::ALL.into_iter().zip(&summary.phases);
-    // Some parts of the way are only there with a cure or with cascaded boards.
+    // Some phases exist only with a cure or with cascaded boards.
     for (phase, distribution) in phases.filter(|(_, d)| d.worst() > Time::ZERO) {
         row(&format!("  {}", phase.name()), distribution);
     }
@@ -193,7 +193,7 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     text
 }
 
-/// The run and its rivals.
+/// Reports the run and its comparison.
 fn report(study: &Study) -> String {
     hardware_report(&study.parameters, &study.summary) + &rivals(study)
 }
@@ -227,7 +227,7 @@ fn rivals(study: &Study) -> String {
     text
 }
 
-/// Every distribution of a study by name, in nanoseconds.
+/// Returns every distribution of a study by name, in nanoseconds.
 fn latencies(study: &Study) -> Table {
     let mut table = Table::new(["what", "model", "median_ns", "p99_ns", "worst_ns"]);
     let mut row = |what: &str, model: &str, d: &Distribution| {
@@ -338,9 +338,9 @@ fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> S
     )
 }
 
-/// The value, with what it is counted in.
+/// Returns the value with its unit.
 fn label(sweep: &Sweep, value: f64) -> String {
-    // Nine digits hide what binary fractions add.
+    // Nine digits hide the error of binary fractions.
     let value = (value * 1e9).round() / 1e9;
     match sweep.axis.unit() {
         "" => value.to_string(),
@@ -364,7 +364,7 @@ fn sweep_table(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
     table
 }
 
-/// Medians of everything, in nanoseconds.
+/// Returns the medians of all columns, in nanoseconds.
 fn sweep_numbers(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
     let columns = [sweep.axis.name(), "median_ns", "p99_ns", "worst_ns"].map(str::to_owned);
     let software = ALGORITHMS.iter().flat_map(|algorithm| {

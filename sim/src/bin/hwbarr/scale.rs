@@ -1,9 +1,9 @@
-//! `hwbarr scale`: what collectives would take on more ranks than there are, software against hardware.
+//! `hwbarr scale`: predicted durations of collectives on more ranks than available, software against hardware.
 //!
-//! Software is predicted by LogGP (`sim::software`), with parameters from options or fitted from what `mpi-bench` has measured.
-//! The hardware is run in virtual time, cascaded boards with a clock each, as many levels as so many ranks need.
-//! A level's other boards have arrived long before when the last arrival passes, so the run has no more boards than make the
-//! levels; the fan-out to the nodes is that of all ranks. Such a tree of boards has not been built.
+//! Software is predicted by LogGP (`sim::software`), with parameters from options or fitted to measurements of `mpi-bench`.
+//! The hardware is simulated in virtual time: cascaded boards with a clock each, with the number of levels that the ranks need.
+//! On each level all other boards have arrived long before the last arrival, so the run has only as many boards as the
+//! levels require; the fan-out to the nodes is that of all ranks. No such tree of boards has been built.
 
 use crate::Failure;
 use crate::measured::{self, Measured};
@@ -15,11 +15,11 @@ use sim::software::{BARRIERS, COLLECTIVES, Collective, Network, Point, fit};
 use sim::virtual_time::{Parameters, Time, run};
 use std::path::{Path, PathBuf};
 
-/// A board's nodes.
+/// Number of nodes per board.
 const BOARD: u64 = 60;
-/// The most ranks whose barrier is measured on one machine.
+/// Maximum number of ranks whose barrier is measured on one machine.
 const MOST_HERE: u64 = 128;
-/// Barriers in virtual time, of which the median is taken.
+/// Number of barriers in virtual time for the median.
 const BARRIERS_RUN: usize = 1000;
 
 /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
@@ -119,12 +119,12 @@ impl Scale {
         crate::say(&text)
     }
 
-    /// The median until every node has left, run with the boards that so many ranks need.
+    /// Returns the median until every node has left, simulated with the levels of boards that `ranks` ranks need.
     fn boards(&self, ranks: u64) -> Result<Time, Failure> {
         let nodes = ranks.min(BOARD) as usize;
         let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;
         if levels(ranks) > 1 {
-            // One node on each board: so many boards as make one more level than the next power of the pins below.
+            // One node per board: the number of boards that gives one level more than the next power of the pins below.
             let full = (BOARD as usize).pow(levels(ranks) - 2);
             let boards = (full + 1).max(nodes);
             parameters.nodes = boards;
@@ -136,7 +136,7 @@ impl Scale {
         Ok(outcome.summary.complete.median())
     }
 
-    /// From the last board's pin to the cables of all ranks.
+    /// Returns the delay from the last board's pin to the cables of all ranks.
     fn fan_out(&self, ranks: u64, parameters: &Parameters) -> Time {
         match levels(ranks) {
             1 => parameters.fan_out,
@@ -144,7 +144,7 @@ impl Scale {
         }
     }
 
-    /// This machine's own barrier, for each number of ranks that one machine can be asked for.
+    /// Measures this machine's own barrier, for each number of ranks that one machine can run.
     fn measure(&self) -> Result<Vec<Measured>, Failure> {
         let here = self
             .ranks
@@ -179,7 +179,7 @@ impl Scale {
         Ok(())
     }
 
-    /// For people with a unit, for programs in nanoseconds; nothing for a time that saturated.
+    /// With a unit in text, in nanoseconds otherwise; `None` for a time that saturated.
     fn cell(&self, time: Time) -> Option<Value> {
         if time == Time::from_ps(u64::MAX) {
             return None;
@@ -191,7 +191,7 @@ impl Scale {
     }
 }
 
-/// How many levels of boards join so many ranks.
+/// Returns the number of levels of boards for this number of ranks.
 fn levels(ranks: u64) -> u32 {
     let mut levels = 1;
     let mut joined = BOARD;
@@ -202,7 +202,7 @@ fn levels(ranks: u64) -> u32 {
     levels
 }
 
-/// The points of a report of `mpi-bench --json`.
+/// Reads the points of a report of `mpi-bench --json`.
 fn points(path: &Path, benchmark: &str) -> Result<Vec<Point>, Failure> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;

@@ -1,4 +1,4 @@
-//! Tables for people, for spreadsheets and for programs, from the same rows.
+//! Tables as text, CSV and JSON, from the same rows.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
@@ -54,7 +54,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// One object for each row.
+    /// Returns one object per row.
     pub fn to_json(&self) -> Value {
         let object = |row: &Vec<Value>| {
             let fields = self.columns.iter().cloned().zip(row.iter().cloned());
@@ -77,7 +77,7 @@ impl Table {
         text
     }
 
-    /// The first column flush left, the others flush right, as wide as needed.
+    /// Aligns the first column left and the others right, as wide as needed.
     pub fn to_text(&self) -> String {
         let rows: Vec<Vec<String>> = self
             .rows
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// A cell without JSON's quotes.
+/// Returns a cell without JSON's quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

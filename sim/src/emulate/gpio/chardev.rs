@@ -2,20 +2,20 @@
 //!
 //! # What is answered as `drivers/gpio/gpiolib-cdev.c` does
 //!
-//! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` tell name, number of lines, and which program uses a line.
-//! * `GPIO_V2_GET_LINE_IOCTL` gives lines to one user, as inputs or as outputs with a level, and makes a file for them.
-//!   It fails with EBUSY where another file has one of the lines, and with EINVAL for a line that the chip lacks.
+//! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` return name, number of lines, and the program that uses a line.
+//! * `GPIO_V2_GET_LINE_IOCTL` assigns lines to one user, as inputs or as outputs with a level, and returns a file for them.
+//!   It fails with EBUSY if another file has one of the lines, and with EINVAL for a line that the chip lacks.
 //! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and write; EPERM to write an input.
-//! * `GPIO_V2_LINE_SET_CONFIG_IOCTL` on that file makes inputs that tell of both edges, or not; a chip without interrupts
+//! * `GPIO_V2_LINE_SET_CONFIG_IOCTL` on that file configures inputs with or without detection of both edges; a chip without interrupts
 //!   refuses with ENXIO. An edge is a `struct gpio_v2_line_event` that the file can read, and `poll` on it ends.
-//! * Closing the file gives the lines back; function and level stay, as `persist_gpio_outputs` of pinctrl-bcm2835 keeps them.
+//! * Closing the file releases the lines; function and level stay, as `persist_gpio_outputs` of pinctrl-bcm2835 keeps them.
 //!
-//! One edge alone, debouncing, bias and the line's inversion by the kernel are not answered (EINVAL): the driver uses none.
-//! An event has no time, and an edge and the one back are seen as none if no look at the line comes between them.
+//! Detection of one edge only, debouncing, bias and inversion by the kernel are not emulated (EINVAL): the driver uses none.
+//! An event has no time stamp, and two opposite edges between two polls of the line are not seen.
 //!
 //! # The file of a request
 //!
-//! It is one end of a socket pair. Ours sees a hang-up when the user has closed the other, in whatever way.
+//! It is one end of a socket pair. The emulator's end sees a hang-up when the user has closed the other, in whatever way.
 
 use super::{Function, GpioChip, LINES};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,27 +26,27 @@ use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 /// The type of all these ioctls.
 pub const TYPE: u8 = 0xb4;
 
-/// `GPIO_GET_CHIPINFO_IOCTL`: how many lines the chip has.
+/// `GPIO_GET_CHIPINFO_IOCTL`: the chip's number of lines.
 pub const GET_CHIPINFO: u32 = 0x8044_b401;
-/// `GPIO_V2_GET_LINEINFO_IOCTL`: which program uses a line, and for what.
+/// `GPIO_V2_GET_LINEINFO_IOCTL`: the program that uses a line, and its purpose.
 pub const GET_LINEINFO: u32 = 0xc100_b405;
-/// `GPIO_V2_GET_LINE_IOCTL`: lines for the caller alone, as a new descriptor.
+/// `GPIO_V2_GET_LINE_IOCTL`: lines for exclusive use, as a new descriptor.
 pub const GET_LINE: u32 = 0xc250_b407;
-/// `GPIO_V2_LINE_SET_CONFIG_IOCTL`: what the lines of a request do from now on.
+/// `GPIO_V2_LINE_SET_CONFIG_IOCTL`: the configuration of a request's lines.
 pub const SET_CONFIG: u32 = 0xc110_b40d;
-/// `GPIO_V2_LINE_GET_VALUES_IOCTL`: the levels of such lines.
+/// `GPIO_V2_LINE_GET_VALUES_IOCTL`: the levels of a request's lines.
 pub const GET_VALUES: u32 = 0xc010_b40e;
-/// `GPIO_V2_LINE_SET_VALUES_IOCTL`: the same of outputs, from now on.
+/// `GPIO_V2_LINE_SET_VALUES_IOCTL`: sets the levels of a request's outputs.
 pub const SET_VALUES: u32 = 0xc010_b40f;
 
 const FLAG_USED: u64 = 1 << 0;
 const FLAG_INPUT: u64 = 1 << 2;
 const FLAG_OUTPUT: u64 = 1 << 3;
-/// Rising and falling.
+/// Both edges, rising and falling.
 const FLAG_EDGES: u64 = 1 << 4 | 1 << 5;
 const RISING: u32 = 1;
 const FALLING: u32 = 2;
-/// The identity of the attribute with the levels of outputs.
+/// The identifier of the attribute with the levels of outputs.
 const ATTRIBUTE_VALUES: u32 = 2;
 
 /// `struct gpiochip_info`.
@@ -110,7 +110,7 @@ pub struct LineConfig {
     attribute: [ConfigAttribute; 10],
 }
 
-/// The bytes of a `struct gpio_v2_line_event`: time, kind, offset, two numbers, padding.
+/// Size of a `struct gpio_v2_line_event`: time, kind, offset, two numbers, padding.
 const EVENT: usize = 48;
 
 /// `struct gpio_v2_line_values`.
@@ -120,7 +120,7 @@ pub struct LineValues {
     mask: u64,
 }
 
-/// Each code carries the size of its structure.
+/// Each code contains the size of its structure.
 const _: () = assert!(
     size_of::<ChipInfo>() == size_in(GET_CHIPINFO)
         && size_of::<LineInfo>() == size_in(GET_LINEINFO)
@@ -134,19 +134,19 @@ const fn size_in(code: u32) -> usize {
     (code >> 16 & 0x3fff) as usize
 }
 
-/// Lines that a user has, until the other end of `ours` is closed.
+/// Lines that are assigned to a user, until the other end of `ours` is closed.
 struct Held {
     ours: OwnedFd,
     theirs: RawFd,
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
-    /// The levels when they were last looked at, if the user is told of edges.
+    /// The levels at the last poll, if the user has enabled edge detection.
     told: Option<Vec<bool>>,
 }
 
 impl Held {
-    /// Writes an event for each line that has another level than at the last look.
+    /// Sends an event for each line whose level has changed since the last poll.
     fn tell_edges(&mut self, chip: &mut GpioChip) {
         let Some(told) = &mut self.told else {
             return;
@@ -158,7 +158,7 @@ impl Held {
                 let kind = if high { RISING } else { FALLING };
                 event[8..12].copy_from_slice(&kind.to_ne_bytes());
                 event[12..16].copy_from_slice(&line.to_ne_bytes());
-                // Events that the user does not read are lost, as those of the kernel are.
+                // Events that the user does not read are lost, as in the kernel.
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 let _ = send(&self.ours, &event, flags);
             }
@@ -172,12 +172,12 @@ impl Held {
     }
 }
 
-/// Which user has which lines.
+/// The assignment of lines to users.
 #[derive(Default)]
 pub struct Requests(Vec<Held>);
 
 impl Requests {
-    /// `GPIO_GET_CHIPINFO_IOCTL`; the label is by which rppal knows the chip.
+    /// `GPIO_GET_CHIPINFO_IOCTL`; rppal identifies the chip by the label.
     pub fn chip_info(&self) -> ChipInfo {
         ChipInfo {
             name: text(b"gpiochip0"),
@@ -235,7 +235,7 @@ impl Requests {
             if are_outputs {
                 let levels = attributes.iter().find(|a| a.mask >> index & 1 == 1);
                 let high = levels.is_some_and(|a| a.attribute.value >> index & 1 == 1);
-                // The level comes first, so that the wire never has another one.
+                // The level is set first, so that the wire never has another one.
                 chip.set(line, high);
                 chip.set_function(line, Function::Output);
             } else {
@@ -281,7 +281,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Looks at the lines whose users are told of edges; whether there are such.
+    /// Polls the lines with edge detection; returns true if there are any.
     pub fn tell_edges(&mut self, chip: &mut GpioChip) -> bool {
         self.0.iter_mut().for_each(|held| held.tell_edges(chip));
         self.0.iter().any(|held| held.told.is_some())
@@ -331,14 +331,14 @@ impl Requests {
         self.0.iter().find(|held| held.lines.contains(&line))
     }
 
-    /// A number of a closed file may be another file's by now, so these go first.
+    /// The descriptor number of a closed file may be another file's by now, so closed ones are removed first.
     fn forget_closed(&mut self) {
         self.0.retain(|held| !held.is_closed());
     }
 }
 
 impl Held {
-    /// The lines that a mask over the request's lines names, with their places in it.
+    /// Returns the lines that a mask over the request's lines selects, with their positions in it.
     fn masked(&self, mask: u64) -> Result<impl Iterator<Item = (usize, u32)>, Errno> {
         if mask == 0 {
             return Err(Errno::INVAL);

@@ -1,4 +1,4 @@
-//! What makes a program believe that it runs on a Raspberry Pi 4: two files in `/dev` and one line of `/proc/cpuinfo`.
+//! Emulates a Raspberry Pi 4 for a program: two files in `/dev` and one line of `/proc/cpuinfo`.
 //!
 //! [`enter`] gives the calling thread a mount namespace of its own, which its threads and processes inherit.
 //! There `/dev` is a small file system in memory with the devices that programs expect, and with two empty files:
@@ -6,7 +6,7 @@
 //! * `gpiomem`, whose mapping has no page behind it, so that every access to a register is a SIGBUS;
 //! * `gpiochip0`, whose ioctls never reach the kernel, because [`trap`](crate::emulate::trap) has them raise SIGSYS.
 //!
-//! No other process sees any of it, and it is gone with the last process in the namespace.
+//! No other process sees it, and it ends with the last process in the namespace.
 #![allow(unsafe_code)]
 
 use rustix::mount::{
@@ -17,19 +17,19 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What programs, and this project's tests among them, use of `/dev`.
+/// The devices that programs, including this project's tests, use.
 const KEPT: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "fuse"];
 
-/// The revision code of a Raspberry Pi 4 B; rppal looks for it.
+/// The revision code of a Raspberry Pi 4 B, which rppal searches for.
 const CPUINFO: &str =
     "Hardware\t: BCM2711\nRevision\t: c03111\nModel\t\t: Raspberry Pi 4 Model B Rev 1.1\n";
 
-/// Puts this thread, and the threads and processes that it makes from now on, on a Raspberry Pi.
+/// Puts this thread, and the threads and processes that it creates afterwards, on a Raspberry Pi.
 ///
 /// It needs the right to mount: root, or root of one's own user and mount namespace.
 /// `folder` is an empty folder that no other code uses.
 pub fn enter(folder: &Path) -> io::Result<()> {
-    // SAFETY: a new mount namespace does not touch memory or files that are open; it holds for this thread alone.
+    // SAFETY: a new mount namespace affects neither memory nor open files, and only this thread.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;

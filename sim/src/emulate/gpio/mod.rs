@@ -1,15 +1,15 @@
-//! A GPIO chip with nodes' wires at its lines, as the Raspberry Pi 4 has one, and the two ways to it.
+//! An emulated GPIO chip of a Raspberry Pi 4, with nodes' wires at its lines, and its two interfaces.
 //!
 //! * [`registers`]: the page of registers that `/dev/gpiomem` maps, which crate `rppal` reads and writes.
 //! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` speaks, and which `rppal` asks for the chip's name.
-//! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` that says Raspberry Pi, for one thread and its children.
+//! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` of a Raspberry Pi, for one thread and its children.
 //!
-//! Both ways lead to one [`GpioChip`], as in the machine; [`trap`](super::trap) is how a program's accesses get here.
+//! Both interfaces access one [`GpioChip`], as in the real machine; [`trap`](super::trap) redirects a program's accesses to it.
 //!
 //! # The lines
 //!
-//! A line is an input until a program makes it an output, and its latch keeps what was written in either state.
-//! A wire to the barrier whose line is an input floats high, and a line at which nothing is plugged in reads high.
+//! A line is an input until a program makes it an output, and its latch keeps the written level in either state.
+//! A wire to the barrier whose line is an input floats high, and an unconnected line reads high.
 
 pub mod chardev;
 pub mod machine;
@@ -18,10 +18,10 @@ pub mod registers;
 use super::cable::Far;
 use std::fmt;
 
-/// Lines of the chip, as many as a BCM2711 has.
+/// Number of lines of a BCM2711.
 pub const LINES: u32 = 58;
 
-/// What a pin does: the codes of the function select registers.
+/// The function of a pin: the codes of the function select registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// 0.
@@ -39,13 +39,13 @@ struct Plug {
     far: Box<dyn Far>,
 }
 
-/// A chip with something plugged in.
+/// A chip with nodes' wires connected.
 pub struct GpioChip {
     functions: [Function; LINES as usize],
     /// The latches of all lines, bit `n` for line `n`.
     latches: u64,
     plugs: Vec<Plug>,
-    /// Whether edges of its lines interrupt.
+    /// True if edges of its lines cause interrupts.
     interrupts: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for GpioChip {
 }
 
 impl GpioChip {
-    /// Plugs a node's wires in: the one to the barrier at line `out`, the one from it at line `input`.
+    /// Connects a node's wires: the one to the barrier at line `out`, the one from it at line `input`.
     pub fn plug(mut self, out: u32, input: u32, far: impl Far + 'static) -> Self {
         let far = Box::new(far);
         self.plugs.push(Plug { out, input, far });
@@ -69,18 +69,18 @@ impl GpioChip {
         self
     }
 
-    /// A chip that does not tell of edges, as port expanders without an interrupt line.
+    /// Disables edge detection, as in port expanders without an interrupt line.
     pub fn without_interrupts(mut self) -> Self {
         self.interrupts = false;
         self
     }
 
-    /// Whether edges of its lines interrupt.
+    /// Returns true if edges of its lines cause interrupts.
     pub fn has_interrupts(&self) -> bool {
         self.interrupts
     }
 
-    /// As whatever ran before has left it: the lines in `outputs` are outputs, and `latches` are their levels.
+    /// Sets the state left by an earlier program: the lines in `outputs` are outputs, and `latches` are their levels.
     pub fn left(mut self, outputs: u64, latches: u64) -> Self {
         self.latches = latches;
         for line in 0..LINES {
@@ -91,13 +91,13 @@ impl GpioChip {
         self
     }
 
-    /// What this line does; a line that the chip lacks is an input.
+    /// Returns the function of this line; a line that the chip lacks is an input.
     pub fn function(&self, line: u32) -> Function {
         let function = self.functions.get(line as usize);
         function.copied().unwrap_or(Function::Input)
     }
 
-    /// Has this line do something else from now on.
+    /// Sets the function of this line.
     pub fn set_function(&mut self, line: u32, function: Function) {
         if let Some(place) = self.functions.get_mut(line as usize) {
             *place = function;
@@ -113,7 +113,7 @@ impl GpioChip {
         }
     }
 
-    /// The level at a line.
+    /// Returns the level at a line.
     pub fn level(&mut self, line: u32) -> bool {
         if self.function(line) == Function::Output {
             return self.latches >> line & 1 == 1;

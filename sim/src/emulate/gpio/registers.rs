@@ -8,7 +8,7 @@
 //! | 0x34, 0x38 | GPLEV0, 1 | the levels at the lines |
 //! | 0xe4..0xf4 | GPIO_PUP_PDN_CNTRL_REG0..3 | pull resistors, kept and without effect |
 //!
-//! The others, events and edges, read as 0 and take nothing.
+//! The other registers, for events and edges, read as 0 and ignore writes.
 
 use super::{Function, GpioChip, LINES};
 
@@ -18,9 +18,9 @@ const CLEAR: u32 = 0x28;
 const LEVEL: u32 = 0x34;
 const PULL: u32 = 0xe4;
 
-/// Lines that share a function select register.
+/// Number of lines per function select register.
 const SELECTED: u32 = 10;
-/// Lines that share a set, clear or level register.
+/// Number of lines per set, clear or level register.
 const WORD: u32 = 32;
 
 /// The registers of one chip.
@@ -30,7 +30,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// What a program reads at this offset.
+    /// Returns the value that a program reads at this offset.
     pub fn read(&self, chip: &mut GpioChip, offset: u32) -> u32 {
         let number = |first| (offset - first) / 4;
         match offset {
@@ -45,7 +45,7 @@ impl Registers {
         }
     }
 
-    /// What a program writes there.
+    /// Performs a program's write at this offset.
     pub fn write(&mut self, chip: &mut GpioChip, offset: u32, value: u32) {
         let number = |first| (offset - first) / 4;
         let ones = |first| {
@@ -66,7 +66,7 @@ impl Registers {
     }
 }
 
-/// The lines of a register, each with its place in it.
+/// Returns the lines of a register, each with its position in it.
 fn lines(register: u32, each: u32) -> impl Iterator<Item = (u32, u32)> {
     let all = (0..each).map(move |place| (register * each + place, place));
     all.take_while(|&(line, _)| line < LINES)

@@ -1,8 +1,8 @@
 //! The interrupts of emulated ports: a rise of nACK while control bit 4 is set.
 //!
-//! The level of a board's wire changes without a word to the port, so it is looked at: at each call of a program, and while
-//! a program sleeps all the time, by a thread.
-//! A rise and the fall after it are seen as none if no look comes between them; a barrier's wire waits for its nodes.
+//! The level of a board's wire changes without notification of the port, so it is polled: at each call of a program, and while
+//! a program sleeps continuously, by a thread.
+//! A rise and a fall between two polls are not seen; a barrier's wire waits for its nodes.
 
 use super::{INTERRUPTS, ParallelPort, Register, State};
 use fuser::{Errno, FileHandle, PollNotifier};
@@ -15,19 +15,19 @@ use std::time::Duration;
 /// Status bit of nACK.
 const ACK: u8 = 1 << 6;
 
-/// How long after a look the next one comes while a program sleeps.
+/// Polling interval while a program sleeps.
 const PERIOD: Duration = Duration::from_micros(20);
 
-/// The level of nACK at a port.
+/// Returns the level of nACK at a port.
 pub(super) fn ack(port: &mut ParallelPort) -> bool {
     port.read(Register::Status) & ACK != 0
 }
 
-/// The ports and their files, and the place where the thread waits for sleepers.
+/// The ports and their files, and the condition on which the thread waits for sleepers.
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,
-    /// How often a program has gone to sleep.
+    /// Number of times that a program slept.
     sleeps: AtomicU64,
 }
 
@@ -36,7 +36,7 @@ struct Watched {
     is_over: bool,
 }
 
-/// The state, held.
+/// The locked state.
 pub(super) struct Held<'l>(MutexGuard<'l, Watched>);
 
 impl std::ops::Deref for Held<'_> {
@@ -69,13 +69,13 @@ impl Lines {
         Held(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A program sleeps from now on.
+    /// Starts polling, because a program sleeps.
     pub(super) fn has_sleepers(&self) {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
-    /// Wakes sleepers until it is over.
+    /// Polls and wakes sleepers until the watcher is dropped.
     fn watch(&self) {
         let mut watched = self.state().0;
         while !watched.is_over {
@@ -97,7 +97,7 @@ impl Lines {
 }
 
 impl State {
-    /// Looks at nACK of the port of this file, and counts its rise for the file that has claimed.
+    /// Polls nACK of this file's port, and counts its rise for the file that has claimed.
     pub(super) fn sample(&mut self, handle: FileHandle) {
         let Some(port) = self.opened.get(&handle).map(|file| file.port) else {
             return;
@@ -124,7 +124,7 @@ impl State {
         Ok(mem::take(&mut file.interrupts))
     }
 
-    /// The sleepers whose files can be read.
+    /// Returns the sleepers whose files are readable.
     fn wake(&mut self) -> Vec<PollNotifier> {
         let handles: Vec<_> = self.sleepers.keys().copied().collect();
         let mut woken = Vec::new();
@@ -159,7 +159,7 @@ impl Watcher {
 }
 
 impl Watcher {
-    /// How often a program has gone to sleep on a file.
+    /// Returns the number of times that a program slept on a file.
     pub(super) fn sleeps(&self) -> u64 {
         self.lines.sleeps.load(Ordering::Relaxed)
     }
@@ -176,7 +176,7 @@ impl Drop for Watcher {
         self.lines.state().0.is_over = true;
         self.lines.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed, and the test waits for a wake-up that does not come.
+            // A panic of the thread has been printed, and the test fails because a wake-up is missing.
             let _ = thread.join();
         }
     }

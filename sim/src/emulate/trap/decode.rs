@@ -1,10 +1,10 @@
-//! The instructions by which compilers access a device register of 32 bits: `mov` from and to memory,
-//! and the bitwise operations into which they put a load.
+//! Decoder of the instructions by which compilers access a 32-bit device register: `mov` from and to memory,
+//! and the bitwise operations with a memory operand.
 //!
 //! Intel SDM volume 2, chapter 2 (prefixes, ModRM, SIB), "MOV", "AND", "OR", "XOR", "TEST".
 //! The address is not computed here: the kernel reports it with the fault.
 
-/// What the instruction does with the register in memory.
+/// The access to the register in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reads it into this general register, numbered as in the encoding.
@@ -13,11 +13,11 @@ pub enum Access {
     Store(u8),
     /// Writes this number to it.
     StoreNumber(u32),
-    /// Combines this general register with what it reads; without the second part only the flags say with what result.
+    /// Combines this general register with the value read; with `false` only the flags receive the result.
     Combine(Bitwise, u8, bool),
 }
 
-/// What a bitwise operation does.
+/// A bitwise operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bitwise {
     And,
@@ -29,7 +29,7 @@ pub enum Bitwise {
 const CHANGED: i64 = 1 << 0 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 11;
 
 impl Bitwise {
-    /// The result, and the flags after it.
+    /// Returns the result, and the flags after it.
     pub fn of(self, a: u32, b: u32, flags: i64) -> (u32, i64) {
         let result = match self {
             Self::And => a & b,
@@ -45,10 +45,10 @@ impl Bitwise {
     }
 }
 
-/// The longest instruction that there is.
+/// The maximum length of an instruction.
 pub const LONGEST: usize = 15;
 
-/// The access that this code begins with, and how many bytes it has; `None` for any other instruction.
+/// Decodes the access at the start of this code, with the instruction's length; `None` for any other instruction.
 pub fn decode(code: &[u8]) -> Option<(Access, usize)> {
     const WIDE: u8 = 0b1000;
     const REGISTER_ABOVE_7: u8 = 0b0100;

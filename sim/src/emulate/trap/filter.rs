@@ -1,10 +1,10 @@
-//! The seccomp filter: `ioperm`, and ioctls of GPIO chips, raise SIGSYS on this thread and on those that it makes.
+//! The seccomp filter: `ioperm`, and ioctls of GPIO chips, raise SIGSYS in this thread and in those that it creates.
 
 use crate::emulate::gpio::chardev;
 use std::io;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
-/// Offsets in `struct seccomp_data`; of the second argument the low half.
+/// Offsets in `struct seccomp_data`; for the second argument the low half.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const SECOND_ARGUMENT: u32 = 24;
@@ -15,7 +15,7 @@ const fn load(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
 }
 
-/// Skips so many instructions if equal, or so many if not.
+/// Skips `yes` instructions if equal, else `no`.
 const fn equal(k: u32, yes: u8, no: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, k)
 }
@@ -29,7 +29,7 @@ const fn answer(k: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k)
 }
 
-/// Installs the filter, which the kernel cannot take away again.
+/// Installs the filter; the kernel cannot remove it again.
 pub fn install() -> io::Result<()> {
     let mut program = [
         load(ARCH),
@@ -48,7 +48,7 @@ pub fn install() -> io::Result<()> {
         filter: program.as_mut_ptr(),
     };
     let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
-    // SAFETY: the program outlives the calls, which copy it; the kernel checks it. The other arguments are of the width it reads.
+    // SAFETY: the program outlives the calls, which copy it, and the kernel validates it. The other arguments have the width that the kernel reads.
     let refused = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, unused, unused, unused) != 0
             || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) != 0

@@ -1,6 +1,6 @@
 //! The GPIO chip of this process: its ioctls, and the accesses to its registers.
 //!
-//! A process has one chip. Its registers are wherever the process has mapped a file `gpiomem` that has no pages.
+//! A process has one chip. Its registers are at any address to which the process has mapped an empty file `gpiomem`.
 
 use crate::emulate::gpio::GpioChip;
 use crate::emulate::gpio::chardev::{
@@ -23,12 +23,12 @@ struct Machine {
 }
 
 static MACHINE: Mutex<Option<Machine>> = Mutex::new(None);
-/// Held by the thread that has a chip plugged in.
+/// Held by the thread whose chip is installed.
 static PLACE: Mutex<()> = Mutex::new(());
 /// The page at which the registers were found last.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-/// Plugged in until dropped.
+/// Installed until dropped.
 #[derive(Debug)]
 pub struct PluggedChip {
     watcher: Option<JoinHandle<()>>,
@@ -45,7 +45,7 @@ impl Drop for PluggedChip {
     }
 }
 
-/// Looks at the lines whose users are told of edges, until the chip is taken away.
+/// Polls the lines with edge detection, until the chip is removed.
 fn watch() {
     const OFTEN: Duration = Duration::from_micros(20);
     const SELDOM: Duration = Duration::from_millis(2);
@@ -61,7 +61,7 @@ fn watch() {
     }
 }
 
-/// Gives this process its chip, once the one before has been taken away.
+/// Installs this process's chip, once the previous one is removed.
 pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     let place = PLACE.lock().unwrap_or_else(PoisonError::into_inner);
     *machine() = Some(Machine {
@@ -75,7 +75,7 @@ pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     }
 }
 
-/// Does something to the chip of this process, as a program that runs aside of the tested one would.
+/// Runs `change` on this process's chip, as a program beside the tested one would.
 pub fn with_chip<T>(change: impl FnOnce(&mut GpioChip) -> T) -> Option<T> {
     machine().as_mut().map(|machine| change(&mut machine.chip))
 }
@@ -84,17 +84,17 @@ fn machine() -> MutexGuard<'static, Option<Machine>> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers an ioctl of a GPIO chip with 0 or an error's number.
+/// Answers an ioctl of a GPIO chip with 0 or an error number.
 ///
 /// # Safety
 ///
-/// As for the system call: `argument` points to what `code` says.
+/// As for the system call: `argument` points to the structure of `code`.
 pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
     let mut machine = machine();
     let Some(Machine { chip, requests, .. }) = machine.as_mut() else {
         return libc::ENODEV;
     };
-    // SAFETY: the caller's promise, for each structure; the program waits for us as it would for the kernel.
+    // SAFETY: by the caller, `argument` points to the structure of `code`; the program waits for the handler as it would for the kernel.
     let done = unsafe {
         match code {
             GET_CHIPINFO => {
@@ -116,11 +116,11 @@ pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
 ///
 /// `at` is the address of a `T` that no other code uses meanwhile.
 unsafe fn structure<'a, T>(at: i64) -> &'a mut T {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller, `at` is the address of a `T` that no other code uses meanwhile.
     unsafe { &mut *(at as *mut T) }
 }
 
-/// The offset of a register, if this address is one's.
+/// Returns the offset of a register, if this is the address of one.
 pub(super) fn register_at(address: usize) -> Option<u32> {
     let (page, offset) = (address & !(PAGE - 1), address & (PAGE - 1));
     if FOUND.load(Ordering::Relaxed) != page {
@@ -132,7 +132,7 @@ pub(super) fn register_at(address: usize) -> Option<u32> {
     Some(offset as u32)
 }
 
-/// Whether the kernel says that a file `gpiomem` is mapped there.
+/// Returns true if the kernel reports a file `gpiomem` mapped there.
 fn is_mapped_at(page: usize) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let begin = format!("{page:x}-");

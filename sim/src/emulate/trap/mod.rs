@@ -1,31 +1,31 @@
-//! Answers the accesses of this process to hardware, as a machine with parallel ports and GPIO lines would.
+//! Emulates this process's hardware accesses, as a machine with parallel ports and GPIO lines would perform them.
 //!
 //! # The protocol
 //!
-//! 1. [`install`] puts a seccomp filter on the calling thread, inherited by the threads and processes it makes,
+//! 1. [`install`] puts a seccomp filter on the calling thread, inherited by the threads and processes it creates,
 //!    so that `ioperm` and the ioctls of GPIO chips raise SIGSYS instead of entering the kernel.
 //!    No thread ever gets the processor's permission.
-//! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and notes, for the thread, which ports it may use;
-//!    it answers the ioctls from the chip that is [plugged in](plug_chip).
+//! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and records per thread which ports it may use;
+//!    it answers the ioctls from the chip that is [installed](plug_chip).
 //! 3. `in` and `out` without the processor's permission raise a general protection fault, which Linux delivers as SIGSEGV
 //!    with `si_code` SI_KERNEL and trap number 13.
-//!    If the thread's note permits the port, the handler reads or writes the register of the
-//!    [`ParallelPort`](super::parallel::ParallelPort) that was [`plug`]ged in there and steps over the instruction;
+//!    If the thread's record permits the port, the handler reads or writes the register of the
+//!    [`ParallelPort`](super::parallel::ParallelPort) that was [`plug`]ged in there and skips the instruction;
 //!    an address without a port reads as 0xff, as on the ISA bus.
 //! 4. An access to the mapping of a file `gpiomem`, which has no pages, raises SIGBUS.
-//!    If it is one of the instructions that `decode` knows, the handler reads or writes the chip's register and steps over the instruction.
-//! 5. Any other SIGSEGV or SIGBUS, also that of a thread which has not asked for the right, goes to the handler that was there before.
+//!    If `decode` knows the instruction, the handler reads or writes the chip's register and skips the instruction.
+//! 5. Any other SIGSEGV or SIGBUS, including one of a thread that has not requested the right, goes to the previous handler.
 //!
-//! So the driver's mistakes remain mistakes: an access without the right still kills the process.
-//! The note is not inherited by new threads, which is stricter than the kernel.
+//! So the driver's errors remain errors: an access without the right still kills the process.
+//! New threads do not inherit the record, which is stricter than the kernel.
 //!
-//! # Why the handlers may lock and call
+//! # Why the handlers may lock and allocate
 //!
-//! All three signals are raised by an instruction of the thread itself, an access or a system call of the driver,
-//! at which point the thread holds no lock of this module and is in no allocator. To the handler it is a function call.
+//! All three signals are raised by an instruction of the thread itself, an access or a system call of the driver.
+//! At that point the thread holds no lock of this module and is in no allocator, so the handler is like a function call.
 //! The handlers block all other signals, so a program's own handler, which may access a port, never interrupts them.
 //!
-//! The stacks that this takes are in [`stack`].
+//! [`stack`] provides the stacks that this requires.
 #![allow(unsafe_code)]
 
 mod decode;
@@ -43,21 +43,21 @@ use decode::Access;
 use rustix::io::Errno;
 use std::sync::{Once, OnceLock};
 
-/// What `ioperm` answers on a thread.
+/// The result of `ioperm` on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
     /// Success.
     Granted,
-    /// This error, as a kernel without support or a process without the right gets it.
+    /// This error, as on a kernel without support or in a process without the right.
     Refused(Errno),
 }
 
-/// What handled SIGSEGV and SIGBUS before.
+/// The previous handlers of SIGSEGV and SIGBUS.
 static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
 
-/// Has the accesses of this thread, and of threads and processes that it makes from now on, answered here.
+/// Emulates the accesses of this thread, and of threads and processes that it creates afterwards.
 ///
-/// The kernel cannot take the filter away again, and `rights` may be changed by another call.
+/// The kernel cannot remove the filter again; another call may change `rights`.
 pub fn install(rights: Rights) -> Result<(), std::io::Error> {
     static HANDLERS: Once = Once::new();
     thread_local! {
@@ -90,7 +90,7 @@ fn before(signal: c_int) -> &'static OnceLock<libc::sigaction> {
 
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Installs a handler and returns what was there before.
+/// Installs a handler and returns the previous one.
 fn handle(signal: c_int, handler: Handler, flags: c_int) -> libc::sigaction {
     // SAFETY: all-zero is a valid `sigaction`; all pointers are to locals. The handler has the signature that SA_SIGINFO asks for.
     unsafe {
@@ -104,7 +104,7 @@ fn handle(signal: c_int, handler: Handler, flags: c_int) -> libc::sigaction {
     }
 }
 
-/// The registers of the interrupted thread, which are the handler's to change until it returns.
+/// The registers of the interrupted thread, which the handler may change until it returns.
 type Registers = [i64; 23];
 
 const EFLAGS: usize = libc::REG_EFL as usize;
@@ -135,13 +135,13 @@ const GENERAL: [c_int; 16] = [
     libc::REG_R15,
 ];
 
-/// The registers, once the interrupted thread is sure to have a stack for the next signal.
+/// Returns the registers, once the interrupted thread is sure to have a stack for the next signal.
 ///
 /// # Safety
 ///
-/// `context` is what the kernel has given to a handler that has not returned.
+/// `context` is the kernel's argument to a handler that has not returned.
 unsafe fn registers<'a>(context: *mut c_void) -> &'a mut Registers {
-    // SAFETY: the caller's promise: with SA_SIGINFO it is a context.
+    // SAFETY: by the caller, `context` is a handler's argument; with SA_SIGINFO it is a `ucontext_t`.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let registers = &mut context.uc_mcontext.gregs;
     stack::enlarge_after(registers[RSP] as usize, &mut context.uc_stack);
@@ -150,17 +150,17 @@ unsafe fn registers<'a>(context: *mut c_void) -> &'a mut Registers {
 
 /// Answers a trapped system call: `ioperm(from, count, on)` or `ioctl(file, code, argument)`.
 unsafe extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: this is the handler, and the context is its own.
+    // SAFETY: this is the handler, and `context` is its own argument.
     stack::apart(|| answer_call(unsafe { registers(context) }));
 }
 
 fn answer_call(registers: &mut Registers) {
     let [first, second, third] = [RDI, RSI, RDX].map(|name| registers[name]);
-    // The kernel has put the call's number back before it raised the signal.
+    // The kernel has restored the call's number before it raised the signal.
     let answer = if registers[RAX] == libc::SYS_ioperm {
         ports::ioperm(first, second, third)
     } else {
-        // SAFETY: it is the program's own system call, and it made the kernel the same promise.
+        // SAFETY: it is the program's own system call, whose arguments had to be valid for the kernel, too.
         unsafe { gpio::ioctl(first as c_int, second as u32, third) }
     };
     registers[RAX] = -i64::from(answer);
@@ -169,7 +169,7 @@ fn answer_call(registers: &mut Registers) {
 /// Executes a trapped port instruction.
 unsafe extern "C" fn on_port(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     const SI_KERNEL: c_int = 128;
-    // SAFETY: this is the handler, and both structures are its own.
+    // SAFETY: this is the handler, and both structures are its own arguments.
     let (code, executed) = unsafe {
         let code = (*info).si_code;
         (code, || execute_port_instruction(registers(context)))
@@ -179,13 +179,13 @@ unsafe extern "C" fn on_port(signal: c_int, info: *mut libc::siginfo_t, context:
     }
 }
 
-/// Whether it was an instruction for a port that this thread has a right to.
+/// Executes the instruction if it accesses a port that this thread may use; returns true if so.
 fn execute_port_instruction(registers: &mut Registers) -> bool {
     const GENERAL_PROTECTION: i64 = 13;
     if registers[libc::REG_TRAPNO as usize] != GENERAL_PROTECTION {
         return false;
     }
-    // SAFETY: a general protection fault is raised by an instruction that was fetched, so its first byte can be read.
+    // SAFETY: the fault was raised by an instruction that was fetched, so its first byte is readable.
     let opcode = unsafe { *(registers[RIP] as *const u8) };
     let Some(rax) = ports::execute(opcode, registers[RDX] as u16, registers[RAX]) else {
         return false;
@@ -197,9 +197,9 @@ fn execute_port_instruction(registers: &mut Registers) -> bool {
 
 /// Executes a trapped access to a register of the GPIO chip.
 unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    /// There is no page behind the address.
+    /// The address has no page.
     const BUS_ADRERR: c_int = 2;
-    // SAFETY: this is the handler, and both structures are its own; a SIGBUS of this code comes with an address.
+    // SAFETY: this is the handler, and both structures are its own arguments; a SIGBUS with this code has an address.
     let (code, executed) = unsafe {
         let address = (*info).si_addr() as usize;
         let executed = move || execute_access(address, registers(context));
@@ -210,7 +210,7 @@ unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context:
     }
 }
 
-/// Whether it was an access to a register of the chip by an instruction that `decode` knows.
+/// Executes the instruction if it accesses a register of the chip and `decode` knows it; returns true if so.
 fn execute_access(address: usize, registers: &mut Registers) -> bool {
     let Some(offset) = gpio::register_at(address) else {
         return false;
@@ -241,10 +241,10 @@ fn execute_access(address: usize, registers: &mut Registers) -> bool {
     true
 }
 
-/// Leaves the fault to the handler before ours: the instruction is executed again and faults again.
+/// Restores the previous handler: the instruction is executed again and faults again.
 fn give_up(signal: c_int) {
     if let Some(before) = before(signal).get() {
-        // SAFETY: `before` is what sigaction has filled.
+        // SAFETY: `before` was filled by `sigaction`.
         unsafe { libc::sigaction(signal, before, core::ptr::null_mut()) };
     }
 }

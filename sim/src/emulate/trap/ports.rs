@@ -1,4 +1,4 @@
-//! `ioperm`, and `in` and `out`, answered from the parallel ports that are plugged in.
+//! `ioperm`, and `in` and `out`, emulated with the installed parallel ports.
 
 use super::Rights;
 use crate::emulate::parallel::{ParallelPort, Register};
@@ -6,7 +6,7 @@ use core::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 
-/// Plugged in until dropped.
+/// Installed until dropped.
 #[derive(Debug)]
 pub struct Plugged {
     base: u16,
@@ -24,22 +24,22 @@ type Shared = Arc<Mutex<ParallelPort>>;
 static PORTS: LazyLock<RwLock<HashMap<u16, Shared>>> = LazyLock::new(RwLock::default);
 
 thread_local! {
-    /// The error that `ioperm` answers on this thread; 0 is success.
+    /// The error number that `ioperm` returns on this thread; 0 is success.
     static ANSWER: Cell<i32> = const { Cell::new(0) };
-    /// The ports that this thread may use: the first, and how many.
+    /// The ports that this thread may use: the first, and their number.
     static PERMITTED: Cell<(u16, u16)> = const { Cell::new((0, 0)) };
 }
 
-/// Plugs a port in at the I/O address `base`, or replaces the one there.
+/// Installs a port at the I/O address `base`, or replaces the one there.
 pub fn plug(base: u16, port: ParallelPort) -> Plugged {
     let port = Arc::new(Mutex::new(port));
     ports_mut(|ports| ports.insert(base, port));
     Plugged { base }
 }
 
-/// What `ioperm` answers on this thread from now on.
+/// Sets the result of `ioperm` on this thread.
 pub(super) fn answer(rights: Rights) {
-    // Made here and not in the handler.
+    // Initialised here and not in the handler.
     LazyLock::force(&PORTS);
     ANSWER.set(match rights {
         Rights::Granted => 0,
@@ -51,7 +51,7 @@ fn ports_mut<T>(change: impl FnOnce(&mut HashMap<u16, Shared>) -> T) -> T {
     change(&mut PORTS.write().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Answers `ioperm(from, count, on)` with 0 or an error's number.
+/// Answers `ioperm(from, count, on)` with 0 or an error number.
 pub(super) fn ioperm(from: i64, count: i64, on: i64) -> i32 {
     match (ANSWER.get(), u16::try_from(from), u16::try_from(count)) {
         (0, Ok(from), Ok(count)) if from.checked_add(count).is_some() => {
@@ -63,9 +63,9 @@ pub(super) fn ioperm(from: i64, count: i64, on: i64) -> i32 {
     }
 }
 
-/// Executes the driver's two instructions, one byte each with the port in DX and the value in AL.
+/// Executes the driver's two instructions, of one byte each with the port in DX and the value in AL.
 ///
-/// The answer is the new RAX; `None` is for other instructions and ports that this thread has no right to.
+/// Returns the new RAX, or `None` for other instructions and for ports that this thread may not use.
 pub(super) fn execute(opcode: u8, port: u16, rax: i64) -> Option<i64> {
     match opcode {
         0xec if permits(port) => Some(rax & !0xff | i64::from(input(port))),
@@ -92,7 +92,7 @@ fn output(port: u16, value: u8) {
     at(port, |device, register| device.write(register, value));
 }
 
-/// Does something with the register at a port, if there is one.
+/// Runs `access` on the register at a port, if there is one.
 fn at<T>(port: u16, access: impl FnOnce(&mut ParallelPort, Register) -> T) -> Option<T> {
     let (device, register) = {
         let ports = PORTS.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Stacks of the handlers, which are large enough on every processor.
+//! Stacks for the signal handlers that are large enough on every processor.
 //!
 //! # The hazard
 //!
@@ -7,26 +7,26 @@
 //! A program's own handler that accesses its port raises a second signal, and both frames are on the stack of that handler.
 //! Alternate signal stacks of programs and of Rust's runtime have 8 KiB. With a real port that is enough, since no access raises a signal.
 //!
-//! # The remedy
+//! # The solution
 //!
-//! 1. [`apart`] runs what answers an access on a stack that belongs to the emulator, so an access needs only the kernel's frame of the interrupted stack.
+//! 1. [`apart`] runs the emulation of an access on a separate stack, so an access needs only the kernel's frame on the interrupted stack.
 //! 2. [`enlarge`] replaces an alternate stack that is too small for the program's handler and a second frame.
-//!    It is called by `install`, and at each access outside of a handler: `sigreturn` makes the stack in the signal's context the thread's.
+//!    `install` calls it, and each access outside of a handler: `sigreturn` installs the stack in the signal's context for the thread.
 //!
-//! `sigaltstack` then reports the larger stack. The program's own is the thread's again when the thread ends.
-//! A thread whose first access of all is in a handler on a small alternate stack still ends by SIGSEGV.
+//! `sigaltstack` then reports the larger stack. The program's own stack is restored when the thread ends.
+//! A thread whose very first access is in a handler on a small alternate stack still ends by SIGSEGV.
 
 use core::cell::RefCell;
 use core::ptr;
 use corosensei::stack::{DefaultStack, Stack as _};
 
-/// What answering an access takes at most, with a margin: without optimisation some 10 kB.
+/// Maximum stack use of the emulation of an access, with a margin: some 10 kB without optimisation.
 const WORK: usize = 64 << 10;
-/// What the emulator's handlers take of the interrupted stack below the kernel's frame, with a margin.
+/// Stack use of the emulator's handlers below the kernel's frame, with a margin.
 const ENTRY: usize = 8 << 10;
-/// An alternate stack of this length below two frames is not replaced.
+/// An alternate stack with this size below two frames is not replaced.
 const AMPLE: usize = 64 << 10;
-/// The page of x86-64.
+/// The page size of x86-64.
 const PAGE: usize = 4096;
 
 thread_local! {
@@ -34,7 +34,7 @@ thread_local! {
     static LARGER: RefCell<Option<Larger>> = const { RefCell::new(None) };
 }
 
-/// An alternate stack that has replaced the program's.
+/// An alternate stack that has replaced the program's own.
 struct Larger {
     memory: DefaultStack,
     /// Without the guard page.
@@ -51,33 +51,33 @@ impl Larger {
 impl Drop for Larger {
     fn drop(&mut self) {
         if current().is_some_and(|stack| stack.ss_sp as usize == self.lowest()) {
-            // SAFETY: the program's own alternate stack, as the program gave it to the kernel; this destructor of the thread runs in no handler.
+            // SAFETY: the program's own alternate stack, as it was passed to the kernel; this thread-local destructor does not run in a handler.
             unsafe { libc::sigaltstack(&self.replaced, ptr::null_mut()) };
         }
     }
 }
 
-/// The frame of one signal on this processor.
+/// Returns the size of a signal frame on this processor.
 fn frame() -> usize {
     const AT_MINSIGSTKSZ: libc::c_ulong = 51;
-    // SAFETY: reads a number, 0 where the kernel gives none.
+    // SAFETY: reads a number, or 0 if the kernel provides none.
     let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
     usize::try_from(told).unwrap_or(0).max(libc::MINSIGSTKSZ)
 }
 
-/// This thread's alternate stack.
+/// Returns this thread's alternate stack.
 fn current() -> Option<libc::stack_t> {
-    // SAFETY: all-zero is a valid `stack_t`, which the call fills.
+    // SAFETY: all-zero is a valid `stack_t`, and the out pointer is a live local.
     unsafe {
         let mut stack: libc::stack_t = core::mem::zeroed();
         (libc::sigaltstack(ptr::null(), &mut stack) == 0).then_some(stack)
     }
 }
 
-/// Runs `work` on this thread's stack for answers; in place if there is no memory for one, or if the thread is ending.
+/// Runs `work` on this thread's separate stack; in place if there is no memory for one, or if the thread is ending.
 ///
 /// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the alternate stack,
-/// and the kernel would take that stack for unused.
+/// and the kernel would regard that stack as unused.
 pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     let mut work = Some(work);
     let mut run = || work.take().map(|work| work());
@@ -90,7 +90,7 @@ pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     });
     match done.ok().flatten().or_else(run) {
         Some(result) => result,
-        // One of the two has run it, and none of them twice.
+        // One of the two branches has run it, and none of them twice.
         None => unreachable!("the work has a result"),
     }
 }
@@ -101,21 +101,21 @@ pub(super) fn enlarge_now() {
         && stack.ss_flags & libc::SS_ONSTACK == 0
         && enlarge(&mut stack)
     {
-        // SAFETY: the stack is memory of this thread that lives until the thread ends, and then is taken back by `Larger`.
+        // SAFETY: the stack is memory of this thread that lives until the thread ends; `Larger` restores the previous one then.
         unsafe { libc::sigaltstack(&stack, ptr::null_mut()) };
     }
 }
 
-/// The same for the interrupted thread whose stack pointer and alternate stack these are: the thread has the larger one after the handler.
+/// Enlarges the alternate stack of the interrupted thread, given its stack pointer; it becomes effective after the handler.
 pub(super) fn enlarge_after(pointer: usize, stack: &mut libc::stack_t) {
     let lowest = stack.ss_sp as usize;
-    // The kernel changes no alternate stack that is in use.
+    // The kernel does not change an alternate stack that is in use.
     if !(lowest..lowest + stack.ss_size).contains(&pointer) {
         enlarge(stack);
     }
 }
 
-/// Replaces an alternate stack in which there is too little for a second frame; whether it did.
+/// Replaces an alternate stack with too little space for a second frame. Returns true if it did.
 fn enlarge(stack: &mut libc::stack_t) -> bool {
     if stack.ss_flags & libc::SS_DISABLE != 0 || stack.ss_size == 0 {
         return false;
@@ -135,7 +135,7 @@ fn enlarge(stack: &mut libc::stack_t) -> bool {
         match larger.as_mut() {
             Some(larger) => larger.replaced = replaced,
             None => {
-                // One length for every stack that is replaced, so that a thread's next one needs no other memory.
+                // The same length for all replaced stacks, so that a thread's next one needs no new memory.
                 let length = (AMPLE + 3 * frame() + ENTRY).next_multiple_of(PAGE);
                 let memory = DefaultStack::new(length).ok()?;
                 *larger = Some(Larger {

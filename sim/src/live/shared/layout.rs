@@ -1,4 +1,4 @@
-//! What lies where in the board's memory, and the accesses to it.
+//! The layout of the board's memory, and the accesses to it.
 
 use super::super::state::SLOT_WORDS;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -8,12 +8,12 @@ use std::ptr::NonNull;
 /// Words of a slot of the eureka line: a cache line.
 pub(in crate::live) const LINE_WORDS: usize = 8;
 
-/// "hwbarr" and the version of this layout; a board of another version is not a board.
+/// "hwbarr" and the version of this layout; a board of another version is not recognised.
 pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
 /// The same for a board of version 2.
 pub(super) const CHANNELS_MAGIC: u64 = magic::<{ crate::live::channels::WORDS }>();
 
-/// What has other slots is another thing: the one toggle barrier, the eureka line beside it, the channels of version 2.
+/// Returns the magic number of a layout; the toggle barrier, the eureka line and the channels of version 2 differ in their slots.
 const fn magic<const WORDS: usize>() -> u64 {
     u64::from_le_bytes(match WORDS {
         SLOT_WORDS => *b"hwbarr\x04\x01",
@@ -22,12 +22,12 @@ const fn magic<const WORDS: usize>() -> u64 {
     })
 }
 
-/// Handles of one node: the wire to the barrier, the wire from it, the marks, and the notes of its wire to the eureka line.
+/// Handles of one node: the wire to the barrier, the wire from it, the marks, and the recorder of its wire to the eureka line.
 pub(in crate::live) const HANDS: usize = 4;
-/// As many handles as the head word can tell the slots of.
+/// Maximum number of handles whose slots the head word can index.
 pub(in crate::live) const MOST_HANDS: usize = (1 << (SLOT_BITS - 1)) - 1;
 
-/// The memory must begin at a multiple of this, which every page does.
+/// The required alignment of the memory; every page satisfies it.
 pub(super) const ALIGN: usize = align_of::<Header>();
 
 /// Pairs of cache lines, because the prefetcher fetches lines in pairs.
@@ -37,7 +37,7 @@ struct Slot<const WORDS: usize>([AtomicU64; WORDS]);
 #[repr(C, align(128))]
 struct Head(AtomicU64);
 
-/// One event of the record: its time, and what happened (zero: not written).
+/// One event of the record: its time, and its encoding (zero: not written).
 #[repr(C)]
 struct Entry {
     at_ns: AtomicU64,
@@ -55,13 +55,13 @@ pub(super) struct Header {
     tree: [AtomicU64; 2],
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
     head: Head,
-    /// Which process owns the wires of each node, or zero.
+    /// The process that owns the wires of each node, or zero.
     claims: [AtomicU32; MAX_NODES],
 }
 
 const SLOT_BITS: u32 = 16;
 
-/// The head word: which slot is current, and the how-manieth commit that is.
+/// The head word: the index of the current slot, and the version, which counts the commits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::live) struct HeadWord(u64);
 
@@ -75,15 +75,15 @@ impl HeadWord {
     }
 }
 
-/// What a board is made with; constant while it exists.
+/// The parameters of a board; constant while it exists.
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Geometry {
     pub nodes: usize,
-    /// How many handles may commit; a node's own are its [`HANDS`], a board above others has one for each node below.
+    /// Number of handles that may commit; a node has [`HANDS`], a board above others has one for each node below.
     pub hands: usize,
     pub capacity: usize,
     pub origin_ns: u64,
-    /// How many nodes the tree has to which the board belongs, and in its first board how many lowest boards; 0 for what there is none of.
+    /// The tree's number of nodes, and in its first board the number of leaf boards; 0 where not applicable.
     pub tree: [usize; 2],
 }
 
@@ -93,7 +93,7 @@ impl Geometry {
         1 + hands * 2
     }
 
-    /// Bytes that a board of this geometry needs; `None` if no memory is that large.
+    /// Returns the size of a board of this geometry in bytes; `None` if it exceeds the address space.
     pub(in crate::live) fn size<const WORDS: usize>(
         hands: usize,
         capacity: usize,
@@ -108,7 +108,7 @@ impl Geometry {
     }
 }
 
-/// The views of a board's memory, whose state has so many words.
+/// A board's memory as references; the state has `WORDS` words.
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Shared<'m, const WORDS: usize = SLOT_WORDS> {
     header: &'m Header,
@@ -117,7 +117,7 @@ pub(in crate::live) struct Shared<'m, const WORDS: usize = SLOT_WORDS> {
 }
 
 impl<'m, const WORDS: usize> Shared<'m, WORDS> {
-    /// Lays a board out in memory that holds none, or one that no process uses any more.
+    /// Initialises a board in memory that contains none, or one that no process uses any more.
     ///
     /// # Safety
     /// `base` is aligned to [`ALIGN`] and valid for reads and writes of `Geometry::size` bytes for `'m`,
@@ -127,7 +127,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         geometry: Geometry,
         power_on: &[u64; WORDS],
     ) -> Self {
-        // SAFETY: the caller's promise is the promise that `views` asks for.
+        // SAFETY: the caller's contract includes that of `views`: alignment, size, and access by this module only.
         let shared: Self = unsafe { Self::views(base, geometry.hands, geometry.capacity) };
         let header = shared.header;
         header.magic.store(0, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         shared
     }
 
-    /// Finds the board that another process has laid out; `None` if there is none (yet) in these `len` bytes.
+    /// Attaches to the board that another process has initialised; `None` if there is none (yet) in these `len` bytes.
     ///
     /// # Safety
     /// As for [`init`](Self::init), with `len` bytes.
@@ -182,11 +182,11 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .tree
             .each_ref()
             .map(|count| count.load(Ordering::Relaxed) as usize);
-        // What another process wrote is not trusted to be in bounds.
+        // Another process may have written invalid sizes, so they are checked.
         if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(hands, capacity)? > len {
             return None;
         }
-        // SAFETY: the line above has checked that a board of this geometry lies within the `len` bytes.
+        // SAFETY: the condition above has checked that a board of this geometry fits in the `len` bytes.
         let shared = unsafe { Self::views(base, hands, capacity) };
         Some((
             shared,
@@ -204,7 +204,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     /// As for [`init`](Self::init).
     unsafe fn views(base: NonNull<u8>, hands: usize, capacity: usize) -> Self {
         let slots = Geometry::slots(hands);
-        // SAFETY: the three parts follow each other within the size that the caller vouches for; the header's size is
+        // SAFETY: the three parts follow each other within the size that the caller guarantees; the header's size is
         // a multiple of the slots' alignment and the slots' size of the entries'; all fields are atomics, so shared
         // references to memory that other processes change are sound, and every bit pattern is a value.
         unsafe {
@@ -218,23 +218,23 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         }
     }
 
-    /// The two slots of a handle.
+    /// Returns the two slots of a handle.
     pub(in crate::live) fn slots_of(hand: usize) -> [usize; 2] {
         let first = 1 + hand * 2;
         [first, first + 1]
     }
 
-    /// A consistent copy of the first `FIRST` words of the current slot.
+    /// Returns a consistent copy of the first `FIRST` words of the current slot.
     #[inline]
     pub(in crate::live) fn read<const FIRST: usize>(&self) -> (HeadWord, [u64; FIRST]) {
         loop {
             // Pairs with the Release half of `commit`: the slot's words are there.
             let head = HeadWord(self.header.head.0.load(Ordering::Acquire));
-            // A head without a slot could only come from a process that ignores the protocol.
+            // Only a process that violates the protocol could write a head with a nonexistent slot.
             let Slot(words) = self.slots.get(head.slot()).unwrap_or(&self.slots[0]);
             let copy = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
             // Pairs with the fence in `fill`: if a word came from a later use of the slot,
-            // then the head that made the slot free is seen below and the copy is thrown away.
+            // then the head that made the slot free is seen below and the copy is discarded.
             fence(Ordering::Acquire);
             if self.header.head.0.load(Ordering::Relaxed) == head.0 {
                 return (head, copy);
@@ -244,14 +244,14 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
 
     /// Writes a slot that is not current.
     pub(in crate::live) fn fill(&self, slot: usize, words: &[u64; WORDS]) {
-        // Pairs with the fence in `read`; this handle has seen a head that names another slot.
+        // Pairs with the fence in `read`; this handle has seen a head with another slot.
         fence(Ordering::Release);
         for (place, word) in self.slots[slot].0.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
     }
 
-    /// Makes `slot` the current one, if `seen` still is.
+    /// Makes `slot` the current one, if the head is still `seen`.
     pub(in crate::live) fn commit(&self, seen: HeadWord, slot: usize) -> bool {
         let next = seen.successor(slot);
         let head = &self.header.head.0;
@@ -260,7 +260,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .is_ok()
     }
 
-    /// Puts an event at its place in the record; beyond its end there is nothing to do, the count says how many.
+    /// Stores an event in the record; beyond its end nothing is stored, because the count has the number of missing events.
     pub(in crate::live) fn write_entry(&self, place: u64, at_ns: u64, what: u64) {
         if let Some(entry) = usize::try_from(place)
             .ok()
@@ -271,7 +271,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         }
     }
 
-    /// The first `count` entries; all of them have been written before the commit that the caller has read.
+    /// Returns the first `count` entries; all of them were written before the commit that the caller has read.
     pub(in crate::live) fn entries(
         &self,
         count: u64,
@@ -287,7 +287,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         })
     }
 
-    /// The claim word of a node that exists.
+    /// Returns the claim word of an existing node.
     pub(in crate::live) fn claim(&self, node: usize) -> &'m AtomicU32 {
         &self.header.claims[node]
     }

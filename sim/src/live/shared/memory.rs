@@ -9,7 +9,7 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Memory for a board, shared by the processes that have the descriptor: a memfd without a name, which dies with its last user.
+/// Memory for a board, shared by the processes that have the descriptor: an anonymous memfd, which is freed with its last user.
 ///
 /// A program that has shared memory of its own uses [`Board::init`](super::Board::init) there instead.
 #[derive(Debug)]
@@ -21,20 +21,20 @@ pub struct Memory {
 
 // SAFETY: the mapping is not tied to a thread, and what it holds is accessed as atomics only.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: what the mapping contains is accessed as atomics only.
 unsafe impl Sync for Memory {}
 
-/// Why memory for a board cannot be made or mapped.
+/// The reason why memory for a board cannot be created or mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryError {
     /// The kernel refused this step.
     System {
-        /// What was asked.
+        /// The step.
         step: &'static str,
-        /// What it answered.
+        /// The kernel's error.
         errno: Errno,
     },
-    /// The descriptor is not one that [`Memory::create`] made: it could shrink under its users.
+    /// The descriptor is not one that [`Memory::create`] made: its memory could shrink during use.
     NotSealed,
 }
 
@@ -59,12 +59,12 @@ fn system(step: &'static str) -> impl Fn(Errno) -> MemoryError {
 }
 
 impl Memory {
-    /// New, zeroed memory of `len` bytes; the descriptor is inherited by child processes.
+    /// Creates zeroed memory of `len` bytes; child processes inherit the descriptor.
     pub fn create(len: usize) -> Result<Self, MemoryError> {
         let fd = rustix::fs::memfd_create("hwbarr", MemfdFlags::ALLOW_SEALING)
             .map_err(system("create"))?;
         rustix::fs::ftruncate(&fd, len as u64).map_err(system("size"))?;
-        // No process can take pages away, so none can cause SIGBUS here.
+        // No process can remove pages, so none can cause SIGBUS here.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals).map_err(system("seal"))?;
         Self::map(fd)
@@ -89,38 +89,38 @@ impl Memory {
         Ok(Self { fd, base, len })
     }
 
-    /// Makes a board in this memory; see [`Board::init`].
+    /// Creates a board in this memory; see [`Board::init`].
     pub fn init(&self, nodes: usize, record: usize) -> Result<Board<'_>, InitError> {
-        // SAFETY: the memory is mapped while `self` lives, for which the board borrows it,
-        // and there is no other access to it than through boards.
+        // SAFETY: the memory is mapped while `self` lives, which the board borrows,
+        // and it is accessed only through boards.
         unsafe { Board::init(self.base, self.len, nodes, record) }
     }
 
-    /// Makes a version 2 board in this memory; see [`ChannelBoard::init`].
+    /// Creates a version 2 board in this memory; see [`ChannelBoard::init`].
     pub fn init_channels(
         &self,
         nodes: usize,
         record: usize,
     ) -> Result<ChannelBoard<'_>, InitError> {
-        // SAFETY: as in `init`, with version 2 boards.
+        // SAFETY: the memory is mapped while `self` lives, which the board borrows, and it is accessed only through version 2 boards.
         unsafe { ChannelBoard::init(self.base, self.len, nodes, record) }
     }
 
-    /// Makes the boards of a tree in this memory; see [`Boards::init`].
+    /// Creates the boards of a tree in this memory; see [`Boards::init`].
     pub fn init_boards(&self, tree: &Tree, record: usize) -> Result<Boards<'_>, InitError> {
-        // SAFETY: as in `init`, with the boards of a tree.
+        // SAFETY: the memory is mapped while `self` lives, which the boards borrow, and it is accessed only through these boards.
         unsafe { Boards::init(self.base, self.len, tree, record) }
     }
 
-    /// Finds the boards of a tree in this memory; see [`Boards::attach`].
+    /// Attaches to the boards of a tree in this memory; see [`Boards::attach`].
     pub fn attach_boards(&self, tree: &Tree, record: usize) -> Result<Boards<'_>, AttachError> {
-        // SAFETY: as in `init_boards`.
+        // SAFETY: the memory is mapped while `self` lives, which the boards borrow, and it is accessed only through these boards.
         unsafe { Boards::attach(self.base, self.len, tree, record) }
     }
 
-    /// Finds the board in this memory; see [`Board::attach`].
+    /// Attaches to the board in this memory; see [`Board::attach`].
     pub fn attach(&self) -> Result<Board<'_>, AttachError> {
-        // SAFETY: as in `init`.
+        // SAFETY: the memory is mapped while `self` lives, which the board borrows, and it is accessed only through boards.
         unsafe { Board::attach(self.base, self.len) }
     }
 }
@@ -133,7 +133,7 @@ impl AsFd for Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are what `map` was given, and every board borrows `self`, so none is left.
+        // SAFETY: `base` and `len` are the mapping's, and every board borrows `self`, so none is left.
         // Unmapping can only fail for arguments that are not a mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }

@@ -1,8 +1,8 @@
 //! The board's memory as atomics: the only `unsafe` of this crate.
 //!
-//! The promise to the safe code around it: whatever the other processes do, every access is in bounds and atomic,
-//! so the worst that a broken neighbour can cause is a wrong level.
-//! Which process may write which word when is the protocol at the head of [`live`](super).
+//! The guarantee to the safe code around it: whatever other processes do, every access is in bounds and atomic,
+//! so the worst effect of a faulty process is a wrong level.
+//! The head of [`live`](super) defines which process may write which word and when.
 #![allow(unsafe_code)]
 
 mod layout;
@@ -22,9 +22,9 @@ use fpga_model::eureka::EurekaLine;
 use std::ptr::NonNull;
 
 impl<'m> Board<'m> {
-    /// Makes a board of `nodes` nodes, as after power-on, that records the first `record` events.
+    /// Creates a board of `nodes` nodes, as after power-on, that records the first `record` events.
     ///
-    /// One process does this; the others [`attach`](Self::attach) when they know that it has been done.
+    /// One process does this; the others [`attach`](Self::attach) afterwards.
     ///
     /// # Safety
     /// `base` is valid for reads and writes of `len` initialised bytes for `'m`,
@@ -43,17 +43,17 @@ impl<'m> Board<'m> {
         }
         let at = Self::line_begins(hands, record);
         // Before the board, so that what finds the board finds its line.
-        // SAFETY: the line ends with the `need` bytes, of which there are not more than `len`.
+        // SAFETY: the line ends within the `need` bytes, and `need <= len`.
         let line = unsafe { Self::line_with(base.add(at), blank) }?;
-        // SAFETY: the caller's promise is the one that is asked for.
+        // SAFETY: the caller's contract is the same as that of `init_with`.
         let board = unsafe { Self::init_with(base, len, nodes, hands, record, [0; 2]) }?;
         Ok(board.beside(line))
     }
 
-    /// Lays out the line for the nodes of this machine.
+    /// Initialises the line for the nodes of this machine.
     ///
     /// # Safety
-    /// As for [`init`](Self::init), with as many bytes as a line of so many nodes takes.
+    /// As for [`init`](Self::init), with the size of a line for this number of nodes.
     unsafe fn line_with(base: NonNull<u8>, machine: ToggleMachine) -> Result<Line<'m>, InitError> {
         let nodes = machine.nodes();
         let Some(blank) = Self::blank_line(nodes) else {
@@ -68,22 +68,22 @@ impl<'m> Board<'m> {
             nodes,
             hands: nodes,
             capacity: 0,
-            // The line lives by the board's clock.
+            // The line uses the board's clock.
             origin_ns: 0,
             tree: [0; 2],
         };
         let words = LineState::power_on(blank).to_words();
-        // SAFETY: the caller vouches for the memory; the alignment has been checked above.
+        // SAFETY: the caller guarantees the memory; the alignment has been checked above.
         let shared = unsafe { Shared::<LINE_WORDS>::init(base, geometry, &words) };
         Ok(Line::new(shared, blank))
     }
 
-    /// The line of so many nodes after power-on: its wires are not filtered, as those of the board are not.
+    /// Returns the line of `nodes` nodes after power-on: its wires are not filtered, as those of the board are not.
     fn blank_line(nodes: usize) -> Option<EurekaLine> {
         EurekaLine::new(nodes, 1).ok()
     }
 
-    /// The same with so many handles, and as a board of this tree ([`Geometry::tree`]).
+    /// As [`init`](Self::init), with this number of handles, and as a board of this tree ([`Geometry::tree`]).
     ///
     /// # Safety
     /// As for [`init`](Self::init).
@@ -112,12 +112,12 @@ impl<'m> Board<'m> {
             origin_ns: monotonic_ns(),
             tree,
         };
-        // SAFETY: the caller vouches for the memory; size and alignment have been checked above.
+        // SAFETY: the caller guarantees the memory; size and alignment have been checked above.
         let shared = unsafe { Shared::init(base, geometry, &State::power_on(blank).to_words()) };
         Ok(Self::new(shared, geometry, blank))
     }
 
-    /// Finds the board that another process has made in this memory.
+    /// Attaches to the board that another process has created in this memory.
     ///
     /// # Safety
     /// As for [`init`](Self::init).
@@ -127,7 +127,7 @@ impl<'m> Board<'m> {
                 align: layout::ALIGN,
             });
         }
-        // SAFETY: the caller vouches for the memory, and the alignment has been checked above.
+        // SAFETY: the caller guarantees the memory, and the alignment has been checked above.
         let found = unsafe { Shared::attach(base, len) };
         let none = AttachError::NoBoard { have: len };
         let (shared, geometry) = found.ok_or(none.clone())?;
@@ -149,8 +149,8 @@ impl<'m> Board<'m> {
 }
 
 impl<'m> Boards<'m> {
-    /// Makes the boards of this tree, as after power-on, which record about `record` events together; the others
-    /// [`attach`](Self::attach) when that has been done.
+    /// Creates the boards of this tree, as after power-on, which record about `record` events in total; the others
+    /// [`attach`](Self::attach) afterwards.
     ///
     /// # Safety
     /// As for [`Board::init`], with `Boards`.
@@ -167,8 +167,8 @@ impl<'m> Boards<'m> {
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
             let (pins, hands) = (tree.pins(board), Self::hands(tree, board));
             let lowest = if board == 0 { tree.lowest() } else { 0 };
-            // SAFETY: the places follow each other within `need` bytes, which `len` is not less than, so the caller's
-            // promise holds for each of them.
+            // SAFETY: the boards follow each other within `need` bytes, and `need <= len`, so the caller's
+            // guarantee holds for each of them.
             unsafe {
                 let (record, tree) = (record / tree.boards(), [tree.nodes(), lowest]);
                 Board::init_with(base.add(at), bytes, pins, hands, record, tree)
@@ -177,7 +177,7 @@ impl<'m> Boards<'m> {
         Ok(Self::of(tree, boards.collect::<Result<_, _>>()?))
     }
 
-    /// Finds the boards of this tree that another process has made in this memory, with the same `record`.
+    /// Attaches to the boards of this tree that another process has created in this memory, with the same `record`.
     ///
     /// # Safety
     /// As for [`init`](Self::init).
@@ -191,7 +191,7 @@ impl<'m> Boards<'m> {
             return Err(AttachError::NoBoard { have: len });
         }
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
-            // SAFETY: as in `init`.
+            // SAFETY: the boards follow each other within the `len` bytes that the caller guarantees.
             let found = unsafe { Board::attach(base.add(at), bytes) }?;
             match found.nodes() == tree.pins(board) && found.hands() >= Self::hands(tree, board) {
                 true => Ok(found),
@@ -203,7 +203,7 @@ impl<'m> Boards<'m> {
 }
 
 impl<'m> ChannelBoard<'m> {
-    /// Makes a version 2 board of `nodes` nodes that records `record` line changes, as after power-on; the others [`attach`](Self::attach) when that has been done.
+    /// Creates a version 2 board of `nodes` nodes that records `record` line changes, as after power-on; the others [`attach`](Self::attach) afterwards.
     ///
     /// # Safety
     /// As for [`Board::init`], with version 2 boards.
@@ -219,7 +219,7 @@ impl<'m> ChannelBoard<'m> {
                 align: layout::ALIGN,
             });
         }
-        // SAFETY: the caller vouches for the memory; size and alignment have been checked above.
+        // SAFETY: the caller guarantees the memory; size and alignment have been checked above.
         let shared = unsafe { Shared::init(base, geometry, &words) };
         Self::over(shared, geometry, len).map_err(|_| InitError::TooSmall {
             need: Self::layout_size(nodes, record),
@@ -227,7 +227,7 @@ impl<'m> ChannelBoard<'m> {
         })
     }
 
-    /// Finds the version 2 board that another process has made in this memory.
+    /// Attaches to the version 2 board that another process has created in this memory.
     ///
     /// # Safety
     /// As for [`init`](Self::init).
@@ -237,7 +237,7 @@ impl<'m> ChannelBoard<'m> {
                 align: layout::ALIGN,
             });
         }
-        // SAFETY: the caller vouches for the memory, and the alignment has been checked above.
+        // SAFETY: the caller guarantees the memory, and the alignment has been checked above.
         let found = unsafe { Shared::attach(base, len) };
         let (shared, geometry) = found.ok_or(AttachError::NoBoard { have: len })?;
         Self::over(shared, geometry, len)

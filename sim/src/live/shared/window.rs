@@ -1,7 +1,7 @@
-//! A look at a board, or at the boards of a tree, that other processes use, without taking part.
+//! Read-only observation of a board, or of the boards of a tree, that other processes use.
 //!
-//! The memory is mapped read-only, so an onlooker cannot disturb the board whatever it does.
-//! What lies around the board may be anything, as in the memory of an MPI job, whose ranks keep much else there.
+//! The memory is mapped read-only, so an observer cannot disturb the board.
+//! The memory around the board may contain anything, as in the memory of an MPI job.
 
 use super::layout::{ALIGN, CHANNELS_MAGIC, MAGIC};
 use crate::live::board::OfTree;
@@ -52,15 +52,15 @@ impl Window {
         Ok(None)
     }
 
-    /// What is there now; `None` if there is no board any more.
+    /// Returns the present state; `None` if there is no board any more.
     pub fn look(&self) -> Option<Look> {
         let seen = self.pane.look(self.at)?;
-        // Memory that was given to another use meanwhile has shown us nonsense.
+        // If the memory was reused meanwhile, the state is meaningless.
         let is_there = self.pane.board(self.at).is_some() || self.has_channels();
         is_there.then_some(seen)
     }
 
-    /// Whether it is a board of version 2.
+    /// Returns true for a board of version 2.
     pub fn has_channels(&self) -> bool {
         self.pane.channels(self.at).is_some()
     }
@@ -78,7 +78,7 @@ impl Pane {
         Ok(Self { base, len })
     }
 
-    /// The board of version 1 at this place, for reading; the caller keeps it to itself.
+    /// Attaches to the board of version 1 at this offset, for reading; the caller does not expose it.
     fn board(&self, at: usize) -> Option<Board<'_>> {
         let (place, len) = self.place(at, MAGIC)?;
         // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
@@ -86,14 +86,14 @@ impl Pane {
         unsafe { Board::attach(place, len) }.ok()
     }
 
-    /// The same for a board of version 2.
+    /// Attaches to the board of version 2 at this offset, in the same way.
     fn channels(&self, at: usize) -> Option<ChannelBoard<'_>> {
         let (place, len) = self.place(at, CHANNELS_MAGIC)?;
         // SAFETY: as in `board`: the mapping outlives the board, which only reads it here, as atomics.
         unsafe { ChannelBoard::attach(place, len) }.ok()
     }
 
-    /// A place that begins with this number, and the bytes from there to the end.
+    /// Returns the address of this offset and the bytes from there to the end, if the magic number is there.
     fn place(&self, at: usize, magic: u64) -> Option<(NonNull<u8>, usize)> {
         let len = self.len.checked_sub(at)?;
         if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {

@@ -1,4 +1,4 @@
-//! Boards below boards in one process: the port suite's claims, and which node carries a level up.
+//! Cascaded boards in one process: the port suite's claims, and the propagation of levels.
 
 use super::*;
 use crate::virtual_time::Tree;
@@ -13,7 +13,7 @@ impl Below {
         let memory = Memory::create(Boards::layout_size(&tree, record)).expect("memory");
         let memory: &'static Memory = Box::leak(Box::new(memory));
         memory.init_boards(&tree, record).expect("it fits");
-        // As another process finds them.
+        // Attached as another process would.
         Self(memory.attach_boards(&tree, record).expect("they are there"))
     }
 
@@ -84,7 +84,7 @@ fn who_polls_carries_on_for_one_that_died_on_the_way_up() {
     for node in [2, 3] {
         wires[node].out.set_high().expect("infallible");
     }
-    // As a process that is killed after it has reached its own board leaves it.
+    // The state after a process that was killed after it had driven its own board's wire.
     for node in [0, 1] {
         below.0.own_board_only(node, true);
     }

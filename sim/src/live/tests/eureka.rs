@@ -1,4 +1,4 @@
-//! The eureka line beside a live board: what one node finds all others hear, once in each round.
+//! The eureka line of a live board: what one node finds is reported to all others, once in each round.
 
 use super::*;
 use barrier_driver::{Eureka, EurekaError, Found};
@@ -43,7 +43,7 @@ fn what_one_node_finds_all_hear_until_the_barrier_releases() {
         }
         level = !level;
         for (entered, wires) in wires.iter_mut().enumerate() {
-            // It is heard in the barrier too, by a node that looks late.
+            // A node that polls late sees it in the barrier, too.
             assert!(lines[2].poll().expect("infallible").is_ready(), "{entered}");
             wires.out.set_state(level.into()).expect("infallible");
         }
@@ -83,7 +83,7 @@ fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
     );
     drop(held);
     assert!(wires(&board, 1).is_ok());
-    // What a node that was killed has left on its wire is refused with a reason, by the others.
+    // The others refuse, with a reason, the level that a killed node has left on its wire.
     let mut killed = wires(&board, 0).expect("free");
     killed.out.set_high().expect("infallible");
     drop(killed);
@@ -94,7 +94,7 @@ fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
 fn exactly_one_of_many_threads_is_first_in_each_round() {
     let (nodes, rounds) = (4, 300);
     let board = Live::new(nodes, 0).0;
-    // No node finds anything before all have found the line low.
+    // No node raises its wire before all have found the line low.
     let lines: Vec<_> = (0..nodes).map(|node| line(&board, node)).collect();
     let threads: Vec<_> = (0..)
         .zip(lines)
@@ -106,7 +106,7 @@ fn exactly_one_of_many_threads_is_first_in_each_round() {
             thread::spawn(move || {
                 let mut first_in = Vec::new();
                 for round in 0..rounds {
-                    // Up to three of them find it at about the same time.
+                    // Up to three of them raise it at about the same time.
                     if (node + round) % 4 < 1 + round % 3 {
                         line.announce().expect("infallible");
                     }

@@ -1,4 +1,4 @@
-//! The hub, with a network and a clock of the test's making.
+//! The hub, with a simulated network and clock.
 
 use super::super::board::Board;
 use super::super::frame::{
@@ -29,7 +29,7 @@ fn hello(role: Role) -> [u8; GREETING] {
     .encode()
 }
 
-/// The replies that wait for a guest, after its greeting; they are taken.
+/// Takes the pending replies of a guest, after its greeting.
 fn replies(hub: &mut Hub, id: u64) -> Vec<Reply> {
     let bytes = hub.outgoing(id).map(std::mem::take).unwrap_or_default();
     let greeted = bytes.len() % REPLY;
@@ -66,7 +66,7 @@ fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_othe
     assert!(!hub.has_news(nodes[2]));
 }
 
-/// The eureka line as this guest hears it.
+/// Returns the eureka line as this guest receives it.
 fn eureka(hub: &mut Hub, id: u64, request: Request) -> Eureka {
     hub.hear(id, &request.encode(), NOW);
     match replies(hub, id).pop() {
@@ -91,7 +91,7 @@ fn what_a_dead_node_has_found_stays_found_until_the_release_and_its_wire_falls()
     for id in [next, other] {
         hub.hear(id, &Request::Write { high: true }.encode(), NOW);
     }
-    // With the wire still high the line would speak again.
+    // With the wire still high the line would rise again.
     assert_eq!(eureka(&mut hub, other, Request::Hear), Eureka::default());
 }
 
@@ -201,12 +201,12 @@ fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
     let node = hub.arrive(peer(), NOW);
     let crowd: Vec<_> = (1..STRANGERS).map(|_| hub.arrive(peer(), NOW)).collect();
     assert!(!hub.has_room(NOW), "newcomers wait");
-    // A guest that has had its last word goes first.
+    // A leaving guest is dropped first.
     hub.hear(crowd[9], b"GET / HT", NOW);
     assert!(hub.has_room(NOW));
     hub.arrive(peer(), NOW);
     assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.has_room(NOW));
-    // And after the grace the oldest of those that say nothing, but not a node.
+    // After the grace period the oldest silent guest is dropped, but not a node.
     let late = NOW + GRACE;
     hub.hear(node, &hello(Role::Node(0)), late);
     hub.arrive(peer(), late);
@@ -215,7 +215,7 @@ fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
     assert!(hub.has(node) && !hub.has(crowd[0]));
 }
 
-/// What can happen to a server.
+/// An event of a server.
 #[derive(Debug, Clone)]
 enum Act {
     Arrive,
@@ -247,7 +247,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Three nodes, guests that come and go and send anything: the promise of the module's head.
+    /// Three nodes, guests that connect, disconnect and send anything: the guarantees of the module's head.
     #[test]
     fn whatever_guests_do_the_barrier_holds_and_the_server_stays_small(acts in proptest::collection::vec(act(), 1..400)) {
         let mut hub = hub_of(3);
@@ -297,7 +297,7 @@ proptest! {
     }
 }
 
-/// A node of a version 2 board by hand: its lines, and the counters that it last saw.
+/// A hand-written node of a version 2 board: its lines, and the counters that it last saw.
 struct Speaker {
     id: u64,
     seen: u64,
@@ -322,7 +322,7 @@ impl Speaker {
         hub.hear(self.id, &Request::Drive { levels, seen }.encode(), now);
     }
 
-    /// What the one reply that waits says of this node's lines.
+    /// Returns this node's lines in the one pending reply.
     fn hears(&mut self, hub: &mut Hub) -> u64 {
         let view = match replies(hub, self.id)[..] {
             [Reply::Answer(view) | Reply::Released(view)] => view,
@@ -359,7 +359,7 @@ fn an_arrival_that_was_used_is_not_withdrawn() {
     nodes[0].drives(&mut hub, 1, NOW);
     assert_eq!(nodes[0].hears(&mut hub), 1);
     nodes[1].drives(&mut hub, 1, NOW);
-    // Node 0 gives up before it has heard of the release: low would be its next arrival.
+    // Node 0 gives up before it has received the release: low would be its next arrival.
     nodes[0].drives(&mut hub, 0, NOW);
     let told = replies(&mut hub, nodes[0].id);
     let [Reply::Released(_), Reply::Answer(view)] = told[..] else {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 struct Served {
     address: Address,
     stop: Arc<AtomicBool>,
-    /// While set, the server reads nothing and answers nothing, as a process that is stopped.
+    /// While set, the server reads and answers nothing, as a stopped process.
     frozen: Arc<AtomicBool>,
     notices: Arc<Mutex<Vec<Notice>>>,
     thread: Option<JoinHandle<()>>,
@@ -60,7 +60,7 @@ impl Served {
         notices.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until the server has noted this; a broken server fails the test after a while.
+    /// Waits for this notice; fails the test after a while if the server is broken.
     fn noted(&self, what: impl Fn(&Notice) -> bool) -> Notice {
         for _ in 0..3000 {
             if let Some(notice) = self.notices().into_iter().find(&what) {
@@ -75,7 +75,7 @@ impl Served {
     fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A server that has failed has said so.
+            // A server that has failed has printed its error.
             let _ = thread.join();
         }
     }
@@ -87,7 +87,7 @@ impl Drop for Served {
     }
 }
 
-/// Ends what loops until this is set, also when the test fails.
+/// Ends the loops that poll this flag, also when the test fails.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

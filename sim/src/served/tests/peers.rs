@@ -1,4 +1,4 @@
-//! Peers that are not what they should be, over real sockets.
+//! Misbehaving peers, over real sockets.
 
 use super::super::frame::{Greeting, REPLY, Reply, Request, VERSION};
 use super::super::line::{Line, Wanted};
@@ -23,7 +23,7 @@ fn socket(address: &Address) -> TcpStream {
     stream
 }
 
-/// A client made by hand, which can do what ours cannot.
+/// A hand-written client, which can violate the protocol.
 fn by_hand(address: &Address, node: u8) -> TcpStream {
     let mut stream = socket(address);
     let hello = Greeting {
@@ -42,7 +42,7 @@ fn reply(stream: &mut TcpStream) -> Reply {
     Reply::decode(&bytes).expect("of this version")
 }
 
-/// A server made by hand: sends this to all that connect, and reads until they go.
+/// A hand-written server: sends these bytes to all that connect, and reads until they disconnect.
 fn says(bytes: &'static [u8]) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound").into();
@@ -113,7 +113,7 @@ fn whoever_is_no_server_of_this_version_is_named() {
 
 #[test]
 fn a_server_that_stops_making_sense_is_named() {
-    // A welcome to a board of one node, and then rubbish.
+    // A welcome to a board of one node, and then garbage.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = Address::from(listener.local_addr().expect("bound"));
     let server = std::thread::spawn(move || {
@@ -153,7 +153,7 @@ fn the_wire_of_a_node_that_dies_returns_to_idle_and_its_arrival_with_it() {
             ),
         "{said}"
     );
-    // The other waits as if the dead had never come, until another process is node 0.
+    // The other node waits as if the dead one had never connected, until another process is node 0.
     let mut waiting = by_hand(&served.address, 1);
     waiting.write_all(&request).expect("it reads");
     assert!(matches!(reply(&mut waiting), Reply::Answer(view) if view.board.outputs == 0));
@@ -171,7 +171,7 @@ fn a_crowd_of_silent_strangers_keeps_nobody_out() {
         let node = Wires::connect(&served.address, 0, 1, silent).expect("it said hello");
         assert_eq!(node.lookout.look().expect("connected").connected, 1);
     }
-    // The first of the crowd have been given up for the later ones.
+    // The first of the crowd have been dropped for the later ones.
     let mut first = &crowd[0];
     let mut heard = Vec::new();
     let _ = first.read_to_end(&mut heard);
@@ -184,7 +184,7 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
     let served = Served::new(2);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also when a node fails, or the scope would wait for the flood for ever.
+        // Also when a node fails, or the scope would wait for the flood indefinitely.
         let _over = SetAtEnd(&stop);
         for kind in 0..3u8 {
             let (address, stop) = (&served.address, &stop);
@@ -195,13 +195,13 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
                     let _ = match kind {
                         // Not even a greeting.
                         0 => stream.write_all(&rubbish),
-                        // An onlooker that asks without listening, until it is cut off.
+                        // An observer that sends requests without reading, until it is disconnected.
                         1 => {
                             let mut bytes = b"HWBARR\x01\xff".to_vec();
                             bytes.extend(Request::Look.encode().repeat(2000));
                             stream.write_all(&bytes)
                         }
-                        // An onlooker that wants to write.
+                        // An observer that sends writes.
                         _ => {
                             let mut bytes = b"HWBARR\x01\xff".to_vec();
                             bytes.extend(Request::Write { high: true }.encode());

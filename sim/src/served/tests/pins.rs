@@ -1,4 +1,4 @@
-//! A node's wires: the port suite, sixty nodes, and what a giving-up node may not do.
+//! A node's wires: the port suite, sixty nodes, and what a node that gives up must not do.
 
 use super::*;
 use barrier_driver::{Eureka, Found, ToggleBarrier};
@@ -12,7 +12,7 @@ type Silent = fn();
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A board and its number of nodes, which every client has to name.
+/// A board and its number of nodes, which every client has to send.
 struct Rig(Served, usize);
 
 impl Rig {
@@ -76,11 +76,11 @@ fn giving_up_after_the_release_is_no_arrival_at_the_next_barrier() {
     first.out.set_high().expect("connected");
     assert_eq!(first.input.is_high(), Ok(false));
     second.out.set_high().expect("connected");
-    // The first node has not heard of the release when it withdraws.
+    // The first node has not received the release when it withdraws.
     first.out.set_low().expect("connected");
     assert_eq!(first.input.is_high(), Ok(true));
     assert_eq!(rig.0.view().board.inputs, 0b11, "the wire is idle as it is");
-    // The same write by a node that knows is an arrival.
+    // The same write by a node that has received it is an arrival.
     first.out.set_low().expect("connected");
     assert_eq!(rig.0.view().board.inputs, 0b10);
 }
@@ -101,7 +101,7 @@ fn whoever_hears_of_a_release_rings() {
     second.out.set_high().expect("connected");
     assert_eq!(second.input.is_high(), Ok(true));
     assert_eq!(rung.load(Ordering::Relaxed), 1);
-    // A look at the board hears of one as well, and no later read would.
+    // A request for the board receives a release as well, and no later read would.
     assert_eq!(first.input.is_high(), Ok(true));
     second.out.set_low().expect("connected");
     first.out.set_low().expect("connected");
@@ -110,7 +110,7 @@ fn whoever_hears_of_a_release_rings() {
     assert_eq!(rung.load(Ordering::Relaxed), 2);
 }
 
-/// Polls a node that waits until its wire says something else than low.
+/// Polls a waiting node until its wire is not low any more.
 fn polled(input: &mut InWire<Silent>) -> Result<bool, LineError> {
     let begin = std::time::Instant::now();
     while begin.elapsed() < LIMIT {
@@ -150,7 +150,7 @@ fn a_server_that_is_stopped_is_noticed_by_a_node_that_waits_and_by_one_that_ente
     rig.0.frozen.store(false, Ordering::Relaxed);
 }
 
-/// A server made by hand that releases its one node once it has been asked twice whether it is there.
+/// A hand-written server that releases its one node after two liveness checks.
 #[test]
 fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
     use super::super::frame::{REQUEST, Reply, Request};
@@ -232,7 +232,7 @@ fn one_client_finds_it_and_the_others_read_so_until_the_release() {
         for line in &mut lines {
             assert_eq!(line.poll(), Ok(Poll::Pending));
         }
-        // One that comes later, with a lower number, is not first.
+        // One that arrives later, with a lower number, is not first.
         for announcing in [finder, (finder + 1) % 3] {
             lines[announcing].announce().expect("connected");
         }

@@ -1,12 +1,12 @@
-//! What is made of the looks at a board.
+//! The history of a watched board, built from samples.
 //!
-//! The board's own clock dates each look, so a slow screen does not make a fast barrier slow.
-//! Which node is late is what the looks show: a node that is out while others are in keeps them waiting at that moment.
+//! The board's own clock dates each sample, so a slow screen does not make a fast barrier slow.
+//! Late nodes are determined from the samples: a node that is out while others are in makes them wait at that moment.
 
 use sim::live::Look;
 use std::collections::VecDeque;
 
-/// What a node does, as its wires show.
+/// A node's state, as its wires show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Out of the barrier, as all others are.
@@ -19,41 +19,41 @@ pub enum Phase {
     Undriven,
 }
 
-/// All looks so far, as far as they are still of interest.
+/// The samples so far, as far as they still matter.
 #[derive(Debug)]
 pub struct History {
-    /// What the board is called.
+    /// The board's name.
     pub title: String,
-    /// Whether it is a board of version 2, which shows an onlooker its nodes and releases, and no wires.
+    /// True for a board of version 2, of which an observer sees the nodes and releases, and no wires.
     pub has_channels: bool,
     last: Look,
-    /// When and how many releases, for as long as the rate is averaged.
+    /// Time and number of releases, for the averaging period of the rate.
     recent: VecDeque<(u64, u64)>,
-    /// Barriers per second from look to look.
+    /// Barriers per second between samples.
     rates: VecDeque<u64>,
-    /// When a node was first seen in the present barrier.
+    /// The time at which a node was first seen in the present barrier.
     since_ns: Option<u64>,
-    /// At how many looks some were in the barrier and others not, and at how many of them each node was not.
+    /// The number of samples in which some nodes were in the barrier and others not; and per node the number in which it was not.
     looks: u64,
     awaited: Vec<u64>,
 }
 
-/// The rate is an average of so long.
+/// The averaging period of the rate.
 const AVERAGE_NS: u64 = 2_000_000_000;
-/// So many rates are kept for a picture of them.
+/// Number of rates kept for the chart.
 const RATES: usize = 256;
 
-/// What a look shows of the nodes.
+/// The nodes of a sample.
 pub trait Nodes {
-    /// The nodes that are in the barrier.
+    /// Returns the nodes that are in the barrier.
     fn entered(&self) -> Vec<usize>;
-    /// The nodes that others wait for; none while none waits.
+    /// Returns the nodes for which others wait; empty while none waits.
     fn missing(&self) -> Vec<usize>;
-    /// The nodes that a process drives.
+    /// Returns the nodes that a process drives.
     fn connected(&self) -> Vec<usize>;
-    /// The nodes whose wire is high.
+    /// Returns the nodes whose wire is high.
     fn high(&self) -> Vec<usize>;
-    /// What each node does, in order.
+    /// Returns each node's state, in order.
     fn phases(&self) -> Vec<Phase>;
 }
 
@@ -89,7 +89,7 @@ impl Nodes for Look {
     }
 }
 
-/// The numbers of the nodes of which this is true.
+/// Returns the numbers of the nodes that satisfy the predicate.
 fn numbers(look: &Look, is_meant: impl Fn((bool, bool)) -> bool) -> Vec<usize> {
     let nodes = look.nodes.iter().enumerate();
     let meant = nodes.filter(|(_, node)| is_meant(**node));
@@ -112,7 +112,7 @@ impl History {
         history
     }
 
-    /// The next look.
+    /// Adds the next sample.
     pub fn see(&mut self, is: Look) {
         let was = &self.last;
         let passed = is.at_ns.saturating_sub(was.at_ns).max(1);
@@ -133,7 +133,7 @@ impl History {
     fn note(&mut self) {
         let now = self.last.at_ns;
         self.recent.push_back((now, self.last.releases));
-        // One look older than the average is kept, for the average to begin at.
+        // One sample older than the period is kept, as the start of the average.
         while matches!(self.recent.get(1), Some((at, _)) if now.saturating_sub(*at) >= AVERAGE_NS) {
             self.recent.pop_front();
         }
@@ -153,25 +153,25 @@ impl History {
         &self.last
     }
 
-    /// Barriers per second, on average over the last two; `None` before the second look.
+    /// Returns barriers per second, averaged over the last two; `None` before the second sample.
     pub fn rate(&self) -> Option<f64> {
         let ((from, before), (to, after)) = self.recent.front().zip(self.recent.back())?;
         let seconds = to.checked_sub(*from).filter(|ns| *ns > 0)? as f64 / 1e9;
         Some(after.saturating_sub(*before) as f64 / seconds)
     }
 
-    /// Barriers per second from look to look, the newest last.
+    /// Returns barriers per second between samples, the newest last.
     pub fn rates(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
         self.rates.iter().copied()
     }
 
-    /// For how many seconds a node has been seen in the present barrier.
+    /// Returns the number of seconds since a node was first seen in the present barrier.
     pub fn waited(&self) -> Option<f64> {
         let since = self.since_ns?;
         Some(self.last.at_ns.saturating_sub(since) as f64 / 1e9)
     }
 
-    /// The nodes that were awaited, with the part of the looks at which they were; the most awaited first.
+    /// Returns the nodes that were awaited, with the fraction of samples; the most awaited first.
     pub fn laggards(&self) -> Vec<(usize, f64)> {
         let part = |awaited: u64| awaited as f64 / self.looks.max(1) as f64;
         let awaited = self.awaited.iter().enumerate().filter(|(_, a)| **a > 0);
@@ -181,7 +181,7 @@ impl History {
     }
 }
 
-/// Growing numbers, as people write them: 0-3, 7 and 9.
+/// Formats ascending numbers: 0-3, 7 and 9.
 pub fn spelled(nodes: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &node in nodes {
@@ -247,7 +247,7 @@ mod tests {
         }
         assert_eq!(history.rate(), Some(50.0));
         assert!(history.rates().all(|rate| rate == 50));
-        // A stop is seen at once from look to look, and at last in the average.
+        // A stop is visible at once between samples, and finally in the average.
         for look in 51..=71 {
             history.see(sight(1000 + look * 100, 0, 0, 250));
         }
@@ -262,7 +262,7 @@ mod tests {
         history.see(sight(500, 0b0001, 0, 0));
         history.see(sight(1500, 0b0011, 0, 0));
         assert_eq!(history.waited(), Some(1.0));
-        // Released, and a node is in the next one already.
+        // Released, and a node is in the next barrier already.
         history.see(sight(2000, 0b1110, 0b1111, 1));
         assert_eq!(history.waited(), Some(0.0));
         history.see(sight(2500, 0b1111, 0b1111, 1));

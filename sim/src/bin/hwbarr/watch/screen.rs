@@ -1,7 +1,7 @@
 //! A watched board on a terminal.
 //!
-//! [`draw`] makes one picture of a [`History`] on whatever backend; [`run`] owns the terminal and gives it back, whatever happens:
-//! a signal that asks the program to end is noted, the terminal is restored, and then the program ends by that signal.
+//! [`draw`] draws one picture of a [`History`] on any backend; [`run`] owns the terminal and always restores it:
+//! a termination signal is recorded, the terminal is restored, and then the program ends by that signal.
 
 use super::history::{History, Nodes, Phase};
 use super::source::Source;
@@ -26,14 +26,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Signals that ask a program to end.
+/// Termination signals.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
-/// So many lines have everything but the nodes, and their frame.
+/// Number of lines for everything but the nodes, and their frame.
 const ELSEWHERE: u16 = 14;
-/// A signal is noticed within this time.
+/// Time limit for noticing a signal.
 const HEED: Duration = Duration::from_millis(50);
 
-/// Shows the board until the user has seen enough, for so many looks at most.
+/// Shows the board until the user quits, for at most this number of samples.
 pub fn run(
     source: &mut Source,
     history: &mut History,
@@ -45,7 +45,7 @@ pub fn run(
         let number = usize::try_from(signal)?;
         signal_hook::flag::register_usize(signal, asked.clone(), number)?;
     }
-    // Restores the terminal also when we panic.
+    // Restores the terminal also after a panic.
     let mut terminal = ratatui::try_init()?;
     let shown = show(&mut terminal, &asked, source, history, every, looks);
     let restored = ratatui::try_restore();
@@ -78,7 +78,7 @@ fn show(
                 return Ok(());
             }
             let left = next.saturating_duration_since(Instant::now());
-            // Crossterm reads a terminal that has gone again and again, without an end: it is not asked then.
+            // Crossterm would read a closed terminal in an endless loop, so it is not called then.
             if !await_keys(&keyboard, left.min(HEED))? {
                 return Err("the terminal has gone".into());
             }
@@ -93,7 +93,7 @@ fn show(
                 Event::Key(key) if key.code == KeyCode::Char(' ') && is_press(key) => {
                     paused = !paused;
                 }
-                // Drawn anew in the new size, or not ours.
+                // Redrawn in the new size, or not an event of this program.
                 _ => {}
             }
         }
@@ -104,7 +104,7 @@ fn show(
     }
 }
 
-/// Where crossterm reads keys: standard input, or the controlling terminal if that is none.
+/// Opens the terminal from which crossterm reads keys: standard input, or else the controlling terminal.
 fn keyboard() -> io::Result<OwnedFd> {
     let input = stdin();
     match input.is_terminal() {
@@ -113,12 +113,12 @@ fn keyboard() -> io::Result<OwnedFd> {
     }
 }
 
-/// Waits for a key for so long at most; whether the terminal is still there.
+/// Waits for a key for at most `limit`. Returns false if the terminal is closed.
 fn await_keys(keyboard: &OwnedFd, limit: Duration) -> io::Result<bool> {
     let mut ready = [PollFd::new(keyboard, PollFlags::IN)];
     let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
     match poll(&mut ready, Some(&limit)) {
-        // A signal is looked for by the caller.
+        // The caller checks for signals.
         Ok(_) | Err(Errno::INTR) => {}
         Err(e) => return Err(e.into()),
     }
@@ -140,12 +140,12 @@ fn asks_to_end(key: KeyEvent) -> bool {
         }
 }
 
-/// One picture.
+/// Draws one picture.
 pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let sight = history.last();
     let in_row = row(sight);
     let is_tree = sight.share < sight.nodes.len();
-    // The screen shows as many boards as it has room for, so that the list of late nodes below stays in sight.
+    // The screen shows as many boards as fit, so that the list of late nodes below stays visible.
     let room = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(sight.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree { rows.min(room.max(1)) } else { rows };
@@ -234,7 +234,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     frame.render_widget(Line::styled(keys, Modifier::DIM), foot);
 }
 
-/// A node: its number, its wire out, its wire in, its phase.
+/// Draws a node: its number, its wire out, its wire in, its state.
 fn cell(sight: &Look, node: usize, phase: Phase) -> Span<'static> {
     let level = |high| if high { '\u{2594}' } else { '\u{2581}' };
     let text = format!(
@@ -246,7 +246,7 @@ fn cell(sight: &Look, node: usize, phase: Phase) -> Span<'static> {
     Span::styled(text, color(phase))
 }
 
-/// A board of a tree: its number, its first node, and a mark for each node.
+/// Draws a board of a tree: its number, its first node, and a mark per node.
 fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
     let head = Span::raw(format!("board {number:>2}, from node {first:>4} "));
     let marks = phases
@@ -255,7 +255,7 @@ fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
     Line::from_iter(std::iter::once(head).chain(marks))
 }
 
-/// How often a node was awaited.
+/// Draws how often a node was awaited.
 fn bar(node: usize, digits: usize, part: f64, width: usize) -> Line<'static> {
     let words = format!("node {node:>digits$} {:>4.0} % ", part * 100.0);
     let room = width.saturating_sub(words.len());

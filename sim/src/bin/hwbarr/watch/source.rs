@@ -1,4 +1,4 @@
-//! Where the watched board is.
+//! The location of the watched board.
 
 use crate::Failure;
 use sim::live::{self, Found, Look};
@@ -6,21 +6,21 @@ use sim::served::{Address, AddressError, Onlooker, SCHEME, View};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the user names a board by.
+/// A user's name for a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     Served(Address),
     Process(u32),
 }
 
-/// What is no board's place.
+/// The reason why a text does not name a board.
 #[derive(Debug)]
 pub enum BadPlace {
     Address(AddressError),
     Other(String),
 }
 
-/// A board to look at.
+/// A board to watch.
 pub enum Source {
     Served(Address, Onlooker),
     Memory(Found),
@@ -62,7 +62,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// The board at this place, or the only one of this host.
+    /// Opens the board with this name, or the only one of this host.
     pub fn open(place: Option<&Place>) -> Result<Self, Failure> {
         let found = match place {
             Some(Place::Served(address)) => {
@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// Whether it is a board of version 2.
+    /// Returns true for a board of version 2.
     pub fn has_channels(&self) -> bool {
         match self {
             Self::Served(_, onlooker) => onlooker.has_channels(),

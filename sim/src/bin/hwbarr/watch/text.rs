@@ -1,11 +1,11 @@
-//! A watched board for scripts.
+//! A watched board as text, for scripts.
 
 use super::history::{History, Nodes, Phase, spelled};
 use serde_json::{Value, json};
 use sim::live::Look;
 use sim::words::counted;
 
-/// How a phase is drawn, and called.
+/// The mark and the name of each state.
 pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::In, '#', "in the barrier"),
     (Phase::Awaited, '!', "awaited"),
@@ -13,10 +13,10 @@ pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::Undriven, '-', "no process drives it"),
 ];
 
-/// Nodes in a row of one board.
+/// Number of nodes in a row of one board.
 pub const ROW: usize = 10;
 
-/// Nodes in a row: of boards in a tree each has a row of its own.
+/// Returns the number of nodes in a row; each board of a tree has a row of its own.
 pub fn row(look: &Look) -> usize {
     match look.share < look.nodes.len() {
         true => look.share.max(1),
@@ -24,13 +24,13 @@ pub fn row(look: &Look) -> usize {
     }
 }
 
-/// The mark of a phase.
+/// Returns the mark of a state.
 pub fn mark(phase: Phase) -> char {
     let row = LEGEND.iter().find(|(legend, ..)| *legend == phase);
     row.map_or('?', |(_, mark, _)| *mark)
 }
 
-/// What the nodes are at, in one sentence.
+/// Describes the nodes' states in one sentence.
 pub fn state(history: &History) -> String {
     let sight = history.last();
     if history.has_channels {
@@ -54,7 +54,7 @@ pub fn state(history: &History) -> String {
     }
 }
 
-/// Which node was the first to find it, while the eureka line is high.
+/// Reports the first node that has raised the eureka line, while the line is high.
 pub fn found(history: &History) -> Option<String> {
     let line = history.last().line.filter(|line| line.found)?;
     Some(match line.first {
@@ -63,7 +63,7 @@ pub fn found(history: &History) -> Option<String> {
     })
 }
 
-/// The nodes for which those wait that are in the barrier.
+/// Names the nodes for which those in the barrier wait.
 pub fn awaited(history: &History) -> Option<String> {
     let missing = history.last().missing();
     let waited = history.waited().filter(|_| !missing.is_empty())?;
@@ -74,7 +74,7 @@ pub fn awaited(history: &History) -> Option<String> {
     ))
 }
 
-/// The whole board.
+/// Draws the whole board.
 pub fn picture(history: &History) -> String {
     let sight = history.last();
     let mut text = format!(
@@ -108,7 +108,7 @@ pub fn picture(history: &History) -> String {
     text + "\n" + &legend.join("   ") + "\n"
 }
 
-/// One look in a line.
+/// Formats one sample as a line.
 pub fn line(history: &History) -> String {
     let sight = history.last();
     let rate = history.rate();
@@ -134,7 +134,7 @@ pub fn line(history: &History) -> String {
     )
 }
 
-/// The whole board, for programs.
+/// Formats the whole board as JSON.
 pub fn json(history: &History) -> Value {
     let sight = history.last();
     json!({
