@@ -21,7 +21,7 @@ pub(super) enum Clock {
 }
 
 impl Clock {
-    /// The quicker of those that can be relied on here.
+    /// The faster clock that is reliable on this machine.
     pub fn choose() -> Clock {
         Clock::of(Path::new(CLOCKSOURCE))
     }

@@ -32,7 +32,7 @@ const _: () = assert!(size_of::<Control>() <= PAGE);
 /// The process of a rank, written by the rank when it claims and attaches.
 #[repr(C, align(128))]
 pub(super) struct Presence {
-    /// Zero until a process has claimed the rank, then its number.
+    /// Zero until a process has claimed the rank, then its process number.
     pub pid: AtomicU32,
     /// Set after the fields below.
     pub ready: AtomicU32,
