@@ -76,7 +76,7 @@ pub struct InFile {
     pub call: FileCall,
     /// When it began, CLOCK_MONOTONIC nanoseconds.
     pub since_ns: u64,
-    /// The file's name, or the end of it.
+    /// The file's name, or its end.
     pub name: String,
 }
 

@@ -1,16 +1,16 @@
-//! The state page: what a rank is doing, readable by `mpirun` and by its neighbours while it does it.
+//! The state page: what a rank is doing at present, readable by `mpirun` and by its neighbours.
 //!
 //! Each rank of a node has one page in the node's shared segment.
-//! Promise: keeping it costs a few plain stores for each MPI call, and no system call.
-//! From it `mpirun` says what a dead rank did last and explains a hang.
+//! Guarantee: maintaining it costs a few plain stores per MPI call, and no system call.
+//! From it `mpirun` reports the last call of a dead rank and explains a hang.
 //!
 //! Protocol: only the owning process stores, always relaxed; any process may load, always relaxed.
-//! Nothing is ordered by it and nothing may depend on it but messages to people: a reader may see the peer of one call beside the tag of the next.
-//! Where the rank is confined to is the exception: others lay out topologies by it, so a flag of its own releases it when it is whole.
-//! [`StatePage::snapshot`] reads until the call counter stands still, which on real machines makes that rare.
-//! A page full of zero bytes, as a new memfd is, is a valid page of a rank that has not come yet.
+//! The page orders nothing, and only diagnostic messages may depend on it: a reader may see the peer of one call with the tag of the next.
+//! The exception is the rank's confinement: other ranks build topologies from it, so a flag of its own publishes it (Release) when it is complete.
+//! [`StatePage::snapshot`] reads until the call counter is stable, which makes mixed reads rare on real machines.
+//! A page of zero bytes, as in a new memfd, is a valid page of a rank that has not started yet.
 //!
-//! A rank with several threads stores the latest call of any of them, and of collective operations at the same time the first.
+//! A rank with several threads stores the latest call of any of them, and of concurrent collective operations the first.
 
 //!
 //! Each subject has a cache line and a file of its own: [`process`], [`call`], [`collective`], [`progress`], [`file`](self::file), [`window`].

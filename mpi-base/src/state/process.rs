@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Phase {
-    /// The page is untouched: the rank has not reached `MPI_Init`, or never will.
+    /// The page is untouched: the rank has not reached `MPI_Init`, and perhaps never will.
     Absent = 0,
     /// In `MPI_Init`.
     Starting = 1,

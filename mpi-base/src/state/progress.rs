@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// A wire of the hardware barrier, as seen by the rank that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// Which of the board's wires, counted from 0; the rank's own number.
+    /// The wire's index on the board, from 0; the rank's own number.
     pub wire: u32,
-    /// Barriers of `MPI_COMM_WORLD` that this rank has entered.
+    /// The number of barriers of `MPI_COMM_WORLD` that this rank has entered.
     pub entered: u64,
-    /// Barriers of these that it has seen released; fewer than entered while it waits at the gate.
+    /// The number of those that it has seen released; less than `entered` while it waits in a barrier.
     pub released: u64,
 }
 

@@ -36,7 +36,7 @@ impl WindowNeed {
 /// The window that a rank waits at, and why; [`About`](super::About) has the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AboutWindow {
-    /// The window's name, or the end of it; empty if it has none.
+    /// The window's name, or its end; empty if it has none.
     pub name: String,
     /// What the member has to do.
     pub need: WindowNeed,

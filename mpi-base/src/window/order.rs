@@ -9,12 +9,12 @@ use std::cell::Cell;
 /// The accesses of one process to members' memory since its last flush.
 #[derive(Debug, Default)]
 pub struct AccessOrder {
-    /// Whether something was, before which later accesses of this process may come.
+    /// True after an access that later accesses of this process may overtake.
     unordered: Cell<bool>,
 }
 
 impl AccessOrder {
-    /// This process has stored into memory of a member.
+    /// Records that this process has stored into memory of a member.
     #[inline(always)]
     pub fn has_stored(&self) {
         self.unordered.set(true);
