@@ -115,7 +115,7 @@ impl Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilteredMachine {
     wires: u64,
-    /// The count at which one further sample is enough.
+    /// The count at which one more sample is enough.
     full: u16,
     registers: Registers,
     filter: Filter,
