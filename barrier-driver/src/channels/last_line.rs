@@ -49,9 +49,9 @@ impl<I: InputPin> InputPin for LastLine<I> {
 /// The release of a channel: a line of its own, or the one that is shared with the replies.
 #[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
-    /// Only this channel's.
+    /// A line that only this channel uses.
     Own(I),
-    /// The last channel's.
+    /// The last channel's line.
     Shared(LastLine<I>),
 }
 
