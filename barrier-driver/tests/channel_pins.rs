@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use std::thread;
 use std::time::Duration;
 
-/// A channel between two others whose nodes are not members and whose lines are never all at rest.
+/// A channel whose members are between two non-member nodes, of which one drives its line high and the other low.
 struct Channel<M, const C: usize>(Board<M>);
 
 impl<M: Machine, const C: usize> Rig for Channel<M, C> {

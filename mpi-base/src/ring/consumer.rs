@@ -152,7 +152,7 @@ impl Consumer {
             self.populated = units;
         }
         let units = u64::from(units);
-        // Relaxed is enough: whatever part the producer uses, each cell tells the consumer where a lap begins.
+        // Relaxed is enough: whatever part the producer uses, a control word marks the start of each lap.
         self.memory
             .given_back()
             .span
