@@ -3,7 +3,7 @@
 //! A [`WaitPolicy`], computed once from the number of cores and of ranks on them, determines the steps and their lengths.
 //! Measured with sixty ranks on two cores: pure spinning takes 440 ms for a barrier, a long spin before yielding 3 ms.
 //! On oversubscribed cores the awaited rank mostly needs this core, so each poll without a result is followed by a yield:
-//! ten more polls before it cost a ring of messages a tenth.
+//! ten more polls before each yield slowed a ring of messages by a tenth.
 //! With a core for each rank a wake-up costs about 40 us, so it pays to spin about that long first.
 //!
 //! On a core shared with a process that computes, one yield costs a whole time slice of 3 to 4 ms, because the scheduler gives that process the rest of the yielder's slice.

@@ -250,7 +250,7 @@ impl Node {
         self.held(rank, std::mem::offset_of!(Control, helping))
     }
 
-    /// The process number of a rank in this process's namespace, once it has claimed its rank.
+    /// The process number that a rank has published, from its own process namespace, once it has claimed its rank.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)
