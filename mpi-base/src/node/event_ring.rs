@@ -48,7 +48,7 @@ pub enum EventKind {
     Wire = 5,
     /// A system call on a file, from `at` until `until`: `call` is its number, `number` the file's, `extra` the offset.
     File = 6,
-    /// Three words of the name of file `number`, starting at word `tag`: in `comm`, `bytes` and `extra`.
+    /// Piece `tag` of the name of file `number`, of three words: in `comm`, `bytes` and `extra`.
     FileName = 7,
     /// Three counters of file `number`, starting at counter `tag`: in `comm`, `bytes` and `extra`.
     FileTotals = 8,
